@@ -1,0 +1,83 @@
+"""Where things are kept, and the two ways of writing them: whole, or not at all."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+
+
+def data_dir() -> Path:
+    """Folder of the datasets: ``$DNNLIB_DATA``, else ``data`` in the user's cache."""
+    return Path(os.environ.get("DNNLIB_DATA") or cache_dir() / "data").expanduser()
+
+
+def cache_dir() -> Path:
+    """Folder of checkpoints, decoded images and success matrices: ``$DNNLIB_CACHE``."""
+    return Path(os.environ.get("DNNLIB_CACHE") or "~/.cache/dnnlib").expanduser()
+
+
+def results_dir() -> Path:
+    """Folder of the records: ``$DNNLIB_RESULTS``, else ``results`` of the checkout, else here."""
+    if os.environ.get("DNNLIB_RESULTS"):
+        return Path(os.environ["DNNLIB_RESULTS"]).expanduser()
+    checkout = Path(__file__).resolve().parents[1]
+    return (checkout if (checkout / "_toc.yml").exists() else Path.cwd()) / "results"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write ``content`` beside ``path``, then rename: a killed run leaves no half file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        os.chmod(beside, 0o644)
+        os.replace(beside, path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+
+
+def digest(value) -> str:
+    """16 hexadecimal digits that name ``value``, anything JSON can hold.
+
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def save_tensors(path: Path, tensors: dict[str, torch.Tensor], **metadata) -> None:
+    """Tensors and their JSON metadata as one safetensors file."""
+    tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
+    write_atomically(path, save(tensors, {k: json.dumps(v) for k, v in metadata.items()}))
+
+
+def load_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
+    """Tensors and metadata of a safetensors file; ``ValueError`` names a damaged one."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {key: file.get_tensor(key) for key in file.keys()}
+            metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()
+                        if k != "format"}
+    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is not a whole safetensors file ({error}); "
+                         "delete it, or fetch it again") from error
+    return tensors, metadata
+
+
+def cached(kind: str, key: dict, make: Callable[[], dict[str, torch.Tensor]]) -> dict:
+    """The tensors that ``make`` gives, computed once for each ``key`` and kept in the cache."""
+    path = cache_dir() / kind / f"{digest(key)}.safetensors"
+    if path.exists():
+        return load_tensors(path)[0]
+    tensors = make()
+    save_tensors(path, tensors, key=key)
+    return tensors
