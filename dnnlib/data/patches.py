@@ -1,0 +1,68 @@
+"""The perturbation of NSATP and PEACEPACT: one colour over a block of 2 x 2 pixels."""
+
+from dataclasses import dataclass
+
+import torch
+
+SIDE = 2  # pixels; NSATP IV.B, PEACEPACT IV.B
+
+
+@dataclass(frozen=True)
+class Patches:
+    """``top``, ``left``: int64 of one shape S; ``colour``: float (*S, C) in [0, 1], None to invert."""
+
+    top: torch.Tensor
+    left: torch.Tensor
+    colour: torch.Tensor | None
+
+    def __getitem__(self, index) -> "Patches":
+        colour = None if self.colour is None else self.colour[index]
+        return Patches(self.top[index], self.left[index], colour)
+
+
+def draw(n: int, trials: int, shape: tuple[int, int, int], *, invert: bool = False,
+         generator: torch.Generator) -> Patches:
+    """Random patches for ``n`` images of ``shape`` (C, H, W), ``trials`` each.
+
+    Corners are uniform over the places where the block fits, colours uniform in [0, 1]
+    for each channel (PEACEPACT IV.B). With ``invert`` the pixels are reversed instead, as in
+    both motivation sections (II.B).
+
+    >>> patches = draw(3, 5, (1, 8, 8), generator=torch.Generator().manual_seed(0))
+    >>> patches.top.shape, patches.colour.shape
+    (torch.Size([3, 5]), torch.Size([3, 5, 1]))
+    """
+    channels, height, width = shape
+    if min(height, width) < SIDE:
+        raise ValueError(f"shape: expected images of at least {SIDE} x {SIDE}, got {height} x {width}")
+    top = torch.randint(height - SIDE + 1, (n, trials), generator=generator)
+    left = torch.randint(width - SIDE + 1, (n, trials), generator=generator)
+    colour = None if invert else torch.rand(n, trials, channels, generator=generator)
+    return Patches(top, left, colour)
+
+
+def apply(x: torch.Tensor, patches: Patches) -> torch.Tensor:
+    """Every patched copy of every image.
+
+    ``x``: (N, C, H, W) in [0, 1]; patches of shape (N, M). Returns (N, M, C, H, W).
+
+    >>> patches = Patches(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, 1, dtype=torch.long), None)
+    >>> apply(torch.zeros(1, 1, 3, 3), patches)[0, 0, 0].tolist()
+    [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
+    """
+    n, trials = patches.top.shape
+    if len(x) != n:
+        raise ValueError(f"patches: expected patches for {len(x)} images, got {n}")
+    out = x.unsqueeze(1).repeat(1, trials, 1, 1, 1)
+    block = torch.arange(SIDE, device=x.device)
+    rows = (patches.top[..., None, None] + block[:, None]).to(x.device)
+    cols = (patches.left[..., None, None] + block).to(x.device)
+    image = torch.arange(n, device=x.device)[:, None, None, None]
+    trial = torch.arange(trials, device=x.device)[None, :, None, None]
+    # advanced indices around the channel slice put the channels last
+    if patches.colour is None:
+        out[image, trial, :, rows, cols] = 1 - out[image, trial, :, rows, cols]
+    else:
+        out[image, trial, :, rows, cols] = patches.colour.to(x)[:, :, None, None, :].expand(
+            n, trials, SIDE, SIDE, -1)
+    return out

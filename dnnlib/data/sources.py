@@ -1,0 +1,162 @@
+"""Finding and reading the datasets, in torchvision's layout or as folders of images."""
+
+import os
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from sklearn.datasets import load_digits
+from sklearn.model_selection import train_test_split
+from torchvision import datasets
+
+from dnnlib import checks, files
+from dnnlib.data import folders
+
+
+class MissingData(FileNotFoundError):
+    """A dataset that is not on this machine: where it was looked for, and how to get it."""
+
+
+class Raw(NamedTuple):
+    """Pixels as uint8 (N, C, H, W), labels int64 (N,), class names, and the form they came in."""
+
+    images: torch.Tensor
+    labels: torch.Tensor
+    classes: tuple[str, ...]
+    form: str
+    paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """A named dataset: torchvision's reader, the files it needs, and where it comes from."""
+
+    read: Callable[[Path, str, bool], Raw] | None  # (root, split, download)
+    layout: str  # file or folder below the root that shows torchvision's layout is there
+    shape: tuple[int, int, int]
+    sizes: dict[str, int]
+    classes: int
+    get: str
+
+
+def _idx(dataset: type[datasets.MNIST]) -> Callable[[Path, str, bool], Raw]:
+    def read(root: Path, split: str, download: bool) -> Raw:
+        folder = root / dataset.__name__ / "raw"
+        prefix = "train" if split == "train" else "t10k"
+        for kind, header in (("images-idx3", 16), ("labels-idx1", 8)):
+            path = folder / f"{prefix}-{kind}-ubyte"
+            if path.exists() or not download:
+                _whole_idx(path, header)
+        data = dataset(root, train=split == "train", download=download)
+        return Raw(data.data.unsqueeze(1), data.targets.long(), tuple(data.classes), "idx")
+    return read
+
+
+def _whole_idx(path: Path, header: int) -> None:
+    """``ValueError`` unless the file holds exactly the bytes its header announces."""
+    if not path.exists():
+        raise MissingData(f"{path} is missing")
+    with path.open("rb") as file:
+        head = file.read(header)
+    if len(head) < header:
+        raise ValueError(f"{path} is damaged: {len(head)} bytes, shorter than its header")
+    magic, *sizes = struct.unpack(f">{header // 4}I", head)
+    if magic != 0x800 + len(sizes):  # unsigned bytes, and the number of dimensions
+        raise ValueError(f"{path} is damaged: it does not begin as an idx file of bytes")
+    expected = header + int(np.prod(sizes, dtype=np.int64))
+    if path.stat().st_size != expected:
+        raise ValueError(f"{path} is damaged: {path.stat().st_size} bytes where its header "
+                         f"announces {expected}; delete it and fetch it again")
+
+
+def _cifar(dataset: type[datasets.CIFAR10]) -> Callable[[Path, str, bool], Raw]:
+    def read(root: Path, split: str, download: bool) -> Raw:
+        data = dataset(root, train=split == "train", download=download)
+        images = torch.from_numpy(data.data).permute(0, 3, 1, 2).contiguous()
+        return Raw(images, torch.tensor(data.targets), tuple(data.classes), "python")
+    return read
+
+
+def _svhn(root: Path, split: str, download: bool) -> Raw:
+    data = datasets.SVHN(root, split=split, download=download)
+    return Raw(torch.from_numpy(data.data), torch.from_numpy(data.labels).long(),
+               tuple("0123456789"), "mat")
+
+
+def _digits(root: Path, split: str, download: bool) -> Raw:
+    bunch = load_digits()
+    parts = train_test_split(bunch.images, bunch.target, test_size=500, random_state=0,
+                             stratify=bunch.target)
+    images, labels = parts[::2] if split == "train" else parts[1::2]
+    pixels = torch.from_numpy((images * (255 / 16)).round().astype("uint8")).unsqueeze(1)
+    return Raw(pixels, torch.from_numpy(labels).long(), tuple("0123456789"), "embedded")
+
+
+_FETCH = "torchvision fetches it with load(..., download=True) or `dnnlib data --download {}`"
+SOURCES = {
+    "digits": Source(_digits, "", (1, 28, 28), {"train": 1297, "test": 500}, 10,
+                     "part of scikit-learn"),
+    "mnist": Source(_idx(datasets.MNIST), "MNIST/raw", (1, 28, 28),
+                    {"train": 60000, "test": 10000}, 10, _FETCH.format("mnist")),
+    "fashion_mnist": Source(_idx(datasets.FashionMNIST), "FashionMNIST/raw", (1, 28, 28),
+                            {"train": 60000, "test": 10000}, 10, _FETCH.format("fashion_mnist")),
+    "cifar10": Source(_cifar(datasets.CIFAR10), "cifar-10-batches-py", (3, 32, 32),
+                      {"train": 50000, "test": 10000}, 10, _FETCH.format("cifar10")),
+    "cifar100": Source(_cifar(datasets.CIFAR100), "cifar-100-python", (3, 32, 32),
+                       {"train": 50000, "test": 10000}, 100, _FETCH.format("cifar100")),
+    "svhn": Source(_svhn, "{split}_32x32.mat", (3, 32, 32), {"train": 73257, "test": 26032}, 10,
+                   _FETCH.format("svhn")),
+    "imagenet": Source(None, "", (3, 224, 224), {"train": 1281167, "test": 50000}, 1000,
+                       "register at image-net.org, unpack to imagenet/val/<wnid>/*.JPEG"),
+}
+
+
+def default_size(name: str | Path) -> int | None:
+    """Side in pixels that a named dataset is shown at, if images come smaller or larger."""
+    return SOURCES[name].shape[1] if name in ("digits", "imagenet") else None
+
+
+def is_folder(name: str | Path) -> bool:
+    """Whether ``name`` means a folder of the user's rather than a dataset."""
+    return isinstance(name, Path) or os.sep in name or name.startswith(".")
+
+
+def locate(name: str, split: str) -> Path | None:
+    """Where dataset ``name`` lies under the data folder, in either layout; None if nowhere."""
+    source, root = SOURCES[name], files.data_dir()
+    layout = root / source.layout.format(split=split)
+    if source.layout and layout.exists():
+        return layout
+    for folder in ((root / name / "train",) if split == "train"
+                   else (root / name / "test", root / name / "val")):
+        if folder.is_dir():
+            return folder
+    return None
+
+
+def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
+    """The raw images of a dataset or of a user's folder."""
+    if is_folder(name):
+        return Raw(*folders.read(Path(name).expanduser(), size=size))
+    source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
+    if name == "digits":
+        return source.read(root, split, False)
+    found = locate(name, split)
+    if found is not None and found.name in ("train", "test", "val"):
+        return Raw(*folders.read(found, size=size or default_size(name)))
+    if found is None and not (download and source.read):
+        raise MissingData(
+            f"dataset {name!r} ({split}) is not under {root}: looked for "
+            f"{source.layout.format(split=split) or '-'} (torchvision) and "
+            f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
+            f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
+    try:
+        return source.read(root, split, download)
+    except (RuntimeError, EOFError, OSError) as error:
+        if isinstance(error, MissingData):
+            raise MissingData(f"{error}. To get it: {source.get}") from error
+        raise ValueError(f"{found or root} could not be read as {name}: {error}") from error
