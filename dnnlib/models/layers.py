@@ -1,0 +1,66 @@
+"""Layers that Keras has and PyTorch lacks: each a module of its own, so that it can be hooked."""
+
+import torch
+from torch import nn
+
+EPSILON = 1e-3  # Keras's default in BatchNormalization
+
+
+class SameConv2d(nn.Conv2d):
+    """Convolution with TensorFlow's "same" padding, of which the odd pixel goes right and below.
+
+    (N, C, H, W) -> (N, K, ceil(H / stride), ceil(W / stride)).
+
+    >>> SameConv2d(3, 8, 3, stride=2)(torch.zeros(1, 3, 32, 32)).shape
+    torch.Size([1, 8, 16, 16])
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        margins = []
+        for size, kernel, stride in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1]):
+            total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
+            margins += [total // 2, total - total // 2]
+        return super().forward(nn.functional.pad(x, margins))
+
+
+class InputScale(nn.Module):
+    """[0, 1] to [-1, 1]: what Keras's MobileNet expects. Preparation, hence without neurons."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 2 * x - 1
+
+
+class Reshape(nn.Module):
+    """(N, ...) -> (N, *shape)."""
+
+    def __init__(self, *shape: int):
+        super().__init__()
+        self.shape = shape
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(len(x), *self.shape)
+
+    def extra_repr(self) -> str:
+        return str(self.shape)
+
+
+class Add(nn.Module):
+    """The sum in which a residual block ends."""
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+
+def same_conv(before: int, after: int, kernel: int, *, stride: int = 1, groups: int = 1,
+              bias: bool = True) -> nn.Conv2d:
+    """A convolution with "same" padding and an odd kernel; symmetric unless it strides."""
+    if stride == 1:
+        return nn.Conv2d(before, after, kernel, padding=kernel // 2, groups=groups, bias=bias)
+    return SameConv2d(before, after, kernel, stride, groups=groups, bias=bias)
+
+
+def at_least(size: int, least: int, network: str) -> None:
+    """``ValueError`` unless the images have ``least`` pixels a side."""
+    if size < least:
+        raise ValueError(f"size: {network} needs images of at least {least} x {least}, "
+                         f"got {size} x {size}")

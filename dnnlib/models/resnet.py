@@ -1,0 +1,74 @@
+"""ResNet-20 for CIFAR and ResNet-50 for ImageNet, layer for layer as in Keras 2.
+
+He et al., CVPR 2016. ResNet-20 follows Keras's CIFAR-10 example (version 1), ResNet-50
+``keras.applications``: every convolution has a bias, and the stride of a bottleneck stands in
+its first 1 x 1 convolution. torchvision's networks differ in both.
+"""
+
+import torch
+from torch import nn
+
+from dnnlib.models.layers import EPSILON, Add, at_least, same_conv
+
+
+class Residual(nn.Module):
+    """ReLU(main(x) + shortcut(x)); without a ``shortcut``, x itself is added."""
+
+    def __init__(self, main: nn.Module, shortcut: nn.Module | None):
+        super().__init__()
+        self.main, self.shortcut = main, shortcut
+        self.add, self.relu = Add(), nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = x if self.shortcut is None else self.shortcut(x)
+        return self.relu(self.add(self.main(x), y))
+
+
+def resnet20(channels: int, size: int, classes: int) -> nn.Module:
+    """Three stages of three basic blocks, of 16, 32 and 64 channels.
+
+    (N, C, H, W) in [0, 1], at least 8 x 8 -> logits (N, classes).
+    """
+    at_least(size, 8, "ResNet-20")
+    layers = [*_convolved(channels, 16, 3), nn.ReLU()]
+    before = 16
+    for after in (16, 32, 64):
+        for block in range(3):
+            stride = 2 if after > 16 and block == 0 else 1
+            main = nn.Sequential(*_convolved(before, after, 3, stride), nn.ReLU(),
+                                 *_convolved(after, after, 3))
+            # the example's shortcut is a bare convolution, without BatchNorm
+            shortcut = same_conv(before, after, 1, stride=stride) if before != after else None
+            layers.append(Residual(main, shortcut))
+            before = after
+    return nn.Sequential(*layers, *_head(before, classes))
+
+
+def resnet50(channels: int, size: int, classes: int) -> nn.Module:
+    """Four stages of 3, 4, 6 and 3 bottlenecks that end in 256, 512, 1024 and 2048 channels.
+
+    (N, C, H, W) in [0, 1], at least 32 x 32 -> logits (N, classes).
+    """
+    at_least(size, 32, "ResNet-50")
+    layers = [nn.ZeroPad2d(3), nn.Conv2d(channels, 64, 7, 2), nn.BatchNorm2d(64, EPSILON),
+              nn.ReLU(), nn.MaxPool2d(3, 2)]
+    before = 64
+    for narrow, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
+        wide = 4 * narrow
+        for block in range(blocks):
+            stride = 2 if narrow > 64 and block == 0 else 1
+            main = nn.Sequential(*_convolved(before, narrow, 1, stride), nn.ReLU(),
+                                 *_convolved(narrow, narrow, 3), nn.ReLU(),
+                                 *_convolved(narrow, wide, 1))
+            shortcut = nn.Sequential(*_convolved(before, wide, 1, stride)) if block == 0 else None
+            layers.append(Residual(main, shortcut))
+            before = wide
+    return nn.Sequential(*layers, *_head(before, classes))
+
+
+def _convolved(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
+    return [same_conv(before, after, kernel, stride=stride), nn.BatchNorm2d(after, EPSILON)]
+
+
+def _head(before: int, classes: int) -> list[nn.Module]:
+    return [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, classes)]
