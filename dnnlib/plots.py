@@ -1,0 +1,103 @@
+"""The book's figures."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dnnlib import metrics
+
+
+def style() -> None:
+    """One look for all figures; a white ground keeps them readable on a dark page."""
+    sns.set_theme(style="whitegrid", palette="colorblind", font_scale=0.9,
+                  rc={"figure.dpi": 110, "savefig.facecolor": "white", "figure.facecolor": "white",
+                      "figure.constrained_layout.use": True})
+
+
+def images(x, titles: Sequence[str] | None = None, *, columns: int = 8, scale: float = 1.1) -> Figure:
+    """A contact sheet of images (N, C, H, W) in [0, 1], each with its title."""
+    x = np.asarray(x)
+    if x.ndim != 4 or len(x) == 0:
+        raise ValueError(f"x: expected images (N, C, H, W), got shape {x.shape}")
+    columns = min(columns, len(x))
+    rows = -(-len(x) // columns)
+    figure, axes = plt.subplots(rows, columns, squeeze=False,
+                                figsize=(scale * columns, (scale + 0.25 * bool(titles)) * rows))
+    for i, axis in enumerate(axes.flat):
+        axis.axis("off")
+        if i < len(x):
+            picture = x[i].transpose(1, 2, 0)
+            axis.imshow(picture.squeeze(), cmap="gray", vmin=0, vmax=1)
+            if titles:
+                axis.set_title(titles[i], fontsize=8)
+    return figure
+
+
+def decay(axis: Axes, x, y, fits: dict[str, metrics.Fit], *, bins: int = 20) -> None:
+    """Eff against a distance: every input, the mean of each bin, and the fitted curves."""
+    axis.scatter(x, y, s=6, alpha=0.25, linewidths=0, color="0.4", rasterized=True, label="an input")
+    axis.plot(*metrics.binned(x, y, bins=bins), "o", ms=4, color="C3", label="mean of a bin")
+    grid = np.linspace(np.min(x), np.max(x), 200)
+    for i, (name, fit) in enumerate(fits.items()):
+        if np.isfinite(fit.a):
+            axis.plot(grid, fit(grid), color=f"C{i}", lw=1.5, label=name)
+    axis.set_ylim(-0.02, max(1.0, float(np.max(y))) + 0.02)
+
+
+def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray]) -> None:
+    """Share of all label changes met against the share of inputs tried, for each order."""
+    eff = np.asarray(eff, dtype=float)
+    share = np.arange(1, len(eff) + 1) / len(eff)
+    for name, order in orders.items():
+        axis.plot(share, eff[np.asarray(order)].cumsum() / max(eff.sum(), 1e-12), label=name)
+    axis.plot(share, np.sort(eff)[::-1].cumsum() / max(eff.sum(), 1e-12), "k:", lw=1,
+              label="best possible")
+    axis.plot([0, 1], [0, 1], color="0.6", lw=1, label="random, expected")
+    axis.set(xlabel="share of inputs tried", ylabel="share of label changes met")
+    axis.legend()
+
+
+def panels(table: pd.DataFrame, *, x: str, y: str, rows: Sequence[str], column: str,
+           ylabel: str) -> Figure:
+    """A grid of lines from records: one row for each group of ``rows``, one line for each seed."""
+    if table.empty:
+        return _nothing()
+    groups = list(table.groupby(list(rows), sort=False))
+    names = list(dict.fromkeys(table[column]))
+    figure, axes = plt.subplots(len(groups), len(names), squeeze=False, sharey="row",
+                                figsize=(3.1 * len(names), 1.7 * len(groups) + 0.4))
+    for line, (key, group) in zip(axes, groups):
+        for axis, name in zip(line, names):
+            for _, seed in group[group[column] == name].groupby("seed"):
+                axis.plot(seed[x], seed[y], "o-", ms=3, lw=1, alpha=0.8)
+            axis.set_title(f"{' '.join(key)}, {name.upper()}", fontsize=9)
+        line[0].set_ylabel(ylabel)
+    return figure
+
+
+def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
+         line: float | None = None) -> Figure:
+    """Means over the seeds as bars, their range as lines, for each group and ``hue``."""
+    if table.empty:
+        return _nothing()
+    label = table[list(group)].agg(" ".join, axis=1)
+    figure, axis = plt.subplots(figsize=(9, 3.2))
+    sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
+                errorbar=("pi", 100))
+    if line is not None:
+        axis.axhline(line, color="0.4", lw=1, ls="--")
+    axis.set(xlabel="", ylabel=ylabel)
+    axis.legend(title="")
+    return figure
+
+
+def _nothing() -> Figure:
+    figure, axis = plt.subplots(figsize=(4, 1))
+    axis.text(0.5, 0.5, "no records yet", ha="center", va="center")
+    axis.axis("off")
+    return figure
