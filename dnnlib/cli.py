@@ -1,0 +1,161 @@
+"""The command line: ``dnnlib data``, ``models``, ``run``, ``scoreboard``, ``notebooks``."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
+                  help="Find the inputs that break a neural network, and find them first.",
+                  epilog="`--debug` anywhere shows the traceback of an error.")
+out, err = Console(), Console(stderr=True)
+DEBUG = "--debug" in sys.argv[1:]
+
+
+def _table(frame, title: str, styles: dict[str, str] | None = None) -> None:
+    table = Table(title=title, title_justify="left", header_style="bold", row_styles=["", "dim"])
+    for column in frame.columns:
+        table.add_column(str(column), justify="right" if frame[column].dtype.kind in "iuf" else "left",
+                         overflow="fold")
+    for row in frame.itertuples(index=False):
+        table.add_row(*((styles or {}).get(str(v), "{}").format(_text(v)) for v in row))
+    out.print(table)
+
+
+def _text(value) -> str:
+    return "" if value is None or value != value else (
+        f"{value:,}" if isinstance(value, int) else str(value))
+
+
+@app.command("data", epilog="Example: `dnnlib data --download fashion_mnist`")
+def list_data(download: Annotated[str, typer.Option(help="Fetch this dataset with torchvision.")] = "",
+              ) -> None:
+    """List the datasets: where each was found, its sizes, how to get what is missing."""
+    import pandas as pd
+
+    from dnnlib import data, files
+    from dnnlib.data import sources
+
+    if download:
+        for split in ("train", "test"):
+            out.print(data.load(download, split, download=True))
+    rows = []
+    for name, source in sources.SOURCES.items():
+        places = {split: sources.locate(name, split) for split in ("train", "test")}
+        found = [str(p) for p in places.values() if p]
+        where = "embedded" if name == "digits" else "\n".join(dict.fromkeys(found)) or "missing"
+        rows.append({"dataset": name, "shape": " x ".join(map(str, source.shape)),
+                     "classes": source.classes, "train": source.sizes["train"],
+                     "test": source.sizes["test"], "found": where,
+                     "to get it": "" if where != "missing" else source.get})
+    _table(pd.DataFrame(rows), f"Datasets under {files.data_dir()} (set DNNLIB_DATA to change)",
+           {"missing": "[yellow]{}[/]"})
+
+
+@app.command("models", epilog="Example: `dnnlib models`")
+def list_models() -> None:
+    """List the networks: parameters and neurons beside the published counts."""
+    from dnnlib import models
+
+    _table(models.table(), "Networks of the five papers")
+
+
+@app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model net1`, "
+                    "`dnnlib run nsatp/02 --list`")
+def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
+        parameter: Annotated[list[str], typer.Option(
+            "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
+        output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
+        show: Annotated[bool, typer.Option("--list", help="List the parameters, run nothing.")] = False,
+        ) -> None:
+    """Run a notebook with other parameters, into `runs/`."""
+    import pandas as pd
+
+    from dnnlib import notebooks
+
+    path = notebooks.find(notebook)
+    if show:
+        known = notebooks.parameters(path).values()
+        _table(pd.DataFrame([{"parameter": p.name, "type": type(p.default).__name__,
+                              "default": repr(p.default), "meaning": p.help} for p in known]),
+               str(path))
+        return
+    values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
+    tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
+    target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
+    out.print(f"{path} -> {target}")
+    _attempt(notebooks.run, path, values, target)
+    out.print(f"done: [bold]{target}[/]")
+
+
+@app.command(epilog="Example: `dnnlib scoreboard nsatp`")
+def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "") -> None:
+    """Every claim of the papers, and what the committed records say of it."""
+    from dnnlib import compare
+
+    board = compare.scoreboard(paper or None).reset_index(drop=True)
+    _table(board, "Claims and verdicts", {
+        "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
+        "not run": "[dim]{}[/]"})
+
+
+@app.command(epilog="Example: `dnnlib notebooks nsatp/02`")
+def notebooks(names: Annotated[list[str], typer.Argument(help="Starts of names; default: all.")] = [],
+              ) -> None:
+    """Regenerate the book's notebooks from their sources, on the embedded default."""
+    from dnnlib import notebooks as books
+
+    every = sorted(books.folder().glob("*/*.py"))
+    chosen = [p for p in every if not names or any(
+        p.relative_to(books.folder()).as_posix().startswith(n) for n in names)]
+    if not chosen:
+        raise ValueError(f"no source below {books.folder()} starts with {', '.join(names)}")
+    for source in track(chosen, description="notebooks", console=err):
+        err.print(f"  {source.parent.name}/{source.stem}")
+        _attempt(books.make, source)
+
+
+def _attempt(action: Callable, *arguments) -> None:
+    """Call ``action``; a failed cell ends the program with exit code 1."""
+    from dnnlib.notebooks import CellFailed
+
+    try:
+        action(*arguments)
+    except CellFailed as error:
+        if DEBUG:
+            raise
+        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one line and exit code 2, a failed run 1; see ``--debug``."""
+    try:
+        app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
+    except (ValueError, TypeError, FileNotFoundError) as error:
+        if DEBUG:
+            raise
+        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+
+
+def _pairs(arguments: list[str]) -> list[str]:
+    """Papermill's ``-p name value`` as one word, ``name=value``."""
+    words, joined = iter(arguments), []
+    for word in words:
+        joined.append(word)
+        if word in ("-p", "--parameter"):
+            name, value = next(words, None), next(words, None)
+            if name is None or value is None:
+                raise ValueError("-p takes a name and a value: -p dataset mnist")
+            joined.append(f"{name}={value}")
+    return joined
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""Making the book's notebooks from their sources, and running them with other parameters."""
+
+import ast
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from dnnlib import checks, files, models
+from dnnlib.data import sources
+
+KEPT_METADATA = ("tags", "mystnb")
+
+
+class CellFailed(RuntimeError):
+    """A cell of a notebook raised an error; what ran before it was kept."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A line of a notebook's parameters cell."""
+
+    name: str
+    default: object
+    help: str
+
+
+def folder() -> Path:
+    """The checkout's ``notebooks`` folder, else the one here."""
+    checkout = Path(__file__).resolve().parents[1] / "notebooks"
+    return checkout if checkout.is_dir() else Path("notebooks")
+
+
+def find(name: str) -> Path:
+    """A notebook by path, or by the start of its name below the notebooks folder.
+
+    'nsatp/02' finds ``notebooks/nsatp/02_noise_sensitivity.ipynb``. Raises ``ValueError`` with
+    the names there are if none or several match.
+    """
+    if name.endswith(".ipynb") or Path(name).exists():
+        path = Path(name)
+        if not path.is_file() or path.suffix != ".ipynb":
+            raise ValueError(f"{name} is not a notebook (.ipynb)")
+        return path
+    known = {p.relative_to(folder()).with_suffix("").as_posix(): p
+             for p in sorted(folder().glob("*/*.ipynb"))}
+    matching = [k for k in known if k.startswith(name)]
+    if len(matching) == 1:
+        return known[matching[0]]
+    if matching:
+        raise ValueError(f"notebook {name!r} is one of several: {', '.join(matching)}")
+    return known[checks.known(name, known, "notebook")]
+
+
+def parameters(path: Path) -> dict[str, Parameter]:
+    """The parameters of a notebook with their defaults, in order; comments are their help."""
+    try:
+        cells = json.loads(path.read_bytes())["cells"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a notebook: {error}") from error
+    tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", ())]
+    if not tagged:
+        return {}
+    found = {}
+    for line in "".join(tagged[0]["source"]).splitlines():
+        assignment, _, comment = line.partition("#")
+        name, equals, value = assignment.partition("=")
+        if equals:
+            found[name.strip()] = Parameter(name.strip(), ast.literal_eval(value.strip()),
+                                            comment.strip())
+    return found
+
+
+def typed(path: Path, given: dict[str, str]) -> dict:
+    """Values from the command line as the types of the notebook's defaults.
+
+    Raises ``ValueError`` for a name the notebook lacks (with the nearest), a value of another
+    type, or a dataset or network that does not exist: before anything is computed.
+    """
+    known = parameters(path)
+    values = {}
+    for name, text in given.items():
+        if not known:
+            raise ValueError(f"{path.name} has no parameters; got {name!r}")
+        default = known[checks.known(name, known, f"parameter of {path.stem}")].default
+        values[name] = _typed(name, text, default)
+    if "dataset" in values and not sources.is_folder(values["dataset"]):
+        checks.known(values["dataset"], sources.SOURCES, "dataset")
+    if "model" in values:
+        checks.known(values["model"], models.SPECS, "model")
+    return values
+
+
+def _typed(name: str, text: str, default):
+    kind = type(default)
+    if kind is str:
+        return text
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError(f"parameter {name}: expected {kind.__name__}, such as {default!r}, got {text!r}")
+
+
+def run(path: Path, values: dict, output: Path) -> Path:
+    """Execute a notebook with ``values`` into ``output``, with a progress bar.
+
+    The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
+    ``output``, and :class:`CellFailed` is raised.
+    """
+    output.parent.mkdir(parents=True, exist_ok=True)
+    _execute(path, output, parameters=values, cwd=path.parent, stderr_file=sys.stderr)
+    return output
+
+
+def _execute(path: Path, output: Path, **options) -> None:
+    import papermill
+
+    try:
+        papermill.execute_notebook(path, output, kernel_name="python3",
+                                   extra_arguments=["--log-level=ERROR"], **options)
+    except papermill.PapermillExecutionError as error:
+        raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue} "
+                         f"(what ran is in {output})") from error
+
+
+def make(source: Path) -> Path:
+    """Write the notebook beside a py:percent ``source``: same cells, run on its defaults.
+
+    Nothing in it depends on when or how fast it ran, so that two runs on one machine give
+    the same bytes. If a cell fails, the old notebook stays and :class:`CellFailed` is raised.
+    """
+    import jupytext
+    import nbformat
+    from papermill.iorw import load_notebook_node
+
+    os.environ["TQDM_DISABLE"] = "1"  # read by the kernel: bars do not belong in a page
+    os.environ["PYTHONHASHSEED"] = "0"
+    work = files.cache_dir() / "notebooks" / source.parent.name
+    work.mkdir(parents=True, exist_ok=True)
+    fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
+    notebook = jupytext.read(source)
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
+                                    "language": "python"}
+    nbformat.write(notebook, fresh)
+    _execute(fresh, done, cwd=source.parent, progress_bar=False)
+    product = source.with_suffix(".ipynb")
+    text = nbformat.writes(_normalised(load_notebook_node(str(done)))) + "\n"
+    files.write_atomically(product, text.encode())
+    return product
+
+
+def _normalised(notebook):
+    """Drop what differs between two runs, and name cells by their place and text."""
+    kernel = notebook.metadata.kernelspec
+    notebook.metadata = type(notebook.metadata)(kernelspec=kernel,
+                                                language_info={"name": "python"})
+    for i, cell in enumerate(notebook.cells):
+        cell.metadata = type(cell.metadata)(
+            {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA and v})
+        cell.id = f"{i:02d}-{files.digest(cell.source)[:8]}"
+        for output in cell.get("outputs", ()):
+            output.pop("transient", None)
+            output.get("metadata", {}).clear()
+    return notebook
