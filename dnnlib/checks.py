@@ -41,7 +41,7 @@ def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:
 
 def probabilities(p, name: str = "p") -> torch.Tensor:
     """Softmax vectors as a float64 tensor (N, n), n >= 2, each summing to one within 1e-3."""
-    p = torch.as_tensor(p).to(torch.float64)
+    p = torch.as_tensor(p, dtype=torch.float64)
     if p.ndim != 2 or 0 in p.shape:
         raise ValueError(f"{name}: expected shape (N, n) with N >= 1, got {tuple(p.shape)}")
     if p.shape[1] < 2:
@@ -51,8 +51,9 @@ def probabilities(p, name: str = "p") -> torch.Tensor:
     total = p.sum(1)
     if (p < 0).any() or ((total - 1).abs() > 1e-3).any():
         worst = int((total - 1).abs().argmax())
+        least = p[worst].min().item()
         raise ValueError(f"{name}: expected non-negative rows that sum to 1; row {worst} sums to "
-                         f"{total[worst].item():.4f} and its least value is {p[worst].min().item():.4f}")
+                         f"{total[worst].item():.4f} and its least value is {least:.4f}")
     return p
 
 

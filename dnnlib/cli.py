@@ -1,40 +1,55 @@
 """The command line: ``dnnlib data``, ``models``, ``run``, ``scoreboard``, ``notebooks``."""
 
+import math
+import os
 import sys
 from collections.abc import Callable
+from numbers import Integral
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import track
 from rich.table import Table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
                   help="Find the inputs that break a neural network, and find them first.",
                   epilog="`--debug` anywhere shows the traceback of an error.")
-out, err = Console(), Console(stderr=True)
+PIPED = 120  # columns where there is no terminal to ask
+out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED)
+err = Console(stderr=True)
 DEBUG = "--debug" in sys.argv[1:]
+LONG = 24  # characters of a text that may be wrapped in a table
 
 
 def _table(frame, title: str, styles: dict[str, str] | None = None) -> None:
-    table = Table(title=title, title_justify="left", header_style="bold", row_styles=["", "dim"])
+    table = Table(title=escape(title), title_justify="left", header_style="bold", pad_edge=False,
+                  row_styles=["", "dim"], box=box.SIMPLE_HEAD, collapse_padding=True)
     for column in frame.columns:
-        table.add_column(str(column), justify="right" if frame[column].dtype.kind in "iuf" else "left",
-                         overflow="fold")
+        lines = [line for value in frame[column] for line in _text(value).splitlines()]
+        width = max(map(len, [*column.split(), *lines]))
+        number = frame[column].dtype.kind in "iuf"
+        # short columns keep their width, long ones share the rest
+        room = {"width": width} if number or width <= LONG else {"ratio": math.isqrt(width)}
+        table.add_column(column, justify="right" if number else "left", overflow="fold", **room)
+    table.expand = any(column.ratio for column in table.columns)
     for row in frame.itertuples(index=False):
-        table.add_row(*((styles or {}).get(str(v), "{}").format(_text(v)) for v in row))
+        table.add_row(*((styles or {}).get(str(v), "{}").format(escape(_text(v))) for v in row))
     out.print(table)
 
 
 def _text(value) -> str:
-    return "" if value is None or value != value else (
-        f"{value:,}" if isinstance(value, int) else str(value))
+    import pandas as pd
+
+    return "" if pd.isna(value) else f"{value:,}" if isinstance(value, Integral) else str(value)
 
 
 @app.command("data", epilog="Example: `dnnlib data --download fashion_mnist`")
-def list_data(download: Annotated[str, typer.Option(help="Fetch this dataset with torchvision.")] = "",
-              ) -> None:
+def list_data(download: Annotated[str, typer.Option(
+        help="Fetch this dataset with torchvision.")] = "") -> None:
     """List the datasets: where each was found, its sizes, how to get what is missing."""
     import pandas as pd
 
@@ -62,7 +77,7 @@ def list_models() -> None:
     """List the networks: parameters and neurons beside the published counts."""
     from dnnlib import models
 
-    _table(models.table(), "Networks of the five papers")
+    _table(models.table().reset_index(), "Networks of the five papers")
 
 
 @app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model net1`, "
@@ -71,7 +86,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
         parameter: Annotated[list[str], typer.Option(
             "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
         output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
-        show: Annotated[bool, typer.Option("--list", help="List the parameters, run nothing.")] = False,
+        show: Annotated[bool, typer.Option(
+            "--list", help="List the parameters, run nothing.")] = False,
         ) -> None:
     """Run a notebook with other parameters, into `runs/`."""
     import pandas as pd
@@ -88,9 +104,9 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
     target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
-    out.print(f"{path} -> {target}")
+    out.print(f"{path} -> {target}", markup=False, highlight=False, soft_wrap=True)
     _attempt(notebooks.run, path, values, target)
-    out.print(f"done: [bold]{target}[/]")
+    out.print(f"done: {target}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
@@ -99,14 +115,17 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     from dnnlib import compare
 
     board = compare.scoreboard(paper or None).reset_index(drop=True)
+    counts = board.pop("in the paper").astype(str)
+    board["cells"] = (board["cells"] + " (" + counts + ")").str.strip()
+    board = board.rename(columns={"cells": "cells (paper's)"})
     _table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "not run": "[dim]{}[/]"})
 
 
 @app.command(epilog="Example: `dnnlib notebooks nsatp/02`")
-def notebooks(names: Annotated[list[str], typer.Argument(help="Starts of names; default: all.")] = [],
-              ) -> None:
+def notebooks(names: Annotated[list[str], typer.Argument(
+        help="Starts of names; default: all.")] = []) -> None:
     """Regenerate the book's notebooks from their sources, on the embedded default."""
     from dnnlib import notebooks as books
 
@@ -134,14 +153,14 @@ def _attempt(action: Callable, *arguments) -> None:
 
 
 def main() -> None:
-    """Entry point: a user's mistake is one line and exit code 2, a failed run 1; see ``--debug``."""
+    """Entry point: a user's mistake is one line and exit code 2, a failed run or missing data 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
     except (ValueError, TypeError, FileNotFoundError) as error:
         if DEBUG:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2)
+        sys.exit(1 if isinstance(error, FileNotFoundError) else 2)
 
 
 def _pairs(arguments: list[str]) -> list[str]:

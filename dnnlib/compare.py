@@ -28,8 +28,9 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
     the paper lacks, such as those of the embedded digits, come last.
     """
     on = list(on)
-    for table, what in ((paper, "paper"), (ours, "ours"), (live, "live")):
-        missing = set(on + ["value"]) - set(table if table is not None and len(table) else on + ["value"])
+    for table, what, more in ((paper, "paper", []), (ours, "ours", ["seed"]), (live, "live", [])):
+        needed = {*on, "value", *more}
+        missing = needed - set(table) if table is not None and len(table) else set()
         if missing:
             raise ValueError(f"{what}: lacks the columns {sorted(missing)}")
     out = paper[on].copy()
@@ -37,8 +38,10 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
     parts = {"ours": _spread(ours, on, digits), "seeds": _count(ours, on),
              "this run": _spread(live, on, digits)}
     for name, part in parts.items():
-        out = out.merge(part.rename(name).reset_index(), on=on, how="outer" if len(part) else "left",
-                        sort=False) if len(part) else out.assign(**{name: ""})
+        if part.empty:
+            out[name] = ""
+        else:
+            out = out.merge(part.rename(name).reset_index(), on=on, how="outer", sort=False)
     order = {tuple(key): i for i, key in enumerate(paper[on].itertuples(index=False, name=None))}
     out["_"] = [order.get(key, len(order)) for key in out[on].itertuples(index=False, name=None)]
     return out.sort_values(["_", *on], kind="stable").drop(columns="_").fillna("").set_index(on)
@@ -95,14 +98,18 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     'not run': no cell has three seeds.
     """
     rows = records.frame(claim.experiment, root)
-    for column, value in {"quantity": claim.quantity, **claim.where}.items():
+    where = {"quantity": claim.quantity, **claim.where}
+    for column in [*where, *claim.cells, "seed"]:
         if column not in rows and len(rows):
             raise ValueError(f"claim {claim.id}: the records of {claim.experiment} have no "
                              f"column {column!r}, only {sorted(rows)}")
-        rows = rows[rows[column] == value] if len(rows) else rows
+    for column, value in where.items():
+        if len(rows):
+            rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
     cells = []
     for key, group in rows.groupby(list(claim.cells)):
-        values = group.groupby("seed")["value"].mean()
+        values = group.astype({"value": float}).groupby("seed")["value"].agg(
+            lambda v: v.mean(skipna=False))
         if len(values) >= SEEDS:
             low, high = interval(values)
             holds, fails = RULES[claim.rule](low, high, claim.threshold)
@@ -128,7 +135,7 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     if values.isna().any() or len(values) < 2:
         return math.nan, math.nan
     half = stats.t.ppf(0.975, len(values) - 1) * values.sem()
-    return values.mean() - half, values.mean() + half
+    return float(values.mean() - half), float(values.mean() + half)
 
 
 def scoreboard(paper: str | None = None, root: Path | None = None, *,

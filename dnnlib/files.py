@@ -61,16 +61,25 @@ def save_tensors(path: Path, tensors: dict[str, torch.Tensor], **metadata) -> No
 
 
 def load_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
-    """Tensors and metadata of a safetensors file; ``ValueError`` names a damaged one."""
+    """Tensors and metadata of a safetensors file; ``ValueError`` names a damaged one.
+
+    Metadata that is not JSON, as other programs write it, stays a string.
+    """
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()}
-            metadata = {k: json.loads(v) for k, v in (file.metadata() or {}).items()
-                        if k != "format"}
-    except (SafetensorError, OSError, json.JSONDecodeError) as error:
+            metadata = {k: _json(v) for k, v in (file.metadata() or {}).items() if k != "format"}
+    except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}); "
                          "delete it, or fetch it again") from error
     return tensors, metadata
+
+
+def _json(text: str):
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
 
 
 def cached(kind: str, key: dict, make: Callable[[], dict[str, torch.Tensor]]) -> dict:

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, stats
 
+from dnnlib import checks
+
 
 def eff(success) -> np.ndarray:
     """Eff, the share of an input's perturbed copies that change the prediction (NSATP IV.C.1).
@@ -71,23 +73,24 @@ def fit_exponential(x, y, *, method: str = "loglinear") -> Fit:
     ``method`` 'loglinear': least squares on z = ln y, the paper's change of variable; points with
     y = 0 have no logarithm and are left out. 'curve': least squares on y itself, all points.
     ``x``, ``y``: (N,), finite, y >= 0. The correlation is Pearson's between f(x) and y over the
-    points used. With fewer than three of them, all at one x, or no convergence, all is NaN.
+    points used. With fewer than three of them, all at one x, no convergence, or a curve too steep
+    for floating point, all is NaN.
 
     >>> fit = fit_exponential([0, 1, 2, 3], [1, 0.5, 0.25, 0.125])  # halves: b = -ln 2
     >>> round(fit.a, 3), round(fit.b, 3), round(fit.correlation, 3)
     (1.0, -0.693, 1.0)
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
-        raise ValueError(f"x, y: expected two non-empty vectors, got {x.shape} and {y.shape}")
-    if not (np.isfinite(x).all() and np.isfinite(y).all()) or (y < 0).any():
-        raise ValueError("x, y: expected finite values and y >= 0")
+    x, y = _points(x, y)
+    if (y < 0).any():
+        raise ValueError(f"y: expected values of at least 0, got {y.min():g}")
     if method not in METHODS:
         raise ValueError(f"method: expected one of {METHODS}, got {method!r}")
     used = y > 0
     if used.sum() < 3 or np.ptp(x[used]) == 0:
         return Fit(math.nan, math.nan, math.nan, int(used.sum()))
     line = stats.linregress(x[used], np.log(y[used]))
+    if line.intercept > math.log(np.finfo(float).max):
+        return Fit(math.nan, math.nan, math.nan, int(used.sum()))
     a, b = math.exp(line.intercept), line.slope
     if method == "loglinear":
         x, y = x[used], y[used]
@@ -112,7 +115,8 @@ def binned(x, y, *, bins: int = 20) -> tuple[np.ndarray, np.ndarray]:
     >>> binned([0, 0.1, 1], [1, 3, 5], bins=2)
     (array([0.05, 1.  ]), array([2., 5.]))
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = _points(x, y)
+    checks.positive(bins, "bins")
     edges = np.linspace(x.min(), x.max(), bins + 1)
     index = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
     count = np.bincount(index, minlength=bins)
@@ -140,6 +144,16 @@ def fit_readings(x, y, **row) -> list[dict]:
                      for quantity in ("a", "b", "correlation")]
     rho = math.nan if np.ptp(x) == 0 or np.ptp(y) == 0 else float(stats.spearmanr(x, y).statistic)
     return [*rows, row | {"quantity": "spearman", "value": rho}]
+
+
+def _points(x, y) -> tuple[np.ndarray, np.ndarray]:
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
+        raise ValueError(f"x, y: expected two non-empty vectors, got {x.shape} and {y.shape}")
+    for value, name in ((x, "x"), (y, "y")):
+        if not np.isfinite(value).all():
+            raise ValueError(f"{name}: expected finite values, got NaN or infinity")
+    return x, y
 
 
 def _success(success) -> np.ndarray:

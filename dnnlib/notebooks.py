@@ -62,13 +62,18 @@ def parameters(path: Path) -> dict[str, Parameter]:
     tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", ())]
     if not tagged:
         return {}
+    source = "".join(tagged[0]["source"])
     found = {}
-    for line in "".join(tagged[0]["source"]).splitlines():
-        assignment, _, comment = line.partition("#")
-        name, equals, value = assignment.partition("=")
-        if equals:
-            found[name.strip()] = Parameter(name.strip(), ast.literal_eval(value.strip()),
-                                            comment.strip())
+    try:
+        for line in ast.parse(source).body:
+            if isinstance(line, ast.Assign):
+                name = line.targets[0].id
+                _, _, comment = source.splitlines()[line.end_lineno - 1].encode()[
+                    line.end_col_offset:].decode().partition("#")
+                found[name] = Parameter(name, ast.literal_eval(line.value), comment.strip())
+    except (SyntaxError, ValueError, AttributeError) as error:
+        raise ValueError(f"{path}: the parameters cell holds more than plain values: "
+                         f"{error}") from error
     return found
 
 
@@ -85,8 +90,11 @@ def typed(path: Path, given: dict[str, str]) -> dict:
             raise ValueError(f"{path.name} has no parameters; got {name!r}")
         default = known[checks.known(name, known, f"parameter of {path.stem}")].default
         values[name] = _typed(name, text, default)
-    if "dataset" in values and not sources.is_folder(values["dataset"]):
-        checks.known(values["dataset"], sources.SOURCES, "dataset")
+    if "dataset" in values:
+        if sources.is_folder(values["dataset"]):  # the notebook runs in its own folder
+            values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
+        else:
+            checks.known(values["dataset"], sources.SOURCES, "dataset")
     if "model" in values:
         checks.known(values["model"], models.SPECS, "model")
     return values
@@ -103,7 +111,8 @@ def _typed(name: str, text: str, default):
             return kind(text)
         except ValueError:
             pass
-    raise ValueError(f"parameter {name}: expected {kind.__name__}, such as {default!r}, got {text!r}")
+    raise ValueError(f"parameter {name}: expected {kind.__name__}, such as {default!r}, "
+                     f"got {text!r}")
 
 
 def run(path: Path, values: dict, output: Path) -> Path:
@@ -121,7 +130,7 @@ def _execute(path: Path, output: Path, **options) -> None:
     import papermill
 
     try:
-        papermill.execute_notebook(path, output, kernel_name="python3",
+        papermill.execute_notebook(path, output, kernel_name="python3", language="python",
                                    extra_arguments=["--log-level=ERROR"], **options)
     except papermill.PapermillExecutionError as error:
         raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue} "

@@ -13,13 +13,15 @@ from dnnlib import metrics
 
 
 def style() -> None:
-    """One look for all figures; a white ground keeps them readable on a dark page."""
+    """One look for all figures and tables; a white ground keeps figures readable on a dark page."""
+    pd.set_option("display.max_colwidth", None, "display.max_rows", 200)
     sns.set_theme(style="whitegrid", palette="colorblind", font_scale=0.9,
                   rc={"figure.dpi": 110, "savefig.facecolor": "white", "figure.facecolor": "white",
                       "figure.constrained_layout.use": True})
 
 
-def images(x, titles: Sequence[str] | None = None, *, columns: int = 8, scale: float = 1.1) -> Figure:
+def images(x, titles: Sequence[str] | None = None, *, columns: int = 8,
+           scale: float = 1.1) -> Figure:
     """A contact sheet of images (N, C, H, W) in [0, 1], each with its title."""
     x = np.asarray(x)
     if x.ndim != 4 or len(x) == 0:
@@ -40,7 +42,7 @@ def images(x, titles: Sequence[str] | None = None, *, columns: int = 8, scale: f
 
 def decay(axis: Axes, x, y, fits: dict[str, metrics.Fit], *, bins: int = 20) -> None:
     """Eff against a distance: every input, the mean of each bin, and the fitted curves."""
-    axis.scatter(x, y, s=6, alpha=0.25, linewidths=0, color="0.4", rasterized=True, label="an input")
+    axis.scatter(x, y, s=6, alpha=0.25, linewidths=0, color="0.4", label="an input")
     axis.plot(*metrics.binned(x, y, bins=bins), "o", ms=4, color="C3", label="mean of a bin")
     grid = np.linspace(np.min(x), np.max(x), 200)
     for i, (name, fit) in enumerate(fits.items()):

@@ -3,6 +3,7 @@
 import json
 import math
 import platform
+import re
 import subprocess
 import time
 from dataclasses import asdict, dataclass, field
@@ -72,9 +73,9 @@ def save(record: Record, root: Path | None = None) -> Path:
     """
     if not record.rows:
         raise ValueError(f"record {record.experiment}: expected at least one row, got none")
-    content = asdict(record) | {"rows": [{k: _plain(v) for k, v in row.items()}
-                                         for row in record.rows]}
     try:
+        content = asdict(record) | {"rows": [{k: _plain(v) for k, v in row.items()}
+                                             for row in record.rows]}
         text = json.dumps(content, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"record {record.experiment}: {error}") from error
@@ -92,7 +93,8 @@ def _plain(value):
 
 
 def _slug(parameters: dict) -> str:
-    names = [str(parameters[k]) for k in ("dataset", "model") if k in parameters]
+    names = [re.sub(r"[^\w.-]+", "_", str(parameters[k]))  # a dataset may be a folder's path
+             for k in ("dataset", "model") if k in parameters]
     names += [f"seed{parameters['seed']}"] if "seed" in parameters else []
     return "-".join([*names, files.digest(parameters)[:8]])
 
@@ -106,6 +108,8 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
     for path in sorted(((root or files.results_dir()) / experiment).glob("*.json")):
         try:
             record = Record(**json.loads(path.read_bytes()))
+            if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
+                raise TypeError("expected a table of parameters and a list of rows")
         except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
             raise ValueError(f"{path} is not a record: {error}") from error
         if all(record.parameters.get(k) == v for k, v in parameters.items()):
@@ -114,7 +118,7 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
 
 
 def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
-    """All rows of the matching records with their parameters beside them; empty if there are none."""
+    """All rows of the matching records, their parameters beside them; empty if there are none."""
     rows = [record.parameters | row for record in find(experiment, root, **parameters)
             for row in record.rows]
     return pd.DataFrame(rows, columns=None if rows else COLUMNS)

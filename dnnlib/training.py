@@ -1,6 +1,8 @@
 """Training by recipe: seeded, resumable, and kept in the cache by the hash of what made it."""
 
+import math
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -8,7 +10,7 @@ from tqdm import tqdm
 
 from dnnlib import checks, files, models
 from dnnlib.data import Dataset, load
-from dnnlib.inference import fast_layout
+from dnnlib.inference import device_of, fast_layout
 
 REVISION = 1  # raise when the training loop changes what it computes
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
@@ -25,6 +27,10 @@ class Recipe:
     weight_decay: float = 0.0
     schedule: str = "constant"  # or "cosine"
     precision: str = "float32"
+
+    def __post_init__(self) -> None:
+        checks.known(self.schedule, ("constant", "cosine"), "schedule")
+        checks.known(self.precision, ("float32", "bfloat16"), "precision")
 
 
 # NSATP Table II, PEACEPACT Table III. Neither names the optimiser: plain gradient descent.
@@ -49,7 +55,7 @@ def recipe(name: str, dataset: str) -> Recipe:
 
 def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int = 0,
             device: str = "cpu", **changes) -> nn.Module:
-    """Network ``model`` trained on the training split of ``dataset``, from the cache if it is there.
+    """Network ``model`` trained on the training split of ``dataset``, or taken from the cache.
 
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
     whole epoch and ends with the same weights. Returns the model in evaluation mode.
@@ -72,7 +78,7 @@ def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int
 
 
 def fit(model: nn.Module, data: Dataset, steps: Recipe, *, seed: int = 0,
-        unfinished=None) -> None:
+        unfinished: Path | None = None) -> None:
     """Train ``model`` in place by gradient descent on the cross-entropy.
 
     The order of epoch e depends on (seed, e) alone. ``unfinished``: a file in which every
@@ -80,32 +86,22 @@ def fit(model: nn.Module, data: Dataset, steps: Recipe, *, seed: int = 0,
     """
     checks.images(data.images, "data")
     checks.labels(data.labels, len(data), len(data.classes))
-    device = next(model.parameters()).device
     optimizer = torch.optim.SGD(model.parameters(), lr=steps.learning_rate,
                                 momentum=steps.momentum, weight_decay=steps.weight_decay)
     first = _resume(model, optimizer, unfinished)
     # BatchNorm sees whole batches; elsewhere the sum of the parts' gradients is the batch's
     whole = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
-    part = steps.batch_size if whole or device.type != "cpu" else PART
+    part = steps.batch_size if whole or device_of(model).type != "cpu" else PART
     model.train()
     bar = tqdm(range(first, steps.epochs), initial=first, total=steps.epochs, desc="training",
                unit="epoch", leave=False)
     for epoch in bar:
         for group in optimizer.param_groups:
             group["lr"] = _rate(steps, epoch)
-        order = torch.randperm(len(data), generator=_generator(seed, epoch))
-        total = 0.0
-        for batch in order.split(steps.batch_size):
-            optimizer.zero_grad()
-            for some in batch.split(part):
-                x, y = fast_layout(data.images[some], device), data.labels[some].to(device)
-                with torch.autocast(device.type, torch.bfloat16,
-                                    enabled=steps.precision == "bfloat16"):
-                    loss = nn.functional.cross_entropy(model(x), y, reduction="sum") / len(batch)
-                loss.backward()
-                total += loss.item() * len(batch)
-            optimizer.step()
-        if not torch.isfinite(torch.tensor(total)):
+        with torch.random.fork_rng(devices=[]):  # the order, and any dropout
+            torch.manual_seed(seed * 100_003 + epoch)
+            total = _epoch(model, optimizer, data, steps, part)
+        if not math.isfinite(total):
             raise ValueError(f"training diverged in epoch {epoch + 1}: the loss is {total}; "
                              f"lower the learning rate (now {steps.learning_rate})")
         bar.set_postfix(loss=f"{total / len(data):.4f}")
@@ -114,14 +110,27 @@ def fit(model: nn.Module, data: Dataset, steps: Recipe, *, seed: int = 0,
     model.eval()
 
 
+def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, data: Dataset, steps: Recipe,
+           part: int) -> float:
+    """One pass over the data in an order drawn from the global generator; the sum of the losses."""
+    device, total = device_of(model), 0.0
+    order = torch.randperm(len(data))
+    for batch in order.split(steps.batch_size):
+        optimizer.zero_grad()
+        for some in batch.split(part):
+            x, y = fast_layout(data.images[some], device), data.labels[some].to(device)
+            with torch.autocast(device.type, torch.bfloat16, enabled=steps.precision == "bfloat16"):
+                loss = nn.functional.cross_entropy(model(x), y, reduction="sum") / len(batch)
+            loss.backward()
+            total += loss.item() * len(batch)
+        optimizer.step()
+    return total
+
+
 def _rate(steps: Recipe, epoch: int) -> float:
     if steps.schedule == "cosine":
-        return 0.5 * steps.learning_rate * (1 + float(torch.cos(torch.tensor(torch.pi * epoch / steps.epochs))))
+        return 0.5 * steps.learning_rate * (1 + math.cos(math.pi * epoch / steps.epochs))
     return steps.learning_rate
-
-
-def _generator(seed: int, epoch: int) -> torch.Generator:
-    return torch.Generator().manual_seed(seed * 100_003 + epoch)
 
 
 def _keep(model: nn.Module, optimizer: torch.optim.Optimizer, path, epoch: int) -> None:

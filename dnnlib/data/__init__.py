@@ -60,7 +60,7 @@ class Dataset:
 
 def load(name: str | Path, split: str = "test", *, size: int | None = None,
          channels: int | None = None, limit: int | None = None, download: bool = False) -> Dataset:
-    """A dataset by name, or any folder of images by path.
+    """A dataset by name, or a folder of images by path (in it train, test or val, if there).
 
     ``size``: pixels a side (default: the dataset's own; 28 for digits, which are 8 x 8 scans);
     ``channels``: 1 or 3; ``limit``: only so many images, evenly spread over the set;

@@ -44,7 +44,8 @@ def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
             with Image.open(path) as image:
                 if image.mode[0] in "IF":  # Pillow clips these to white
                     raise ValueError(f"{path} has more than 8 bits a pixel ({image.mode})")
-                decoded.append(_fitted(image.convert("L" if image.mode in ("1", "L") else "RGB"), size))
+                mode = "L" if image.mode in ("1", "L") else "RGB"
+                decoded.append(_fitted(image.convert(mode), size))
         except (UnidentifiedImageError, OSError, SyntaxError) as error:
             raise ValueError(f"{path} is not a readable image: {error}") from error
     colour = any(a.ndim == 3 for a in decoded)

@@ -9,7 +9,7 @@ SIDE = 2  # pixels; NSATP IV.B, PEACEPACT IV.B
 
 @dataclass(frozen=True)
 class Patches:
-    """``top``, ``left``: int64 of one shape S; ``colour``: float (*S, C) in [0, 1], None to invert."""
+    """``top``, ``left``: int64 of shape S; ``colour``: ``(*S, C)`` in [0, 1], None to invert."""
 
     top: torch.Tensor
     left: torch.Tensor
@@ -34,7 +34,8 @@ def draw(n: int, trials: int, shape: tuple[int, int, int], *, invert: bool = Fal
     """
     channels, height, width = shape
     if min(height, width) < SIDE:
-        raise ValueError(f"shape: expected images of at least {SIDE} x {SIDE}, got {height} x {width}")
+        raise ValueError(f"shape: expected images of at least {SIDE} x {SIDE}, "
+                         f"got {height} x {width}")
     top = torch.randint(height - SIDE + 1, (n, trials), generator=generator)
     left = torch.randint(width - SIDE + 1, (n, trials), generator=generator)
     colour = None if invert else torch.rand(n, trials, channels, generator=generator)
@@ -46,8 +47,8 @@ def apply(x: torch.Tensor, patches: Patches) -> torch.Tensor:
 
     ``x``: (N, C, H, W) in [0, 1]; patches of shape (N, M). Returns (N, M, C, H, W).
 
-    >>> patches = Patches(torch.zeros(1, 1, dtype=torch.long), torch.ones(1, 1, dtype=torch.long), None)
-    >>> apply(torch.zeros(1, 1, 3, 3), patches)[0, 0, 0].tolist()
+    >>> corner = torch.tensor([[0]]), torch.tensor([[1]])
+    >>> apply(torch.zeros(1, 1, 3, 3), Patches(*corner, None))[0, 0, 0].tolist()
     [[0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 0.0, 0.0]]
     """
     n, trials = patches.top.shape

@@ -131,23 +131,29 @@ def locate(name: str, split: str) -> Path | None:
     layout = root / source.layout.format(split=split)
     if source.layout and layout.exists():
         return layout
-    for folder in ((root / name / "train",) if split == "train"
-                   else (root / name / "test", root / name / "val")):
-        if folder.is_dir():
-            return folder
-    return None
+    return _split_folder(root / name, split)
+
+
+def _split_folder(folder: Path, split: str) -> Path | None:
+    names = ("train",) if split == "train" else ("test", "val")
+    return next((folder / name for name in names if (folder / name).is_dir()), None)
 
 
 def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
     """The raw images of a dataset or of a user's folder."""
     if is_folder(name):
-        return Raw(*folders.read(Path(name).expanduser(), size=size))
+        folder = Path(name).expanduser()
+        return Raw(*folders.read(_split_folder(folder, split) or folder, size=size))
     source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
     if name == "digits":
         return source.read(root, split, False)
     found = locate(name, split)
     if found is not None and found.name in ("train", "test", "val"):
-        return Raw(*folders.read(found, size=size or default_size(name)))
+        raw = Raw(*folders.read(found, size=size or default_size(name)))
+        if len(raw.classes) != source.classes:
+            raise ValueError(f"{found} has {len(raw.classes)} class folders; {name} has "
+                             f"{source.classes} classes")
+        return raw
     if found is None and not (download and source.read):
         raise MissingData(
             f"dataset {name!r} ({split}) is not under {root}: looked for "

@@ -26,7 +26,7 @@ def net1(channels: int, size: int, classes: int) -> nn.Module:
 
 
 def net1_peacepact(channels: int, size: int, classes: int) -> nn.Module:
-    """Three times 5 x 5 x 64 convolution and pool, then 512, 512 and 192 units (PEACEPACT Table II).
+    """Three 5 x 5 x 64 convolutions, each with a pool, 512, 512, 192 units (PEACEPACT Table II).
 
     The table ends at the 192 units; the output layer is ours.
     """

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import nn
+
+from dnnlib import files
 
 
 def load_weights(model: nn.Module, path: str | Path) -> nn.Module:
@@ -30,11 +30,7 @@ def read(path: str | Path) -> dict[str, torch.Tensor]:
     """The tensors of a safetensors file, whatever its metadata."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"no weights at {path}")
-    try:
-        return load_file(path)
-    except (SafetensorError, OSError) as error:
-        raise ValueError(f"{path} is not a whole safetensors file ({error}); "
-                         "fetch it again") from error
+    return files.load_tensors(Path(path))[0]
 
 
 def assign(model: nn.Module, tensors: dict[str, torch.Tensor], path: str | Path) -> nn.Module:

@@ -4,6 +4,7 @@
 [0.99, 0.99, 0.99]
 """
 
+import math
 import re
 import tomllib
 from dataclasses import dataclass, field, fields
@@ -22,8 +23,8 @@ class Claim:
     """A sentence of a paper, and the rule that decides it.
 
     In every cell (a value of each column in ``cells``), the records of ``experiment`` whose rows
-    have this ``quantity`` and agree with ``where`` must lie on the side of ``threshold`` that
-    ``rule`` names. ``expected`` is how many cells the paper has.
+    have this ``quantity`` and agree with ``where`` (a list there means one of its values) must lie
+    on the side of ``threshold`` that ``rule`` names. ``expected``: how many cells the paper has.
     """
 
     id: str
@@ -42,8 +43,10 @@ class Claim:
 
 def tables() -> dict[str, list[int]]:
     """The papers, and the numbers of their tables that are here."""
-    return {folder.name: sorted(int(p.stem.removeprefix("table_")) for p in folder.glob("table_*.csv"))
-            for folder in sorted(FOLDER.iterdir()) if any(folder.glob("table_*.csv"))}
+    found: dict[str, list[int]] = {}
+    for path in FOLDER.glob("*/table_*.csv"):
+        found.setdefault(path.parent.name, []).append(int(path.stem.removeprefix("table_")))
+    return {paper: sorted(numbers) for paper, numbers in sorted(found.items())}
 
 
 def _path(paper: str, number: int) -> Path:
@@ -94,10 +97,31 @@ def _claim(entry: dict) -> Claim:
     if missing or unknown:
         raise ValueError(f"claim {name}: missing {missing}, unknown {unknown}")
     claim = Claim(**entry)
-    if claim.rule not in RULES:
-        raise ValueError(f"claim {name}: rule {claim.rule!r} is none of {', '.join(RULES)}")
-    if isinstance(claim.threshold, bool) or not isinstance(claim.threshold, (int, float)):
-        raise ValueError(f"claim {name}: threshold {claim.threshold!r} is not a number")
-    if not re.fullmatch(r"\w+/\w+", claim.experiment):
-        raise ValueError(f"claim {name}: experiment {claim.experiment!r} is not paper/experiment")
+    papers = sorted(p.name for p in FOLDER.iterdir() if p.is_dir() and not p.name.startswith("_"))
+    texts = [f.name for f in fields(Claim) if f.type is str]
+    rules = {text: (_text(getattr(claim, text)), "is not a text") for text in texts}
+    rules |= {
+        "paper": (claim.paper in papers, f"is none of {', '.join(papers)}"),
+        "rule": (claim.rule in RULES, f"is none of {', '.join(RULES)}"),
+        "threshold": (_number(claim.threshold), "is not a number"),
+        "experiment": (_text(claim.experiment) and re.fullmatch(r"\w+/\w+", claim.experiment),
+                       "is not paper/experiment"),
+        "cells": (isinstance(claim.cells, list) and claim.cells and all(map(_text, claim.cells)),
+                  "is not a list of columns"),
+        "expected": (isinstance(claim.expected, int) and _number(claim.expected)
+                     and claim.expected >= 1, "is not a count from 1"),
+        "where": (isinstance(claim.where, dict), "is not a table"),
+    }
+    for key, (right, message) in rules.items():
+        if not right:
+            raise ValueError(f"claim {name}: {key} {getattr(claim, key)!r} {message}")
     return claim
+
+
+def _text(value) -> bool:
+    return isinstance(value, str)
+
+
+def _number(value) -> bool:
+    return (isinstance(value, (int, float)) and not isinstance(value, bool)
+            and math.isfinite(value))
