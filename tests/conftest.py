@@ -1,0 +1,40 @@
+"""Fixtures shared by all tests: private folders, and a small model and dataset."""
+
+import pytest
+import torch
+from torch import nn
+
+from dnnlib.data import Dataset
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch):
+    """Every test reads and writes below its own folder."""
+    for name in ("DATA", "CACHE", "RESULTS"):
+        monkeypatch.setenv(f"DNNLIB_{name}", str(tmp_path / name.lower()))
+    return tmp_path
+
+
+@pytest.fixture
+def generator():
+    """``generator(seed)``: a fresh source of random numbers."""
+    return lambda seed=0: torch.Generator().manual_seed(seed)
+
+
+@pytest.fixture
+def tiny_model():
+    """``tiny_model(seed)``: 8 x 8 gray images to 3 classes, decided by few pixels."""
+    def make(seed: int = 0) -> nn.Module:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
+        return model.to(memory_format=torch.channels_last).eval()
+    return make
+
+
+@pytest.fixture
+def tiny_data():
+    """40 random 8 x 8 gray images; the class is told by the brightest of three rows."""
+    images = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(1))
+    labels = images[:, 0, :3].mean(2).argmax(1)
+    return Dataset("tiny", "train", images, labels, ("a", "b", "c"), "tiny-000000000000")

@@ -1,0 +1,205 @@
+import subprocess
+import sys
+
+import jupytext
+import nbformat
+import pytest
+from rich.console import Console
+
+from dnnlib import cli, models, published
+from dnnlib.data import sources
+
+COMMANDS = ["data", "models", "run", "scoreboard", "notebooks"]
+
+
+@pytest.fixture
+def dnnlib(monkeypatch, capsys):
+    """``dnnlib("run", ...)``: exit code, stdout and stderr of a command."""
+    def call(*arguments, debug: bool = False):
+        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
+        monkeypatch.setattr(cli, "DEBUG", debug)
+        with pytest.raises(SystemExit) as stop:
+            cli.main()
+        return stop.value.code or 0, *capsys.readouterr()
+    return call
+
+
+@pytest.fixture
+def page(tmp_path):
+    """``page(code)``: a notebook with a parameter x = 1, a cell that prints it, and ``code``."""
+    def make(code: str):
+        path = tmp_path / "page.ipynb"
+        text = '# %% tags=["parameters"]\nx = 1  # a number\n# %%\nprint("x is", x)\n# %%\n' + code
+        jupytext.write(jupytext.reads(text, "py:percent"), path)
+        return path
+    return make
+
+
+def one_line(text):
+    return text.startswith("error: ") and text.endswith("\n") and text.count("\n") == 1
+
+
+def squeezed(text, printed):
+    """The words of ``text`` that do not stand whole in what was printed."""
+    return set(text.split()) - set(printed.split())
+
+
+# Help
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_shows_an_example(dnnlib, command):
+    code, out, _ = dnnlib(command, "--help")
+    assert code == 0 and f"dnnlib {command}" in out.split("Example")[1]
+
+
+def test_help_lists_the_commands(dnnlib):
+    code, out, _ = dnnlib("--help")
+    assert code == 0 and all(f" {command} " in out for command in COMMANDS) and "--debug" in out
+
+
+# Mistakes
+
+
+def test_a_traceback_only_on_request():
+    def program(*arguments):
+        return subprocess.run([sys.executable, "-m", "dnnlib.cli", *arguments],
+                              capture_output=True, text=True)
+
+    short = program("run", "nsatp/02", "-p", "dataset")
+    assert short.returncode == 2 and one_line(short.stderr) and not short.stdout
+    long = program("run", "nsatp/02", "-p", "dataset", "mnits", "--debug")
+    assert long.returncode != 0 and "Traceback" in long.stderr
+    assert "unknown dataset 'mnits'; did you mean 'mnist'?" in " ".join(long.stderr.split())
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["run", "nsatp/02", "-p", "dataset", "mnits"], "did you mean 'mnist'?"),
+    (["run", "nsatp/02", "-p", "modle", "net1"], "did you mean 'model'?"),
+    (["run", "nsatp/02", "-p", "model", "net3"], "unknown model 'net3'; did you mean 'net"),
+    (["run", "nsatp/02", "-p", "seed", "two"], "parameter seed: expected int"),
+    (["run", "nsatp/02", "-p", "dataset"], "-p takes a name and a value"),
+    (["run", "nsatp/02", "-p"], "-p takes a name and a value"),
+    (["run", "nsatp/02", "--parameter", "dataset"], "-p takes a name and a value"),
+    (["run", "nsapt/02_noise_sensitivity"], "did you mean 'nsatp/02_noise_sensitivity'?"),
+    (["run", "nsatp/"], "one of several"),
+    (["scoreboard", "nsapt"], "unknown paper 'nsapt'; did you mean 'nsatp'?"),
+    (["data", "--download", "mnits"], "unknown dataset 'mnits'; did you mean 'mnist'?"),
+    (["notebooks", "nsapt"], "starts with nsapt")])
+def test_mistakes_end_with_two(dnnlib, arguments, words):
+    code, out, err = dnnlib(*arguments)
+    assert code == 2 and one_line(err) and words in err and not out
+
+
+@pytest.mark.parametrize("arguments", [["fly"], ["run"], ["run", "a", "--fast"]])
+def test_wrong_usage_ends_with_two(dnnlib, arguments):
+    code, _, err = dnnlib(*arguments)
+    assert code == 2 and "Usage" in err
+
+
+def test_debug_lets_the_error_through(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["dnnlib", "run", "nsatp/02", "-p", "seed", "two", "--debug"])
+    monkeypatch.setattr(cli, "DEBUG", True)
+    with pytest.raises(ValueError, match="parameter seed"):
+        cli.main()
+
+
+# Runs
+
+
+def test_run_writes_below_runs(dnnlib, page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = page("x + 1")
+    code, out, _ = dnnlib("run", path, "-p", "x", "-41")
+    target = tmp_path / "runs" / tmp_path.name / "page-x--41.ipynb"
+    assert code == 0 and f"{path} -> {target.relative_to(tmp_path)}\n" in out  # not wrapped
+    assert nbformat.read(target, 4).cells[-1].outputs[0]["data"]["text/plain"] == "-40"
+
+
+def test_failing_cell_ends_with_one_and_keeps_what_ran(dnnlib, page, tmp_path):
+    target = tmp_path / "partial.ipynb"
+    code, _, err = dnnlib("run", page("1 / 0"), "-o", target)
+    assert code == 1
+    assert err.splitlines()[-1].startswith("error: cell ")
+    assert "ZeroDivisionError" in err and str(target) in err and "Traceback" not in err
+    texts = [o.get("text") for c in nbformat.read(target, 4).cells for o in c.get("outputs", ())]
+    assert "x is 1\n" in texts
+
+
+def test_missing_data_says_where_it_looked(dnnlib, page, tmp_path):
+    code, _, err = dnnlib("run", page('from dnnlib.data import load; load("mnist")'),
+                          "-o", tmp_path / "out.ipynb")
+    assert code == 1 and "MissingData" in err
+    for words in (str(tmp_path / "data"), "MNIST/raw", "dnnlib data --download mnist",
+                  "DNNLIB_DATA"):
+        assert words in err
+
+
+def test_data_that_cannot_be_downloaded(dnnlib, tmp_path):
+    code, _, err = dnnlib("data", "--download", "imagenet")
+    assert code == 1 and one_line(err)
+    assert str(tmp_path / "data") in err and "image-net.org" in err
+
+
+def test_parameters_are_listed(dnnlib, page):
+    code, out, _ = dnnlib("run", page("x"), "--list")
+    assert code == 0 and out.splitlines()[-2].split() == ["x", "int", "1", "a", "number"]
+
+
+# Lists
+
+
+def test_data_says_what_is_missing_and_how_to_get_it(dnnlib, tmp_path):
+    code, out, _ = dnnlib("data")
+    assert code == 0
+    rows = {line.split()[0]: line for line in out.splitlines() if line.strip()}
+    assert set(rows) >= set(sources.SOURCES)
+    for name in sources.SOURCES:
+        assert ("embedded" if name == "digits" else "missing") in rows[name]
+        assert "digits" == name or not squeezed(sources.SOURCES[name].get, out)
+    assert "70,000" not in out and "60,000" in rows["mnist"] and "10,000" in rows["mnist"]
+    assert str(tmp_path / "data") in out.replace("\n", "")
+
+
+def test_found_data_is_shown(dnnlib, tmp_path):
+    (tmp_path / "data" / "svhn" / "test" / "[b]").mkdir(parents=True)
+    _, out, _ = dnnlib("data")
+    svhn = out[out.index("svhn"):].split("imagenet")[0]
+    assert "missing" not in svhn.split("73,257")[1].splitlines()[0]
+
+
+@pytest.mark.parametrize("width", [100, 120])
+def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
+    monkeypatch.setattr(cli, "out", Console(width=width))
+    code, out, _ = dnnlib("models")
+    assert code == 0 and max(map(len, out.splitlines())) <= width
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
+    for name, spec in models.SPECS.items():
+        if spec.published:  # 1 x 28 x 28, classes, then ours and theirs of each
+            theirs = [f"{spec.published[what]:,}" for what in ("parameters", "neurons")]
+            assert [rows[name][7], rows[name][9]] == theirs
+        assert not squeezed(spec.note, out)
+
+
+@pytest.mark.parametrize("width", [100, 120])
+@pytest.mark.parametrize("paper", [None, "peacepact"])
+def test_scoreboard_prints_all_claims(dnnlib, monkeypatch, width, paper):
+    monkeypatch.setattr(cli, "out", Console(width=width))
+    code, out, _ = dnnlib("scoreboard", *filter(None, [paper]))
+    assert code == 0 and max(map(len, out.splitlines())) <= width
+    claims = published.claims(paper)
+    starts = [line.split()[0] for line in out.splitlines() if line.strip()]
+    assert sum(start in {"nsatp", "peacepact"} for start in starts) == len(claims)
+    assert out.count("not run") == len(claims)
+    for claim in claims:
+        assert not squeezed(claim.statement, out) and not squeezed(claim.place, out)
+        assert f"({claim.expected})" in out
+    left = out.index("claim") - out.rindex("\n", 0, out.index("claim"))
+    right = out.index("place") - out.rindex("\n", 0, out.index("place"))
+    assert right - left >= 30  # columns for the sentence
+
+
+def test_output_that_is_no_terminal_has_120_columns(tmp_path):
+    done = subprocess.run([sys.executable, "-c", "from dnnlib import cli; print(cli.out.width)"],
+                          capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path)})
+    assert done.stdout == "120\n", done.stderr

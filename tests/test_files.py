@@ -1,0 +1,93 @@
+import os
+import stat
+
+import pytest
+import torch
+
+from dnnlib import files
+
+
+class HalfWritten:
+    """A file whose writing is interrupted half-way."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.file.close()
+
+    def write(self, content):
+        self.file.write(content[:len(content) // 2])
+        raise KeyboardInterrupt
+
+
+def interrupt(*args, **kwargs):
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("during", ["writing", "renaming"])
+def test_interrupted_write_leaves_old_content(folders, monkeypatch, during):
+    path = folders / "kept.bin"
+    files.write_atomically(path, b"old")
+    if during == "writing":
+        fdopen = os.fdopen
+        monkeypatch.setattr(os, "fdopen", lambda handle, mode: HalfWritten(fdopen(handle, mode)))
+    else:
+        monkeypatch.setattr(os, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        files.write_atomically(path, b"new content")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in folders.iterdir()] == ["kept.bin"]  # nothing half-written beside it
+
+
+def test_write_makes_folders_and_a_readable_file(folders):
+    path = folders / "a" / "b" / "file"
+    files.write_atomically(path, b"x")
+    assert path.read_bytes() == b"x"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+
+
+def test_folders_follow_the_environment(folders, monkeypatch):
+    assert files.data_dir() == folders / "data"
+    assert files.cache_dir() == folders / "cache"
+    assert files.results_dir() == folders / "results"
+    monkeypatch.delenv("DNNLIB_DATA")
+    assert files.data_dir() == folders / "cache" / "data"
+
+
+def test_digest_tells_values_apart():
+    assert files.digest({"a": [1, 2]}) == files.digest({"a": (1, 2)})
+    assert files.digest({"a": [1, 2]}) != files.digest({"a": [2, 1]})
+    assert len(files.digest(0)) == 16
+
+
+def test_tensors_and_metadata_come_back(folders):
+    tensors = {"w": torch.rand(2, 3).t(), "n": torch.tensor(7), "b": torch.tensor([True, False])}
+    files.save_tensors(folders / "t.safetensors", tensors, key={"epoch": 3})
+    back, metadata = files.load_tensors(folders / "t.safetensors")
+    assert metadata == {"key": {"epoch": 3}}
+    assert back.keys() == tensors.keys()
+    assert all(torch.equal(back[k], v) and back[k].dtype == v.dtype for k, v in tensors.items())
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-5], lambda b: b[:4], lambda b: b"",
+                                    lambda b: b"<html>" + b])
+def test_damaged_cached_tensors_name_the_file(folders, damage):
+    files.cached("kind", {"k": 1}, lambda: {"w": torch.zeros(100)})
+    path, = (folders / "cache" / "kind").iterdir()
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=path.name):
+        files.cached("kind", {"k": 1}, lambda: {"w": torch.zeros(100)})
+
+
+def test_cached_makes_once_for_each_key():
+    made = []
+
+    def make():
+        made.append(1)
+        return {"w": torch.tensor(len(made))}
+
+    assert [int(files.cached("kind", {"k": k}, make)["w"]) for k in (1, 1, 2, 1)] == [1, 1, 2, 1]
