@@ -1,0 +1,43 @@
+# Two commands do everything, set-up included: make book, make test.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+export PATH := $(abspath $(BIN)):$(PATH)
+
+.PHONY: book notebooks html test strict bench clean help
+.DEFAULT_GOAL := help
+
+help:  ## show these lines
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q torch torchvision --index-url $(TORCH_INDEX))
+	$(BIN)/python -m pip install -q -e '.[book,test]'
+	@touch $@
+
+book: notebooks html  ## run every notebook on the embedded digits, then build the book
+
+notebooks: $(READY)  ## run every notebook and keep its outputs
+	dnnlib notebooks
+
+html: $(READY)  ## build the book from the stored outputs
+	jupyter-book build . --warningiserror --keep-going --quiet
+	@echo "The book: file://$(abspath _build/html/index.html)"
+
+test: $(READY)  ## the tests, and the notebooks' marked cells against the committed outputs
+	python -m pytest
+	TQDM_DISABLE=1 python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=600 -p no:doctest notebooks
+
+strict: $(READY)  ## every cell of freshly made notebooks against a second run
+	TQDM_DISABLE=1 python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=600 -p no:doctest notebooks
+
+bench: $(READY)  ## speed against simpler ways, as ratios in one run
+	for file in benchmarks/bench_*.py; do python $$file || exit 1; done
+
+clean:  ## remove what was built, but not the environment or the cache
+	rm -rf _build runs .pytest_cache
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
