@@ -188,3 +188,44 @@ plt.show()
 
 # %%
 compare.scoreboard("nsatp", experiment="nsatp/rq1")
+
+# %% [markdown]
+# **What it means.** The core of the claim holds: the less decided a network is, the more often a
+# small patch changes its mind, and this is so for every network, dataset and measure that was run.
+# What fails is the wording. PE as defined rises with indecision, so its cells cannot fall; the paper
+# must have transformed it without saying so. And single images scatter far too much around the curve
+# for a correlation of 0.95. Averages over intervals of PD reach it, which suggests that the printed
+# correlations are those of averages; for PV and PE even averages mostly stay below it, because
+# their left ends bend. The printed slopes of Net-1 are many times steeper than any we measured, while
+# those of Net-2 are of the size of ours.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Averaging over intervals raises the correlation. Does it also make a *wrong* curve look right?
+# Fit a straight line to the same means and correlate it.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# `stats.linregress(*metrics.binned(distances["pd"], eff)).rvalue` is negative and large in size too:
+# averages over intervals correlate well with anything that falls. A high correlation of means is
+# evidence of a trend, and weak evidence for one shape of it.
+# ```
+#
+# **2.** Images that never change are left out of the fit to $\ln$ Eff. How does that bias $b$?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Among decided images nearly all have Eff = 0; those that stay are the exceptions. Leaving out the
+# zeros lifts the right end of the curve, so the fit falls more slowly than the truth. The `curve`
+# reading keeps the zeros and falls faster.
+# ```
+#
+# **3.** Run the notebook with `-p patch invert`. On digits with a black ground, what does inverting do
+# that a random gray value does not?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# It always makes the largest change there is: black becomes white. Eff rises, and the order of the
+# images stays nearly the same.
+# ```

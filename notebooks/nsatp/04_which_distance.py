@@ -131,3 +131,29 @@ plt.show()
 
 # %%
 compare.scoreboard("nsatp", experiment="nsatp/rq3")
+
+# %% [markdown]
+# **What it means.** By the paper's own yardstick the steepest distance changes from cell to cell, so
+# "PD on each dataset and network" does not hold, as it did not in the paper's own table. The yardstick
+# is at fault: slopes of distances with different ranges cannot be compared, and PE's would differ again
+# with logarithms to another base. Asked the useful question, which order meets most label changes
+# early, PD does come first: the two leading probabilities, which it weighs most, are the ones that a
+# small patch must exchange.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Replace PD by 2 PD. What becomes of Eff-D, of the ranking and of the F-measure?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Eff-D halves, since $e^{bx} = e^{(b/2)(2x)}$. Ranking and F-measure do not change at all.
+# ```
+#
+# **2.** With two classes, show that PD, PV and PE rank inputs alike.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# With $p$ the larger probability, PD $= 2p - 1$, PV $= 2(p - 1/2)^2$, and PE falls from $p = 1/2$ to
+# $p = 1$: all three are monotone in $p$. They can differ only from three classes on.
+# ```

@@ -1,0 +1,80 @@
+# %% [markdown]
+# # The data and the network of PEACEPACT
+#
+# **What the paper fixes** (PEACEPACT IV.A, Tables I to III). Four datasets, one network called Net-1,
+# and the training parameters that NSATP prints too.
+#
+# **What you will learn.** That one name can stand for two networks, and how to notice.
+
+# %%
+import pandas as pd
+from torch import nn
+
+from dnnlib import models, published, training
+from dnnlib.data.sources import SOURCES
+
+# %% [markdown]
+# ## Table I: the datasets
+#
+# The sizes that our loaders expect add up to the paper's.
+
+# %% tags=["nbval-check-output"]
+printed = published.table("peacepact", 1)
+for row in printed.itertuples():
+    source = SOURCES[row.dataset]
+    assert sum(source.sizes.values()) == row.samples, row.dataset
+    assert f"{source.shape[1]}×{source.shape[2]}" == row.size
+    assert source.classes == row.categories
+printed
+
+# %% [markdown]
+# ## Table II: Net-1, again
+
+# %% tags=["nbval-check-output"]
+table_2 = published.table("peacepact", 2)
+table_2[["layer", "type", "value"]]
+
+# %% [markdown]
+# NSATP's Net-1 has two pools and two hidden dense layers; this one has three of each, and ends
+# without an output layer. With 5 x 5 convolutions and 3 x 3 pools, 28 x 28 pixels do not survive
+# three rounds without padding, so here "same" padding is the least that works:
+
+# %% tags=["nbval-check-output"]
+for name in ("net1", "net1_peacepact"):
+    network = models.build(name)
+    kinds = [type(layer) for layer in network]
+    print(f"{name}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
+          f"{kinds.count(nn.Linear)} dense layers, {models.count(network).parameters:,} parameters")
+
+# %% [markdown]
+# The fits and correlations that PEACEPACT prints for Net-1 equal those that NSATP prints for *its*
+# Net-1, to the last digit. The chapters that follow therefore use NSATP's Net-1, and take
+# `-p model net1_peacepact` for the other.
+
+# %% tags=["nbval-check-output"]
+for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):
+    a = published.table("peacepact", ours)
+    b = published.table("nsatp", theirs).query("model == 'net1' and distance == 'pd'")
+    print(f"{number}: equal to NSATP's Net-1:", list(a["value"]) == list(b["value"]))
+
+# %% [markdown]
+# ## Table III: the training
+
+# %% tags=["nbval-check-output"]
+table_3 = published.table("peacepact", 3)
+for row in table_3.itertuples():
+    recipe = training.recipe("nsatp", row.dataset)
+    assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (
+        row.learning_rate, row.batch_size, row.epochs)
+table_3
+
+# %% [markdown]
+# ## Exercise
+#
+# How large would an image have to be for PEACEPACT's Net-1 without padding, with pools of stride 2?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Go backwards from one pixel after the last pool: the pool needs 3, the convolution before it 7, the
+# pool 15, the convolution 19, the pool 39, the first convolution 43. CIFAR's 32 pixels are too few.
+# ```
