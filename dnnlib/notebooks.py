@@ -7,10 +7,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib import checks, files, models
+from dnnlib import checks, data, files, models, vulnerability
 from dnnlib.data import sources
 
 KEPT_METADATA = ("tags", "mystnb")
+CHOICES = {"model": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
+           "split": ("train", "test")}
 
 
 class CellFailed(RuntimeError):
@@ -81,7 +83,8 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     """Values from the command line as the types of the notebook's defaults.
 
     Raises ``ValueError`` for a name the notebook lacks (with the nearest), a value of another
-    type, or a dataset or network that does not exist: before anything is computed.
+    type, a count below one, or a dataset, network, patch, profile or split that does not exist:
+    before anything is computed.
     """
     known = parameters(path)
     values = {}
@@ -95,8 +98,12 @@ def typed(path: Path, given: dict[str, str]) -> dict:
             values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
         else:
             checks.known(values["dataset"], sources.SOURCES, "dataset")
-    if "model" in values:
-        checks.known(values["model"], models.SPECS, "model")
+    for name, choices in CHOICES.items():
+        if name in values:
+            checks.known(values[name], choices, name)
+    for name, value in values.items():
+        if type(value) is int and name != "seed":
+            checks.positive(value, name)
     return values
 
 

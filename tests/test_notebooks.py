@@ -7,7 +7,7 @@ import jupytext
 import nbformat
 import pytest
 
-from dnnlib import models, notebooks
+from dnnlib import notebooks
 
 SOURCE = '''# %% [markdown]
 # # A page
@@ -142,6 +142,7 @@ def test_values_take_the_type_of_their_default(page):
     ({"trials": "many"}, "parameter trials: expected int, such as 3, got 'many'"),
     ({"trials": "1.5"}, "parameter trials: expected int"),
     ({"trials": ""}, "parameter trials: expected int"),
+    ({"trials": "0"}, "trials: expected a whole number of at least 1, got 0"),
     ({"rate": "half"}, "parameter rate: expected float"),
     ({"fast": "1"}, "parameter fast: expected bool"),
     ({"dataset": "mnits"}, "unknown dataset 'mnits'; did you mean 'mnist'"),
@@ -157,13 +158,15 @@ def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkey
         assert notebooks.typed(page, {"dataset": given}) == {"dataset": str(tmp_path / "photos")}
 
 
-def test_unknown_model_is_refused(write):
-    path = write(SOURCE.replace("LINES", 'model = "net1"')).with_suffix(".ipynb")
+@pytest.mark.parametrize("name, good, bad", [
+    ("model", "net2", "net3"), ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
+    ("split", "train", "trian")])
+def test_unknown_names_are_refused(write, name, good, bad):
+    path = write(SOURCE.replace("LINES", f'{name} = "{good}"')).with_suffix(".ipynb")
     jupytext.write(jupytext.read(path.with_suffix(".py")), path)
-    assert notebooks.typed(path, {"model": "net2"}) == {"model": "net2"}
-    with pytest.raises(ValueError, match="unknown model 'net3'; did you mean 'net"):
-        notebooks.typed(path, {"model": "net3"})
-    assert set(models.SPECS) >= {"net1", "net2"}
+    assert notebooks.typed(path, {name: good}) == {name: good}
+    with pytest.raises(ValueError, match=f"unknown {name} '{bad}'; did you mean"):
+        notebooks.typed(path, {name: bad})
 
 
 # Running
