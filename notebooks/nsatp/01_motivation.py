@@ -80,7 +80,8 @@ generator = torch.Generator().manual_seed(seed)
 drawn = patches.draw(2, trials, data.shape, invert=True, generator=generator)
 copies = patches.apply(pair, drawn)  # (2, trials, C, H, W)
 found = inference.predict(network, copies.flatten(0, 1)).argmax(1).view(2, trials)
-changed = found != inference.predict(network, pair).argmax(1)[:, None]
+clean = inference.predict(network, pair).argmax(1)
+changed = found != clean[:, None]
 for kind, flips in zip(nearest, changed):
     print(f"{kind}: {int(flips.sum())} of {trials} copies change class")
 
@@ -88,7 +89,7 @@ for kind, flips in zip(nearest, changed):
 which = changed.nonzero()[:16]
 if len(which):
     plots.images(torch.stack([copies[i, j] for i, j in which]),
-                 [f"{list(nearest)[i][:2]}. → {found[i, j]}" for i, j in which])
+                 [f"{clean[i]} → {found[i, j]}" for i, j in which])
     plt.show()
 else:
     print("no copy changed class")

@@ -140,7 +140,7 @@ compare.scoreboard("nsatp", experiment="nsatp/rq2")
 
 # %% [markdown]
 # **What it means.** This is the claim that stands firmest: whichever distance ranks, the first success
-# comes after a few perturbed samples, where random order needs hundreds, and the size of the saving is
+# comes after a few perturbed samples, where random order needs hundreds or thousands, and the saving has
 # the size that the paper prints. By PEACEPACT's count of examples the same rankings save less, since
 # random order meets a fragile example soon wherever fragile examples are common. The printed random
 # counts fit only a set in which most examples never change, against footnote 2.
