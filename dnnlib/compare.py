@@ -107,7 +107,7 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
         if len(rows):
             rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
     cells = []
-    for key, group in rows.groupby(list(claim.cells)):
+    for key, group in rows.groupby(list(claim.cells)) if len(rows) else ():
         values = group.astype({"value": float}).groupby("seed")["value"].agg(
             lambda v: v.mean(skipna=False))
         if len(values) >= SEEDS:
