@@ -1,0 +1,167 @@
+"""What is a neuron, and how strongly does it fire: the activations of any PyTorch model.
+
+A neuron is a channel, read as its mean over positions (DeepXplore and most of those after it),
+or a unit, every scalar by itself (NSS, dnn-tip). Say which with every result.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from math import prod
+
+import torch
+from torch import nn
+
+from dnnlib import checks, models
+from dnnlib.inference import device_of, fast_layout
+
+NEURONS = ("channel", "unit")
+SOFTMAX = "softmax"  # the layer that the networks' modules lack, their outputs being logits
+
+
+@dataclass(frozen=True, eq=False)
+class Activations:
+    """``values``: float32 (N, neurons), layer after layer; ``layers``: their names.
+
+    ``shapes``: what a neuron's place is in, layer by layer: (C,) for channels and dense units,
+    (C, H, W) for the units of a convolution.
+    """
+
+    values: torch.Tensor
+    layers: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The first column of every layer, and the number of columns."""
+        return tuple(accumulate(map(prod, self.shapes), initial=0))
+
+    def layer(self, name: str) -> torch.Tensor:
+        """The columns of one layer, a view (N, neurons); ``ValueError`` for an unknown name."""
+        place = self.layers.index(checks.known(name, self.layers, "layer"))
+        return self.values[:, self.offsets[place]:self.offsets[place + 1]]
+
+    def where(self, column: int) -> tuple[str, tuple[int, ...]]:
+        """The layer of a column, and the neuron's place in it: (channel,) or (C, H, W).
+
+        Raises ``IndexError`` unless 0 <= ``column`` < neurons.
+
+        >>> Activations(torch.zeros(1, 11), ("1", "2"), ((2, 2, 2), (3,))).where(5)
+        ('1', (1, 0, 1))
+        """
+        offsets = self.offsets
+        if not 0 <= column < offsets[-1]:
+            raise IndexError(f"column: expected 0 to {offsets[-1] - 1}, got {column}")
+        place = max(i for i, first in enumerate(offsets[:-1]) if first <= column)
+        index = torch.unravel_index(torch.tensor(column - offsets[place]), self.shapes[place])
+        return self.layers[place], tuple(map(int, index))
+
+
+def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = None,
+           neuron: str = "channel", scale: bool = False, batch_size: int = 512) -> Activations:
+    """The activations of a model's neurons for images (N, C, H, W) in [0, 1], on the CPU.
+
+    ``layers``: names of modules, in the order wanted; default those of
+    :func:`models.neuron_layers`, and "softmax" where the network counts it as a layer.
+    ``neuron``: 'channel' or 'unit'. ``scale``: (a - min) / (max - min) over all elements of the
+    layer, input by input, before the mean over positions (DeepXplore); 0 where max = min.
+    Scaled values are in [0, 1]. The model is put in evaluation mode.
+
+    Raises ``ValueError`` for a layer that is unknown, does not run, runs more than once, or
+    whose activations are not finite, and ``TypeError`` for one whose output is no floating-point
+    tensor (N, ...).
+
+    >>> found = record(models.build("lenet1"), torch.rand(2, 1, 28, 28))
+    >>> found.values.shape, found.layers, found.offsets
+    (torch.Size([2, 52]), ('1', '2', '4', '5', '7', 'softmax'), (0, 4, 8, 20, 32, 42, 52))
+    """
+    checks.images(x)
+    checks.known(neuron, NEURONS, "neuron")
+    checks.positive(batch_size, "batch_size")
+    modules = _modules(model, layers)
+    parts: dict[str, torch.Tensor] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+
+    def keep(name: str, output, n: int) -> None:
+        if name in parts:
+            raise ValueError(f"layer {name!r} runs more than once in a pass, so that its "
+                             "activations are ambiguous: give each use a module of its own")
+        parts[name], shapes[name] = _neurons(name, output, n, neuron, scale)
+
+    def hook(name: str):
+        return lambda module, inputs, output: keep(name, output, now)
+
+    handles = [module.register_forward_hook(hook(name))
+               for name, module in modules.items() if module is not None]
+    values, start, device = None, 0, device_of(model)
+    model.eval()
+    try:
+        for part in x.split(batch_size):
+            now = len(part)
+            parts.clear()
+            with torch.inference_mode():
+                logits = model(fast_layout(part, device))
+                if SOFTMAX in modules and modules[SOFTMAX] is None:
+                    keep(SOFTMAX, logits.softmax(1), now)
+                if missing := [name for name in modules if name not in parts]:
+                    raise ValueError(f"layers: {missing[0]!r} does not run in a pass")
+                block = torch.cat([parts[name] for name in modules], 1).cpu()
+            _finite(block, {name: parts[name].shape[1] for name in modules})
+            if values is None:  # allocated once: joining the blocks would take twice the memory
+                values = torch.empty(len(x), block.shape[1])
+            values[start:start + now] = block
+            start += now
+    finally:
+        for handle in handles:
+            handle.remove()
+    return Activations(values, tuple(modules), tuple(shapes[name] for name in modules))
+
+
+def _modules(model: nn.Module, layers: Sequence[str] | None) -> dict[str, nn.Module | None]:
+    """The modules to record by name; None stands for the softmax."""
+    spec = getattr(model, "spec", None)
+    softmax = {SOFTMAX: None} if isinstance(spec, models.Spec) and spec.softmax else {}
+    if layers is None:
+        return models.neuron_layers(model) | softmax
+    if isinstance(layers, str):
+        raise TypeError(f"layers: expected a list of names, got the string {layers!r}")
+    if not layers or len(set(layers)) != len(layers):
+        raise ValueError(f"layers: expected at least one name and none twice, got {list(layers)}")
+    known = dict(model.named_modules()) | softmax
+    names = [name for name in known if name]
+    return {name: known[checks.known(name, names, "layer")] for name in layers}
+
+
+def _neurons(name: str, output, n: int, neuron: str,
+             scale: bool) -> tuple[torch.Tensor, tuple[int, ...]]:
+    """(n, ...) -> (n, neurons), and the neurons' shape."""
+    if not isinstance(output, torch.Tensor) or not output.is_floating_point():
+        kind = output.dtype if isinstance(output, torch.Tensor) else type(output).__name__
+        raise TypeError(f"layer {name!r}: expected a floating-point tensor as output, got {kind}; "
+                        "name other layers with layers=")
+    if output.ndim < 2 or len(output) != n or not output.numel():
+        raise TypeError(f"layer {name!r}: expected an output ({n}, neurons, ...), "
+                        f"got shape {tuple(output.shape)}; name other layers with layers=")
+    a = output.detach().float()
+    if scale:
+        axes = tuple(range(1, a.ndim))
+        low, high = a.amin(axes, keepdim=True), a.amax(axes, keepdim=True)
+        span = high - low
+        # only 0/0 becomes 0: NaN and infinity make the span NaN, and stay visible
+        a = ((a - low) / span).masked_fill(span == 0, 0)
+    shape = a.shape[1:]
+    if neuron == "channel" and a.ndim > 2:
+        a, shape = a.mean(tuple(range(2, a.ndim))), shape[:1]
+    # a view would change under the next layer, if that is an in-place ReLU
+    return a.flatten(1).clone(), tuple(shape)
+
+
+def _finite(block: torch.Tensor, widths: dict[str, int]) -> None:
+    """``ValueError`` naming the first layer with NaN or infinity."""
+    if block.isfinite().all():
+        return
+    for (name, width), part in zip(widths.items(), block.split(list(widths.values()), 1)):
+        if not part.isfinite().all():
+            bad = int((~part.isfinite()).sum())
+            raise ValueError(f"layer {name!r}: expected finite activations, got NaN or infinity "
+                             f"in {bad} of {len(part)} x {width} values")

@@ -1,0 +1,443 @@
+"""Coverage criteria of neurons, and orders of inputs by it.
+
+Activations are matrices (N, neurons), one row an input, as in :mod:`dnnlib.activations`. A
+criterion says which *items* each input covers, a neuron or a section of its range, as one
+integer per input and neuron; a table of inputs x neurons x sections is never made.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from scipy import sparse
+
+from dnnlib import checks
+
+_ROWS = 256  # worked on at once: a chunk in double precision stays in the processor's cache
+EDGES = ("both", "low", "high")
+FILLS = ("random", "ctm")
+FIRST = ("most", "random")
+SEARCH = ("greedy", "pass")
+
+
+class Covered(NamedTuple):
+    """What each input covers: ``bins`` (N, columns) of small integers, -1 where nothing.
+
+    A bin is in 0 .. ``sections`` - 1; item number = column * sections + bin. Of rows of
+    ``bins``, or several joined, a ``Covered`` is made as of all.
+    """
+
+    bins: torch.Tensor
+    sections: int = 1
+
+    @property
+    def items(self) -> int:
+        """How many items there are to cover."""
+        return self.bins.shape[1] * self.sections
+
+    @property
+    def counts(self) -> torch.Tensor:
+        """How many items each input covers by itself: int64 (N,)."""
+        found = self.bins.numpy(force=True) >= 0
+        narrow = np.int16 if found.shape[1] < 2**15 else np.int64  # adds up several times faster
+        return torch.from_numpy(found.sum(1, dtype=narrow)).long()
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """What neurons do on training data: float64 (neurons,) each, over ``count`` inputs.
+
+    ``squares``: the summed squared deviations from ``mean``. Made by :func:`profile`; profiles
+    of two parts of the data :meth:`merge` into that of the whole.
+    """
+
+    count: int
+    low: torch.Tensor
+    high: torch.Tensor
+    mean: torch.Tensor
+    squares: torch.Tensor
+
+    @property
+    def std(self) -> torch.Tensor:
+        """The standard deviation over all inputs seen (divided by N, not N - 1)."""
+        return (self.squares / self.count).sqrt()
+
+    def merge(self, other: "Profile") -> "Profile":
+        """The profile of both parts (Chan, Golub and LeVeque's update of the deviations).
+
+        DeepHunter starts its deviations anew with every part, which makes them depend on it.
+        """
+        if len(self.low) != len(other.low):
+            raise ValueError(f"other: expected a profile of {len(self.low)} neurons, "
+                             f"got {len(other.low)}")
+        count, apart = self.count + other.count, other.mean - self.mean
+        return Profile(count, self.low.minimum(other.low), self.high.maximum(other.high),
+                       self.mean + apart * (other.count / count),
+                       self.squares + other.squares
+                       + apart.square() * (self.count * other.count / count))
+
+
+def profile(values) -> Profile:
+    """The range and deviation of every neuron over training activations (N, neurons).
+
+    Raises ``ValueError`` unless there is at least one input and neuron and all is finite.
+
+    >>> seen = profile([[0.0, 1.0], [2.0, 1.0]])
+    >>> seen.low.tolist(), seen.high.tolist(), seen.std.tolist()
+    ([0.0, 1.0], [2.0, 1.0], [1.0, 0.0])
+    """
+    def of(part: torch.Tensor) -> Profile:
+        part = part.double()
+        mean = part.mean(0)
+        return Profile(len(part), *part.aminmax(dim=0), mean, (part - mean).square().sum(0))
+
+    return reduce(Profile.merge, map(of, _matrix(values).split(_ROWS)))
+
+
+def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
+    """Neuron (activation) coverage, NC or NAC: neurons above a threshold (DeepXplore).
+
+    ``values``: (N, neurons); DeepXplore's are scaled, ``activations.record(..., scale=True)``.
+    ``sigmoid``: compare sigmoid(a), as DeepGini's and ATS's code do with raw activations, so
+    that 0.5 means above zero; default off, since no paper says so. An item is a neuron.
+    Raises ``ValueError`` for values that are not finite, or a threshold that no value, or every
+    value, is above.
+
+    >>> nac([[0.2, 0.7], [0.6, 0.5]]).bins.tolist()
+    [[-1, 0], [0, -1]]
+    """
+    values = _matrix(values)
+    if not (0 < threshold < 1 if sigmoid else abs(threshold) < float("inf")):
+        raise ValueError(f"threshold: expected {'a number in (0, 1)' if sigmoid else 'finite'}, "
+                         f"got {threshold!r}")
+    if sigmoid:  # the threshold turned round: sigmoid(1e-8) is rounded to 0.5 in single precision
+        threshold = float(np.log(threshold / (1 - threshold)))
+    return Covered(_flags(values.numpy() > threshold))
+
+
+def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
+         constant: bool = False, outer: bool = False) -> Covered:
+    """K-multisection coverage: the section of [low, high] that an activation is in (DeepGauge).
+
+    ``values``: (N, neurons). Section i of k goes from low + i (high - low) / k to the next; an
+    item is a (neuron, section), and what is out of the range covers none.
+
+    ``edges``: whether low and high belong to the first and last section, 'both' (DeepGauge's
+    closed range; DeepHunter), 'low' only (dnn-tip) or 'high' only (NeuraL-Coverage, which rounds
+    up). ``constant``: let a neuron with low = high cover its first section with that value;
+    default not, as nowhere: it has no sections. ``outer``: as DeepGini's and ATS's code, k edges
+    that make k - 1 sections, and two more that count, k - 1 below and k above the range; exactly
+    theirs with ``edges='low'``. Default not: what is outside is for :func:`nbc`. Their coverage
+    divides by k, where there are k + 1 items.
+
+    >>> kmnc([[0.0], [2.9], [4.0], [4.1]], profile([[0.0], [4.0]]), 4).bins[:, 0].tolist()
+    [0, 2, 3, -1]
+    """
+    values = _matrix(values, profile)
+    checks.positive(sections, "sections")
+    checks.known(edges, EDGES, "edges")
+    inner = sections - 1 if outer else sections
+    if inner < 1:
+        raise ValueError("sections: expected at least two edges with outer=True, got 1")
+    total = inner + 2 if outer else inner
+    low, high = profile.low, profile.high
+    flat = low == high
+    span = torch.where(flat, 1, high - low)
+    kind = _integer(total)
+
+    def bins(a: torch.Tensor) -> torch.Tensor:
+        # multiplied first: whole numbers then give exact sections
+        place = (a - low).mul_(inner).div_(span)
+        place = place.ceil_().sub_(1) if edges == "high" else place.floor_()
+        place.clamp_(0, inner - 1)
+        below = a <= low if edges == "high" else a < low
+        above = a >= high if edges == "low" else a > high
+        place.masked_fill_(flat, -1)
+        place.masked_fill_(below, inner if outer else -1)
+        place.masked_fill_(above, inner + 1 if outer else -1)
+        if constant:
+            place.masked_fill_(flat & (a == low), 0)
+        return place.to(kind)
+
+    return Covered(_by_rows(bins, values), total)
+
+
+def snac(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
+         steps: int = 1) -> Covered:
+    """Strong neuron activation coverage: activations above high + ``scale`` x std (DeepGauge).
+
+    ``values``: (N, neurons). ``strict``: above, as in DeepGauge, DeepGini and DeepHunter; dnn-tip
+    also counts equality, so that training extremes and dead neurons are covered at once.
+    ``steps``: 1, an item is a neuron. With more, as DeepHunter's feedback (11), an item is a
+    (neuron, step): the distance beyond the bound in steps of (high - low) / 1000, or 0.05 where
+    low = high, the last one open.
+
+    >>> snac([[1.0], [1.1]], profile([[0.0], [1.0]])).bins.tolist()
+    [[-1], [0]]
+    """
+    values = _matrix(values, profile)
+    return _beyond(values, profile, scale, strict, steps, upper=True)
+
+
+def nbc(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
+        steps: int = 1) -> Covered:
+    """Neuron boundary coverage: below low - ``scale`` x std, or above high + it (DeepGauge).
+
+    ``values``: (N, neurons). Columns are 2 x neurons, first the lower sides, then the upper;
+    ``strict`` and ``steps`` as in :func:`snac`.
+
+    >>> seen = profile([[0.0, 0.0], [1.0, 0.0]])
+    >>> nbc([[-1.0, 0.5]], seen).bins.tolist(), nbc([[1.0, 0.0]], seen, strict=False).bins.tolist()
+    ([[0, -1, -1, 0]], [[-1, 0, 0, 0]])
+    """
+    values = _matrix(values, profile)
+    sides = [_beyond(values, profile, scale, strict, steps, upper) for upper in (False, True)]
+    return Covered(torch.cat([side.bins for side in sides], 1), steps)
+
+
+def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
+         ranks: bool = False) -> Covered:
+    """Top-k coverage: the k strongest neurons of every layer (DeepGauge).
+
+    ``values``: (N, neurons); ``offsets``: the first column of every layer and, last, the number
+    of columns, as of ``Activations``; default one layer. Among equals the lowest index comes
+    first; a layer of fewer than k neurons counts whole. An item is a neuron; with ``ranks`` a
+    (neuron, rank), as in DeepHunter's feedback.
+
+    >>> tknc([[0.1, 0.3, 0.3, 0.9]], offsets=(0, 3, 4)).bins.tolist()
+    [[-1, 0, -1, 0]]
+    """
+    values = _matrix(values)
+    checks.positive(k, "k")
+    width = values.shape[1]
+    ends = [0, width] if offsets is None else [int(end) for end in offsets]
+    if ends[0] != 0 or ends[-1] != width or any(a >= b for a, b in zip(ends, ends[1:])):
+        raise ValueError(f"offsets: expected to rise from 0 to {width} columns, got {ends}")
+    kind = _integer(k)
+    layers = values.split([b - a for a, b in zip(ends, ends[1:])], 1)
+    bins = torch.cat([_top(layer, min(k, layer.shape[1]), ranks, kind) for layer in layers], 1)
+    return Covered(bins, k if ranks else 1)
+
+
+def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
+         ranks: bool = False) -> Covered:
+    """Bottom-k coverage: the k weakest neurons of every layer (DeepGauge); see :func:`tknc`."""
+    return tknc(-_matrix(values), k, offsets=offsets, ranks=ranks)
+
+
+def gained(covered: Covered, order=None) -> torch.Tensor:
+    """How many items each input adds to those before it: int64 (n,), along ``order`` (n,).
+
+    ``order``: indices of inputs, default all as they come. Raises ``ValueError`` for indices
+    out of range or given twice.
+
+    >>> gained(Covered(torch.tensor([[0, -1], [0, 0], [-1, 1]]), sections=2)).tolist()
+    [1, 1, 1]
+    """
+    bins = _bins(covered)
+    order = np.arange(len(bins)) if order is None else np.asarray(order)
+    whole = order.dtype.kind in "iu" or not order.size
+    if order.ndim != 1 or not whole or len(np.unique(order)) != len(order) or (
+            order.size and not 0 <= order.min() <= order.max() < len(bins)):
+        raise ValueError(f"order: expected different indices below {len(bins)}, got {order}")
+    seen = np.zeros(covered.items, bool)
+    new = np.zeros(len(order), np.int64)
+    for place, row in enumerate(order):
+        items = _items(bins[row], covered.sections)
+        new[place] = len(items) - np.count_nonzero(seen[items])
+        seen[items] = True
+    return torch.from_numpy(new)
+
+
+def coverage(covered: Covered) -> float:
+    """The share of items that the inputs cover together, in [0, 1].
+
+    >>> coverage(nac([[0.2, 0.7, 0.1], [0.6, 0.5, 0.1]]))
+    0.6666666666666666
+    """
+    return gained(covered).sum().item() / covered.items
+
+
+def ctm(covered: Covered) -> torch.Tensor:
+    """Coverage-total order: by what each input covers by itself, most first; stable under ties.
+
+    Returns int64 (N,), a permutation. Under KMNC and TKNC nearly all inputs cover the same
+    number, so that little but the ties is left.
+
+    >>> ctm(nac([[0.2, 0.7], [0.6, 0.9], [0.8, 0.8]])).tolist()
+    [1, 2, 0]
+    """
+    _bins(covered)
+    return (-covered.counts).argsort(stable=True)
+
+
+def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
+        search: str = "greedy", generator: torch.Generator | None = None) -> torch.Tensor:
+    """Coverage-additional order: always the input that covers most of what is uncovered.
+
+    Returns int64 (N,), a permutation; ties go to the lowest index. When no input adds anything,
+    the rest follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects),
+    'ctm' (dnn-tip), or None, the order ends there (DeepGini). ``first``: 'most' (dnn-tip), or
+    'random' as in DeepGini's and ATS's code; default the former, which is what greedy means.
+    ``search``: 'greedy', or 'pass' (ATS's KMNC): one pass by index over the inputs, of which
+    those that add anything are taken. Random choices need a ``generator``. ``covered`` is left
+    as it was. Takes O(N x columns) updates in all, besides N comparisons a pick.
+
+    >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()
+    [1, 2, 0]
+    """
+    if fill is not None:
+        checks.known(fill, FILLS, "fill")
+    checks.known(first, FIRST, "first")
+    checks.known(search, SEARCH, "search")
+    if generator is None and "random" in (fill, first):
+        raise ValueError("generator: expected a torch.Generator for random choices, got None")
+    n = len(_bins(covered))
+    start = (int(torch.randint(n, (1,), generator=generator)) if first == "random"
+             else int(covered.counts.argmax()))
+    if search == "pass":
+        order = torch.tensor([start, *(i for i in range(n) if i != start)])
+        adds = gained(covered, order) > 0
+        adds[0] |= first == "random"
+        picked = order[adds]
+    else:
+        picked = torch.from_numpy(_greedy(covered, start if first == "random" else None))
+    if fill is None:
+        return picked
+    left = torch.ones(n, dtype=torch.bool)
+    left[picked] = False
+    rest = (ctm(covered) if fill == "ctm" else torch.randperm(n, generator=generator))
+    return torch.cat([picked, rest[left[rest]]])
+
+
+def _greedy(covered: Covered, start: int | None) -> np.ndarray:
+    """The inputs picked until none adds anything; ``start``, if given, comes first."""
+    bins = _bins(covered)
+    gain = covered.counts.numpy(force=True)
+    ends = np.concatenate([[0], np.cumsum(gain)])
+    kind = np.int32 if covered.items < 2**31 else np.int64
+    items = np.concatenate([_items(row, covered.sections).astype(kind) for row in bins])
+    hits = sparse.csr_array((np.ones(len(items), bool), items, ends),
+                            shape=(len(bins), covered.items)).tocsc()
+    inputs, first = hits.indices, hits.indptr  # the inputs that cover an item, item by item
+    seen, picked = np.zeros(covered.items, bool), []
+    pick = int(gain.argmax()) if start is None else start
+    while gain[pick] or (pick == start and not picked):
+        picked.append(pick)
+        new = items[ends[pick]:ends[pick + 1]]
+        new = new[~seen[new]]
+        seen[new] = True
+        lengths = first[new + 1] - first[new]
+        before = np.cumsum(lengths) - lengths
+        places = np.repeat(first[new] - before, lengths) + np.arange(lengths.sum())
+        gain -= np.bincount(inputs[places], minlength=len(gain))
+        pick = int(gain.argmax())
+    return np.array(picked, np.int64)
+
+
+def _items(row: np.ndarray, sections: int) -> np.ndarray:
+    """The numbers of the items that one input covers."""
+    columns = np.flatnonzero(row >= 0)
+    return columns * sections + row[columns]
+
+
+def _bins(covered: Covered) -> np.ndarray:
+    bins, sections = covered.bins, checks.positive(covered.sections, "sections")
+    if bins.ndim != 2 or 0 in bins.shape or bins.is_floating_point():
+        raise ValueError("covered: expected integers (N, columns) for at least one input and "
+                         f"column, got {bins.dtype} of shape {tuple(bins.shape)}")
+    low, high = bins.aminmax()
+    if low < -1 or high >= sections:
+        raise ValueError(f"covered: expected bins of -1 to {sections - 1}, "
+                         f"got {int(low)} to {int(high)}")
+    return bins.numpy(force=True)
+
+
+def _matrix(values, profile: Profile | None = None) -> torch.Tensor:
+    """Finite floating-point activations (N, neurons), as many neurons as in the profile."""
+    values = torch.as_tensor(values)
+    if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
+        raise ValueError("values: expected floating-point activations (N, neurons) of at least "
+                         f"one input and neuron, got {values.dtype} of shape "
+                         f"{tuple(values.shape)}")
+    # one sum tells quickly; it may overflow where no value is infinite
+    if not values.sum().isfinite() and not values.isfinite().all():
+        column = int((~values.isfinite()).any(0).nonzero()[0, 0])
+        raise ValueError("values: expected finite activations, got NaN or infinity in column "
+                         f"{column}")
+    if profile is not None and values.shape[1] != len(profile.low):
+        raise ValueError(f"values: expected {len(profile.low)} neurons, as in the profile, "
+                         f"got {values.shape[1]}")
+    return (values if values.dtype == torch.float64 else values.float()).detach().cpu()
+
+
+def _by_rows(function: Callable[[torch.Tensor], torch.Tensor],
+             values: torch.Tensor) -> torch.Tensor:
+    return torch.cat([function(part.double()) for part in values.split(_ROWS)])
+
+
+def _beyond(values: torch.Tensor, profile: Profile, scale: float, strict: bool, steps: int,
+            upper: bool) -> Covered:
+    """The upper side of a boundary, or the lower one as the upper side of -a."""
+    if not 0 <= scale < float("inf"):
+        raise ValueError(f"scale: expected a finite number of at least 0, got {scale!r}")
+    checks.positive(steps, "steps")
+    bound = profile.high + scale * profile.std if upper else profile.low - scale * profile.std
+    if steps == 1:
+        compare = {(True, True): np.greater, (True, False): np.greater_equal,
+                   (False, True): np.less, (False, False): np.less_equal}[upper, strict]
+        return Covered(_flags(compare(values.numpy(), _round(bound, values, upper != strict))))
+    span = profile.high - profile.low
+    step = torch.where(span > 0, span / 1000, 0.05)
+    kind = _integer(steps)
+
+    def bins(a: torch.Tensor) -> torch.Tensor:
+        over = a - bound if upper else bound - a
+        beyond = over > 0 if strict else over >= 0
+        return torch.where(beyond, (over / step).floor().clamp(max=steps - 1), -1).to(kind)
+
+    return Covered(_by_rows(bins, values), steps)
+
+
+def _round(bound: torch.Tensor, values: torch.Tensor, up: bool) -> np.ndarray:
+    """``bound`` in the precision of ``values``, never to the side where a comparison errs.
+
+    Comparing in double precision instead takes several times as long.
+    """
+    with np.errstate(over="ignore"):
+        near = bound.numpy().astype(values.numpy().dtype)
+    wrong = near < bound.numpy() if up else near > bound.numpy()
+    return np.where(wrong, np.nextafter(near, near.dtype.type(np.inf if up else -np.inf)), near)
+
+
+def _top(layer: torch.Tensor, k: int, ranks: bool, kind: torch.dtype) -> torch.Tensor:
+    """0, or the rank, for the ``k`` largest of every row; -1 elsewhere."""
+    least = layer.topk(k).values[:, -1:]
+    chosen = layer >= least
+    tied = (chosen.sum(1) > k).nonzero()[:, 0]
+    if len(tied):  # topk may take any of the equals
+        above, equal = layer[tied] > least[tied], layer[tied] == least[tied]
+        chosen[tied] = above | (equal & (equal.cumsum(1) <= k - above.sum(1, keepdim=True)))
+    if not ranks:
+        return _flags(chosen.numpy())
+    places = chosen.nonzero()[:, 1].view(-1, k)
+    order = layer.gather(1, places).argsort(dim=1, descending=True, stable=True)
+    bins = torch.full(layer.shape, -1, dtype=kind)
+    return bins.scatter_(1, places.gather(1, order),
+                         torch.arange(k, dtype=kind).expand(len(layer), k))
+
+
+def _flags(chosen: np.ndarray) -> torch.Tensor:
+    """True -> 0, False -> -1, in place."""
+    bins = chosen.view(np.int8)
+    bins -= 1
+    return torch.from_numpy(bins)
+
+
+def _integer(bins: int) -> torch.dtype:
+    """The smallest integer type that holds -1 .. bins - 1."""
+    return next((kind for kind in (torch.int8, torch.int16)
+                 if bins - 1 <= torch.iinfo(kind).max), torch.int32)
