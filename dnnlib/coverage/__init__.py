@@ -1,0 +1,12 @@
+"""Coverage criteria of neurons, and orders of inputs by it.
+
+Activations are matrices (N, neurons), one row an input, as in :mod:`dnnlib.activations`. A
+criterion says which *items* each input covers, a neuron or a section of its range, as one
+integer per input and neuron; a table of inputs x neurons x sections is never made.
+"""
+
+from dnnlib.coverage.covered import FILLS, FIRST, SEARCH, Covered, cam, coverage, ctm, gained
+from dnnlib.coverage.criteria import EDGES, Profile, bknc, kmnc, nac, nbc, profile, snac, tknc
+
+__all__ = ["EDGES", "FILLS", "FIRST", "SEARCH", "Covered", "Profile", "bknc", "cam", "coverage",
+           "ctm", "gained", "kmnc", "nac", "nbc", "profile", "snac", "tknc"]

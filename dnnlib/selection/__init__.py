@@ -1,0 +1,49 @@
+"""Selectors: which of many unlabelled candidates to label first.
+
+Each is a frozen dataclass of options with one method, ``order(model, x)``: a permutation of the
+candidates, the most worth labelling first, stable under ties. Defaults are those of NSS's
+Table IV and, where that is silent, those its docstring gives a reason for.
+"""
+
+from dataclasses import MISSING, fields
+
+from dnnlib import checks
+from dnnlib.selection.ats import ATS
+from dnnlib.selection.covering import KMNC, NAC
+from dnnlib.selection.nss import NSS
+from dnnlib.selection.protocol import Scored, Selector, by_score, top
+from dnnlib.selection.surprise import DSA
+from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
+
+__all__ = ["ATS", "DSA", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NSS", "PD", "PE",
+           "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "selector", "top"]
+
+SELECTORS: dict[str, type] = {
+    "random": Random, "nac": NAC, "kmnc": KMNC, "dsa": DSA, "gini": Gini, "ats": ATS, "nss": NSS,
+    "pd": PD, "pv": PV, "pe": PE, "least_confidence": LeastConfidence, "margin": Margin,
+}
+
+
+def selector(name: str, **options) -> Selector:
+    """A selector by name, with options other than its defaults.
+
+    Raises ``ValueError`` for a name or an option that is unknown, with the nearest one, for an
+    option that is needed ('kmnc' and 'dsa' need ``reference``, training images), and for values
+    that make no sense.
+
+    >>> selector("nss", difference="squared_normalised").share
+    0.1
+    >>> selector("ginni")
+    Traceback (most recent call last):
+    ValueError: unknown selector 'ginni'; did you mean 'gini'? Known: ats, dsa, gini, kmnc, \
+least_confidence, margin, nac, nss, pd, pe, pv, random
+    """
+    kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
+    known = fields(kind)
+    for option in options:
+        checks.known(option, [entry.name for entry in known], f"option of '{name}'")
+    missing = [entry.name for entry in known
+               if entry.default is MISSING and entry.name not in options]
+    if missing:
+        raise ValueError(f"{name}: needs the option {missing[0]}")
+    return kind(**options)

@@ -1,0 +1,166 @@
+"""NSS: inputs that sensitive neurons answer most strongly when mutated (Algorithms 1 and 2)."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.activations import NEURONS, record
+from dnnlib.data import mutations
+from dnnlib.inference import device_of, fast_layout
+from dnnlib.selection.protocol import Scored, beside, candidates, count
+from dnnlib.selection.surprise import last_hidden
+
+PAIRS = ("remutated", "original")
+DIFFERENCES = ("l1", "squared_normalised")
+
+
+def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
+    """S(N_i, (x, x')), how far every neuron moves for every input (NSS, II.B).
+
+    ``before``, ``after``: activations (N, neurons) of x and x'. ``difference``: 'l1', the text's
+    |N_i(x) - N_i(x')|, or 'squared_normalised', the released code's square divided by the largest
+    activation of x (by 1 where none is above 0, of which that code makes infinities). Returns
+    (N, neurons), >= 0. Raises ``ValueError`` for different shapes or values that are not finite.
+
+    >>> sensitivities([[0.5, 0.25]], [[0.25, 0.25]]).tolist()
+    [[0.25, 0.0]]
+    """
+    checks.known(difference, DIFFERENCES, "difference")
+    before, after = (torch.as_tensor(values) for values in (before, after))
+    if before.ndim != 2 or 0 in before.shape or before.shape != after.shape:
+        raise ValueError("after: expected activations (N, neurons) of the shape of before, "
+                         f"{tuple(before.shape)}, got {tuple(after.shape)}")
+    moved = before - after
+    if not moved.isfinite().all():
+        raise ValueError("before, after: expected finite activations, got NaN or infinity")
+    if difference == "l1":
+        return moved.abs_()
+    largest = before.amax(1, keepdim=True)
+    return moved.square_().div_(torch.where(largest > 0, largest, 1))
+
+
+def sensitive(moved: torch.Tensor, share: float = 0.1) -> torch.Tensor:
+    """The ``share`` of neurons with the largest sum over inputs (Algorithm 1), most first.
+
+    ``moved``: (N, neurons), from :func:`sensitivities`. Returns columns, int64; among equals the
+    lowest first. Raises ``ValueError`` for a share outside (0, 1] or too small for one neuron.
+
+    >>> sensitive(torch.tensor([[0.0, 2.0, 1.0], [1.0, 2.0, 0.0]]), 0.7).tolist()
+    [1, 0]
+    """
+    neurons = moved.shape[1]
+    chosen = count(neurons, share, "share")
+    if not chosen:
+        raise ValueError(f"share: {share:g} of {neurons} neurons is none; take at least "
+                         f"{1 / neurons:.2g}")
+    return moved.sum(0, dtype=torch.float64).argsort(descending=True, stable=True)[:chosen]
+
+
+def tns_score(before, after, *, share: float = 0.1, difference: str = "l1") -> torch.Tensor:
+    """TNSScore: the summed sensitivity of the sensitive neurons to every input (Algorithm 2).
+
+    Arguments as of :func:`sensitivities` and :func:`sensitive`. Returns float64 (N,), >= 0. With
+    'squared_normalised' the mean, as in the released code, whose order is that of the sum.
+
+    >>> before = [[.4, .5], [.2, .4], [.4, .5], [.8, .5]]  # Table II
+    >>> after = [[.3, .4], [.2, .4], [.3, .3], [.7, .45]]
+    >>> [round(s, 2) for s in tns_score(before, after, share=1.0).tolist()]
+    [0.2, 0.0, 0.3, 0.15]
+    """
+    moved = sensitivities(before, after, difference=difference)
+    moved = moved[:, sensitive(moved, share)]
+    total = moved.sum(1, dtype=torch.float64)
+    return total if difference == "l1" else total / moved.shape[1]
+
+
+@torch.inference_mode()
+def last_map(model: nn.Module, x: torch.Tensor) -> str:
+    """The name of the module whose output is the last (N, C, H, W), global average pools aside.
+
+    The paper's "last encoder layer": the last pool of the LeNets and of VGG16, the last residual
+    block of ResNet-20. ``x``: images, of which the first is tried. Without maps, the layer before
+    the logits.
+
+    >>> from dnnlib import models
+    >>> last_map(models.build("lenet5"), torch.zeros(1, 1, 28, 28))
+    '5'
+    """
+    names = {module: name for name, module in model.named_modules() if name}
+    ran: list[tuple[nn.Module, torch.Size]] = []
+
+    def note(module, inputs, output):
+        if isinstance(output, torch.Tensor):
+            ran.append((module, output.shape))
+
+    handles = [module.register_forward_hook(note) for module in names]
+    try:
+        model.eval()(fast_layout(x[:1], device_of(model)))
+    finally:
+        for handle in handles:
+            handle.remove()
+    times = [module for module, _ in ran]
+    pools = [i for i, (module, shape) in enumerate(ran)
+             if isinstance(module, nn.AdaptiveAvgPool2d) and shape[2:].numel() == 1]
+    for module, shape in reversed(ran[:pools[-1]] if pools else ran):
+        if len(shape) == 4 and times.count(module) == 1:
+            return names[module]
+    return last_hidden(model)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NSS(Scored):
+    """The candidates first whose mutation moves the sensitive neurons most.
+
+    ``pair``: what a candidate is compared with. 'remutated', the text: x is the candidate and x'
+    a mutation of it by ``mutation`` (one of the seven at 'random', or a name), in ``strength``
+    and ``mutation_reading`` as :func:`mutations.mutate` has them, drawn with ``seed``, which must
+    not be that of the candidates' own mutations. One draw serves both algorithms. 'original',
+    the released code: x is the unmutated image behind the candidate x', given as ``originals``
+    (N, C, H, W), in the order of the candidates; nothing is drawn. Whoever has unlabelled data
+    does not have those.
+
+    ``difference``: see :func:`sensitivities`. ``share``: of neurons, Table IV. ``layer``: name of
+    a module, default :func:`last_map`; ``neuron``: 'unit' (the released code) or 'channel'.
+    """
+
+    pair: str = "remutated"
+    originals: torch.Tensor | None = field(default=None, repr=False)
+    difference: str = "l1"
+    mutation: str = "random"
+    mutation_reading: str = "paper"
+    strength: int | None = None
+    share: float = 0.1
+    layer: str | None = None
+    neuron: str = "unit"
+    seed: int = 123
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.known(self.pair, PAIRS, "pair")
+        checks.known(self.difference, DIFFERENCES, "difference")
+        checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
+        checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
+        checks.known(self.neuron, NEURONS, "neuron")
+        count(1, self.share, "share")
+        if (self.originals is None) == (self.pair == "original"):
+            raise ValueError("originals: expected images with pair='original', and with no other; "
+                             f"got {'none' if self.originals is None else 'some'} with pair="
+                             f"{self.pair!r}")
+
+    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        candidates(x)
+        if self.pair == "original":
+            before, after = beside(self.originals, x, "originals"), x
+            if len(before) != len(x):
+                raise ValueError(f"originals: expected {len(x)} images, one for each candidate, "
+                                 f"got {len(before)}")
+        else:
+            before, after = x, mutations.mutate(x, self.mutation, seed=self.seed,
+                                                strength=self.strength,
+                                                reading=self.mutation_reading).images
+        layer = last_map(model, x) if self.layer is None else self.layer
+        values = [record(model, images, layers=[layer], neuron=self.neuron,
+                         batch_size=self.batch_size).values for images in (before, after)]
+        return tns_score(*values, share=self.share, difference=self.difference)

@@ -1,0 +1,171 @@
+"""Distance-based surprise adequacy (Kim, Feldt and Yoo, ICSE 2019)."""
+
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from dnnlib import checks, models
+from dnnlib import coverage as cov
+from dnnlib.activations import NEURONS, record
+from dnnlib.selection.protocol import Scored, beside, by_score, candidates
+
+ORDERS = ("score", "coverage")
+_CELLS = 2**23  # distances held at once
+
+
+def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
+    """How much nearer an input is to other classes than a training input of its own would be.
+
+    ``traces``: (N, d) activations of the inputs, ``predicted``: their classes (N,); likewise
+    ``reference`` (M, d) and ``reference_predicted`` (M,) for training inputs. With x_a the
+    nearest trace of the same predicted class, DSA = d_a / d_b, where d_a is the distance to x_a
+    and d_b that *from x_a* to the nearest trace of another class (Eqs. 3-5); DeepGini's and
+    NeuraL-Coverage's code measure d_b from the input. Returns float64 (N,), >= 0; 0 for a
+    training input, infinity where no training input is of the class. Raises ``ValueError`` for
+    an empty reference or one of a single class, different widths, or values that are not finite.
+
+    >>> dsa([[0.5]], [0], [[0.0], [3.0], [2.0]], [0, 0, 1]).tolist()
+    [0.25]
+    """
+    a, b = _traces(traces, "traces"), _traces(reference, "reference")
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"reference: expected traces of width {a.shape[1]}, got {b.shape[1]}")
+    classes = [_classes(predicted, len(a), "predicted"),
+               _classes(reference_predicted, len(b), "reference_predicted")]
+    if len(classes[1].unique()) < 2:
+        raise ValueError("reference: expected inputs of at least two predicted classes, got "
+                         f"{len(b)} of class {int(classes[1][0])}")
+    middle = b.mean(0)  # products of what is far from the origin lose digits
+    a, b = a - middle, b - middle
+    score = torch.full((len(a),), torch.inf, dtype=torch.float64)
+    for label in classes[0].unique():
+        rows, same = classes[0] == label, classes[1] == label
+        if not same.any():
+            continue
+        own = b[same]
+        nearest, d_a = _nearest(a[rows], own)
+        used, back = nearest.unique(return_inverse=True)  # d_b, once for each x_a
+        d_b = _nearest(own[used], b[~same])[1][back]
+        score[rows] = torch.where(d_a == 0, 0, d_a / d_b)
+    return score
+
+
+def last_hidden(model: nn.Module) -> str:
+    """The name of the layer before the logits, of those of :func:`models.neuron_layers`.
+
+    >>> last_hidden(models.build("lenet5"))
+    '10'
+    """
+    names = list(models.neuron_layers(model))
+    if len(names) < 2:
+        raise ValueError("layer: the model has no hidden layer; name one with layer=")
+    return names[-2]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DSA(Scored):
+    """The most surprising inputs first.
+
+    ``reference``: training images (M, C, H, W); of them a random ``sample``, drawn with ``seed``,
+    or all (None, default, as the definition). ``layer``: name of the one whose activations are the
+    traces, default the last hidden one; ``neuron``: 'channel' (sadl) or 'unit'.
+
+    ``order_by``: 'score' (default), or 'coverage', the other reading of NSS's "n = 1000": inputs
+    that fall into a bucket of scores not seen before (surprise coverage), then ``fill`` as in
+    :func:`coverage.cam`. There are ``buckets`` of equal width from 0 to ``upper``, default the
+    largest finite score; scores above cover nothing. sadl's code has 2000, far above any DSA.
+    """
+
+    reference: torch.Tensor = field(repr=False)
+    layer: str | None = None
+    neuron: str = "channel"
+    sample: int | None = None
+    order_by: str = "score"
+    buckets: int = 1000
+    upper: float | None = None
+    fill: str = "random"
+    seed: int = 0
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.images(self.reference, "reference")
+        checks.known(self.neuron, NEURONS, "neuron")
+        checks.known(self.order_by, ORDERS, "order_by")
+        checks.known(self.fill, cov.FILLS, "fill")
+        checks.positive(self.buckets, "buckets")
+        if self.upper is not None and not 0 < self.upper < float("inf"):
+            raise ValueError(f"upper: expected a finite number above 0, got {self.upper!r}")
+        if self.sample is not None and checks.positive(self.sample, "sample") > len(self.reference):
+            raise ValueError(f"sample: expected at most the {len(self.reference)} images of the "
+                             f"reference, got {self.sample}")
+
+    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        reference = beside(self.reference, candidates(x), "reference")
+        if self.sample is not None:
+            generator = torch.Generator().manual_seed(self.seed)
+            reference = reference[torch.randperm(len(reference), generator=generator)[:self.sample]]
+        layer = last_hidden(model) if self.layer is None else self.layer
+        return dsa(*self._run(model, x, layer), *self._run(model, reference, layer))
+
+    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        score = self.score(model, x)
+        if self.order_by == "score":
+            return by_score(score)
+        return cov.cam(surprise_buckets(score, self.buckets, self.upper), fill=self.fill,
+                       generator=torch.Generator().manual_seed(self.seed))
+
+    def _run(self, model: nn.Module, x: torch.Tensor, layer: str) -> tuple[torch.Tensor, ...]:
+        """Traces and predicted classes, in one pass."""
+        found = []
+        handle = model.register_forward_hook(
+            lambda _, __, logits: found.append(logits.argmax(1).cpu()))
+        try:
+            values = record(model, x, layers=[layer], neuron=self.neuron,
+                            batch_size=self.batch_size).values
+        finally:
+            handle.remove()
+        return values, torch.cat(found)
+
+
+def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
+                     upper: float | None = None) -> cov.Covered:
+    """The bucket of [0, ``upper``] that each score (N,) is in; none where it is above.
+
+    ``upper``: default the largest finite score.
+
+    >>> surprise_buckets(torch.tensor([0.1, 2.0, 1.9, 2.1]), 4, 2.0).bins[:, 0].tolist()
+    [0, 3, 3, -1]
+    """
+    if upper is None:
+        finite = score[score.isfinite()]
+        upper = float(finite.max()) if len(finite) else 0.0
+    upper = upper or 1.0  # no score above 0: all in the first bucket
+    inside = score.clamp(max=2 * upper).double()[:, None]
+    return cov.kmnc(inside, cov.profile([[0.0], [upper]]), buckets)
+
+
+def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """For every row of ``a`` (N, d), which row of ``b`` (M, d) is nearest, and how far it is."""
+    squares = b.square().sum(1)
+    index = torch.cat([torch.addmm(squares, part, b.T, alpha=-2).argmin(1)
+                       for part in a.split(max(1, _CELLS // len(b)))])
+    return index, (a - b[index]).norm(dim=1)  # anew, so that equals are at distance 0
+
+
+def _traces(values, name: str) -> torch.Tensor:
+    values = torch.as_tensor(values)
+    if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
+        raise ValueError(f"{name}: expected floating-point traces (N, width) of at least one "
+                         f"input, got {values.dtype} of shape {tuple(values.shape)}")
+    if not values.isfinite().all():
+        raise ValueError(f"{name}: expected finite values, got NaN or infinity")
+    return values.double().cpu()
+
+
+def _classes(labels, n: int, name: str) -> torch.Tensor:
+    labels = torch.as_tensor(labels)
+    if labels.is_floating_point() or labels.shape != (n,):
+        raise ValueError(f"{name}: expected {n} classes, got {labels.dtype} of shape "
+                         f"{tuple(labels.shape)}")
+    return labels.cpu()
