@@ -30,10 +30,10 @@ html: $(READY)  ## build the book from the stored outputs
 
 test: $(READY)  ## the tests, and the notebooks' marked cells against the committed outputs
 	python -m pytest
-	TQDM_DISABLE=1 python -m pytest --nbval-lax --nbval-current-env --nbval-cell-timeout=600 -p no:doctest notebooks
+	TQDM_DISABLE=1 python -m pytest -q -o addopts= --nbval-lax --nbval-current-env --nbval-cell-timeout=600 notebooks
 
 strict: $(READY)  ## every cell of freshly made notebooks against a second run
-	TQDM_DISABLE=1 python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=600 -p no:doctest notebooks
+	TQDM_DISABLE=1 python -m pytest -q -o addopts= --nbval --nbval-current-env --nbval-cell-timeout=600 notebooks
 
 bench: $(READY)  ## speed against simpler ways, as ratios in one run
 	for file in benchmarks/bench_*.py; do python $$file || exit 1; done

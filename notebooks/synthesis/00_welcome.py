@@ -25,6 +25,7 @@ board.reset_index(drop=True)
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
 # that none does, *not run* that no cell has three seeds. Where a claim fails, its chapter says why.
+# The claims of NSS were written down before its chapters exist, and wait for their runs.
 
 # %%
 board["verdict"].value_counts().rename("claims").to_frame()
