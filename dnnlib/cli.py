@@ -115,9 +115,6 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     from dnnlib import compare
 
     board = compare.scoreboard(paper or None).reset_index(drop=True)
-    counts = board.pop("in the paper").astype(str)
-    board["cells"] = (board["cells"] + " (" + counts + ")").str.strip()
-    board = board.rename(columns={"cells": "cells (paper's)"})
     _table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "not run": "[dim]{}[/]"})

@@ -148,6 +148,6 @@ def scoreboard(paper: str | None = None, root: Path | None = None, *,
         found = verdict(claim, root)
         rows.append({"paper": claim.paper, "claim": claim.statement, "place": claim.place,
                      "verdict": found.state,
-                     "cells": f"{found.holds} of {found.run} hold" if found.run else "",
-                     "in the paper": claim.expected, "id": claim.id})
+                     "cells (paper's)": (f"{found.holds} of {found.run} hold " if found.run else "")
+                     + f"({claim.expected})", "id": claim.id})
     return pd.DataFrame(rows).set_index("id")

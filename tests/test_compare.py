@@ -198,7 +198,7 @@ def test_scoreboard_lists_every_claim():
     board = compare.scoreboard()
     assert board.index.tolist() == [c.id for c in published.claims()]
     assert board["claim"].tolist() == [c.statement for c in published.claims()]
-    assert set(board["verdict"]) == {"not run"} and set(board["cells"]) == {""}
+    assert set(board["verdict"]) == {"not run"} and all(c.startswith("(") for c in board["cells (paper's)"])
     assert set(compare.scoreboard("peacepact")["paper"]) == {"peacepact"}
 
 
@@ -209,7 +209,7 @@ def test_scoreboard_of_one_experiment_follows_its_records(tmp_path):
     save([1, 1, 1], model="net1", **common)
     save([-1, -1, -1], model="net2", **common)
     row = compare.scoreboard(experiment="nsatp/rq3").loc["nsatp-rq3-pd-best"]
-    assert (row["verdict"], row["cells"], row["in the paper"]) == ("partly", "1 of 2 hold", 8)
+    assert (row["verdict"], row["cells (paper's)"]) == ("partly", "1 of 2 hold (8)")
     elsewhere = compare.scoreboard("nsatp", tmp_path / "elsewhere", experiment="nsatp/rq3")
     assert elsewhere["verdict"].tolist() == ["not run"]
 
@@ -221,8 +221,8 @@ def test_other_readings_do_not_decide_rq1(where):
     save([-1, -1, -1], experiment="nsatp/rq1", quantity="b", **row)
     save([9, 9, 9], experiment="nsatp/rq1", quantity="b", **row | where)
     board = compare.scoreboard(experiment="nsatp/rq1")
-    assert board.loc["nsatp-rq1-falling", ["verdict", "cells"]].tolist() == [
-        "reproduced", "1 of 1 hold"]
+    assert board.loc["nsatp-rq1-falling", ["verdict", "cells (paper's)"]].tolist() == [
+        "reproduced", "1 of 1 hold (24)"]
 
 
 def test_unknown_paper():

@@ -91,7 +91,7 @@ ours = records.frame("peacepact/correlation", trials=100, patch="random", split=
 on = ["model", "dataset", "quantity"]
 here = readings.query(text).assign(dataset=dataset, model=model)
 compare.beside(published.table("peacepact", 4), ours.query(text).query("quantity in ('a', 'b')"),
-               on=on, live=here.query("quantity in ('a', 'b')")).unstack("quantity")
+               on=on, live=here.query("quantity in ('a', 'b')"))
 
 # %%
 compare.beside(published.table("peacepact", 5), ours.query(text).query("quantity == 'correlation'"),

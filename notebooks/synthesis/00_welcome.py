@@ -25,7 +25,7 @@ board.reset_index(drop=True)
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
 # that none does, *not run* that no cell has three seeds. Where a claim fails, its chapter says why.
-# The claims of NSS were written down before its chapters exist, and wait for their runs.
+# The number in brackets is how many cells the paper has. The claims of NSS were written down before its chapters exist, and wait for their runs.
 
 # %%
 board["verdict"].value_counts().rename("claims").to_frame()
@@ -33,7 +33,8 @@ board["verdict"].value_counts().rename("claims").to_frame()
 # %% [markdown]
 # ## What was run
 #
-# Paper-scale runs behind the verdicts: whole test sets, as many seeds as listed. CIFAR-10 is a copy
+# Paper-scale runs behind the verdicts: whole test sets, as many seeds as listed; with fewer than three
+# a cell is shown in its chapter and decides nothing. CIFAR-10 is a copy
 # whose images were re-encoded as JPEG, so its numbers are not those of the original bits; CIFAR-100
 # was not at hand.
 
