@@ -140,10 +140,11 @@ compare.scoreboard("nsatp", experiment="nsatp/rq2")
 
 # %% [markdown]
 # **What it means.** This is the claim that stands firmest: whichever distance ranks, the first success
-# comes after a few perturbed samples, where random order needs hundreds or thousands, and the saving has
-# the size that the paper prints. By PEACEPACT's count of examples the same rankings save less, since
-# random order meets a fragile example soon wherever fragile examples are common. The printed random
-# counts fit only a set in which most examples never change, against footnote 2.
+# comes after a few perturbed samples, where random order needs hundreds or thousands. The saving has
+# the size that the paper prints; where a cell of that claim stays open, its mean is high enough and
+# three seeds are too few to be sure. By PEACEPACT's count of examples the same rankings save less,
+# since random order meets a fragile example soon wherever fragile examples are common. The printed
+# random counts fit only a set in which most examples never change, against footnote 2.
 
 # %% [markdown]
 # ## Exercises

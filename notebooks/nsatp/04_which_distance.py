@@ -137,8 +137,8 @@ compare.scoreboard("nsatp", experiment="nsatp/rq3")
 # "PD on each dataset and network" does not hold, as it did not in the paper's own table. The yardstick
 # is at fault: slopes of distances with different ranges cannot be compared, and PE's would differ again
 # with logarithms to another base. Asked the useful question, which order meets most label changes
-# early, PD does come first, clearly where many images are fragile and by a hair on MNIST: the two
-# leading probabilities, which it weighs most, are the ones that a small patch must exchange.
+# early, PD does come first wherever many images are fragile, and on MNIST the three are level: the two
+# leading probabilities, which PD weighs most, are the ones that a small patch must exchange.
 
 # %% [markdown]
 # ## Exercises

@@ -72,7 +72,7 @@ rows = [{"quantity": "more_from_undecided", "value": float(more)},
 for row in rows:
     print(f"{row['quantity']}: {row['value']:.3f}")
 
-# %% mystnb={"figure": {"caption": "The image nearest to the paper's undecided one, the one nearest to its decided one, and the first broken copies of the undecided image, as in Fig. 1.", "name": "fig-peacepact-pair"}}
+# %% mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair"}}
 i = int(np.argmax(counts["undecided"].sum(1)))  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(
