@@ -136,6 +136,9 @@ def run(path: Path, values: dict, output: Path) -> Path:
 def _execute(path: Path, output: Path, **options) -> None:
     import papermill
 
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
+        if os.environ.get(name):  # the kernel runs in the notebook's folder
+            os.environ[name] = str(Path(os.environ[name]).expanduser().resolve())
     try:
         papermill.execute_notebook(path, output, kernel_name="python3", language="python",
                                    extra_arguments=["--log-level=ERROR"], **options)

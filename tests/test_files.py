@@ -3,6 +3,7 @@ import stat
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from dnnlib import files
 
@@ -91,3 +92,9 @@ def test_cached_makes_once_for_each_key():
         return {"w": torch.tensor(len(made))}
 
     assert [int(files.cached("kind", {"k": k}, make)["w"]) for k in (1, 1, 2, 1)] == [1, 1, 2, 1]
+
+
+def test_metadata_of_others_stay_strings(tmp_path):
+    """Files that other programs wrote hold plain strings, not JSON."""
+    save_file({"a": torch.zeros(2)}, tmp_path / "a.safetensors", {"format": "pt", "by": "Keras: 2"})
+    assert files.load_tensors(tmp_path / "a.safetensors")[1] == {"by": "Keras: 2"}

@@ -172,6 +172,20 @@ def test_unknown_names_are_refused(write, name, good, bad):
 # Running
 
 
+def test_relative_folders_of_the_environment_stay_where_they_are(write, tmp_path, monkeypatch):
+    """The kernel runs in the notebook's folder, not in the caller's."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
+        monkeypatch.setenv(name, f"here/{name.lower()}")
+    path = write("# %%\nfrom dnnlib import files\n"
+                 "print(files.data_dir(), files.cache_dir(), files.results_dir())\n")
+    source = path.with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path), source)
+    notebooks.run(source, {}, tmp_path / "out.ipynb")
+    assert printed(tmp_path / "out.ipynb").split() == [
+        str(tmp_path / "here" / f"dnnlib_{kind}") for kind in ("data", "cache", "results")]
+
+
 def test_made_twice_gives_the_same_bytes(write):
     source = write()
     product = notebooks.make(source)
