@@ -36,7 +36,7 @@ strict: $(READY)  ## every cell of freshly made notebooks against a second run
 	TQDM_DISABLE=1 python -m pytest -q -o addopts= --nbval --nbval-current-env --nbval-cell-timeout=600 notebooks
 
 bench: $(READY)  ## speed against simpler ways, as ratios in one run
-	for file in benchmarks/bench_*.py; do python $$file || exit 1; done
+	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
 
 clean:  ## remove what was built, but not the environment or the cache
 	rm -rf _build runs .pytest_cache
