@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import compare, inference, metrics, plots, records, training
+from dnnlib import compare, inference, plots, records, training
 from dnnlib import uncertainty, vulnerability
 from dnnlib.data import load, patches, profile_limit
 

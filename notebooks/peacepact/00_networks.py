@@ -7,7 +7,6 @@
 # **What you will learn.** That one name can stand for two networks, and how to notice.
 
 # %%
-import pandas as pd
 from torch import nn
 
 from dnnlib import models, published, training

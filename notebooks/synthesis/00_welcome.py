@@ -9,7 +9,7 @@
 #
 # ## The scoreboard
 #
-# Each row is a claim of a paper, reduced to a rule before anything was run. The verdict is
+# Each row is a claim of a paper, reduced to a rule whose threshold is the paper's own. The verdict is
 # computed from the committed records: a *cell* is one combination of dataset, network and measure,
 # and it holds if its whole 95 % interval over at least three seeds is on the claim's side.
 
