@@ -1,7 +1,7 @@
 """LeNet-1, LeNet-4 and LeNet-5 as in DeepXplore, whose sizes DeepSensor's model tables repeat.
 
 "Same" padding, ReLU and max-pools, against LeCun's tanh and averages (Proc. IEEE 86, 1998).
-NSS (Table I) tests other LeNets: what it calls their neurons, 3,350 and 44,426, are parameters.
+NSS (Table I) tests other LeNets, without padding, whose parameters it prints as neurons.
 """
 
 from torch import nn
@@ -39,3 +39,35 @@ def _lenet(channels: int, size: int, classes: int, maps: tuple[int, ...],
         layers += [nn.Linear(before, after), nn.ReLU()]
         before = after
     return nn.Sequential(*layers, nn.Linear(before, classes))
+
+
+def lenet1_nss(channels: int, size: int, classes: int) -> nn.Module:
+    """LeNet-1 as in NSS's code: tanh and averages, 3,246 parameters, 192 units before the logits.
+
+    Its first convolution counted twice gives the 3,350 of the paper's Table I.
+    """
+    at_least(size, 16, "LeNet-1 of NSS")
+    side = _after(size)
+    return nn.Sequential(
+        nn.Conv2d(channels, 4, 5), nn.Tanh(), nn.AvgPool2d(2),
+        nn.Conv2d(4, 12, 5), nn.Tanh(), nn.AvgPool2d(2),
+        nn.Flatten(), nn.Linear(12 * side * side, classes))
+
+
+def lenet5_nss(channels: int, size: int, classes: int) -> nn.Module:
+    """LeNet-5 of NSS's Table I, by its 44,426 parameters: no padding, 256 units after the pools.
+
+    The paper does not name the activation and the pools: ReLU and maximum, as in DeepXplore.
+    """
+    at_least(size, 16, "LeNet-5 of NSS")
+    side = _after(size)
+    return nn.Sequential(
+        nn.Conv2d(channels, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(16 * side * side, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(),
+        nn.Linear(84, classes))
+
+
+def _after(size: int) -> int:
+    """Pixels a side after two unpadded 5 x 5 convolutions with their 2 x 2 pools."""
+    return ((size - 4) // 2 - 4) // 2
