@@ -1,0 +1,114 @@
+"""What an order of inputs finds: fault detection rate, kinds of fault, APFD."""
+
+import numpy as np
+
+from dnnlib import checks
+
+
+def fault_detection_rate(wrong, order, rate: float) -> float:
+    """FDR: the share of misclassified inputs among the first ``rate`` of an order (NSS IV.C.1).
+
+    ``wrong``: bool (N,), whether each input is misclassified. ``order``: a permutation of
+    range(N). ``rate`` in (0, 1]. Returns a share in [0, 1].
+
+    >>> fault_detection_rate([True, False, False, True], [3, 1, 0, 2], 0.5)
+    0.5
+    """
+    wrong, order = _ordered(wrong, order)
+    return float(wrong[order[:_taken(len(order), rate)]].mean())
+
+
+def best_rate(wrong, rate: float) -> float:
+    """The FDR of the best order there is: all faults first. Random order expects ``mean(wrong)``.
+
+    >>> best_rate([True, False, False, False], 0.5)
+    0.5
+    """
+    wrong = _wrong(wrong)
+    return min(1.0, int(wrong.sum()) / _taken(len(wrong), rate))
+
+
+def apfd(wrong, order) -> float:
+    """Average percentage of faults detected (Rothermel et al., TSE 2001), each input one fault.
+
+    1 - (sum of the faults' positions) / (N m) + 1 / (2 N), with m faults at positions from 1.
+    Returns a share: near 1 if all faults come first, 0.5 in random order; NaN without faults.
+
+    >>> apfd([True, False, False, True], [3, 0, 1, 2])
+    0.75
+    """
+    wrong, order = _ordered(wrong, order)
+    places = np.flatnonzero(wrong[order]) + 1
+    if not len(places):
+        return float("nan")
+    return float(1 - places.sum() / (len(order) * len(places)) + 1 / (2 * len(order)))
+
+
+def fault_types(labels, predicted, classes: int) -> np.ndarray:
+    """The kind of fault, (true class, predicted class), as one number; -1 where there is none.
+
+    ``labels``, ``predicted``: (N,) in 0 .. ``classes`` - 1. Returns int64 (N,) (NSS IV.C.2).
+
+    >>> fault_types([0, 1, 1], [0, 0, 2], 3).tolist()
+    [-1, 3, 5]
+    """
+    labels = checks.labels(labels, len(labels), classes).numpy(force=True)
+    predicted = checks.labels(predicted, len(labels), classes, "predicted").numpy(force=True)
+    return np.where(labels == predicted, -1, labels * classes + predicted)
+
+
+def fault_type_coverage(types, order, rates) -> np.ndarray:
+    """FTCR: the share of all kinds of fault that the first part of an order shows (NSS IV.C.2).
+
+    ``types``: (N,), from :func:`fault_types`. ``rates``: shares in (0, 1]. Returns one share in
+    [0, 1] for each; the whole is what all N inputs show, not all classes x (classes - 1). NaN
+    without faults.
+
+    >>> fault_type_coverage([-1, 3, 5, 3], [1, 3, 2, 0], [0.5, 0.75]).tolist()
+    [0.5, 1.0]
+    """
+    types = np.asarray(types)
+    faulty, order = _ordered(types >= 0, order)
+    ranked = types[order]
+    kinds, first = np.unique(ranked, return_index=True)
+    first = first[kinds >= 0]
+    taken = np.array([_taken(len(order), rate) for rate in rates])
+    if not len(first):
+        return np.full(len(taken), np.nan)
+    return (first[:, None] < taken).mean(0)
+
+
+def fault_type_area(types, order, rate: float = 0.2, *, steps: int = 20) -> float:
+    """The mean FTCR at ``steps`` equal steps up to ``rate``, as in NSS's Table VII.
+
+    >>> fault_type_area([-1, 3, 5, 3], [1, 3, 2, 0], 1.0, steps=4)
+    0.75
+    """
+    rates = rate * np.arange(1, checks.positive(steps, "steps") + 1) / steps
+    return float(fault_type_coverage(types, order, rates).mean())
+
+
+def _wrong(wrong) -> np.ndarray:
+    wrong = np.asarray(wrong)
+    if wrong.dtype != bool or wrong.ndim != 1 or not len(wrong):
+        raise ValueError(f"wrong: expected booleans (N,) of at least one input, got {wrong.dtype} "
+                         f"of shape {wrong.shape}")
+    return wrong
+
+
+def _ordered(wrong, order) -> tuple[np.ndarray, np.ndarray]:
+    wrong, order = _wrong(wrong), np.asarray(order)
+    if order.shape != wrong.shape or not np.array_equal(np.sort(order), np.arange(len(wrong))):
+        raise ValueError(f"order: expected a permutation of range({len(wrong)}), "
+                         f"got shape {order.shape}")
+    return wrong, order
+
+
+def _taken(n: int, rate: float) -> int:
+    """How many of ``n`` inputs a share is, as :func:`selection.top` takes them."""
+    if isinstance(rate, bool) or not 0 < rate <= 1:
+        raise ValueError(f"rate: expected a share in (0, 1], got {rate!r}")
+    taken = int(rate * n + 1e-9)
+    if not taken:
+        raise ValueError(f"rate: {rate:g} of {n} inputs is none")
+    return taken
