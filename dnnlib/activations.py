@@ -58,7 +58,7 @@ class Activations:
 
 
 def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = None,
-           neuron: str = "channel", scale: bool = False, batch_size: int = 512) -> Activations:
+           neuron: str = "channel", scale: bool = False, batch_size: int = 128) -> Activations:
     """The activations of a model's neurons for images (N, C, H, W) in [0, 1], on the CPU.
 
     ``layers``: names of modules, in the order wanted; default those of

@@ -1,5 +1,7 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
+import hashlib
+
 import torch
 from torch import nn
 
@@ -17,7 +19,7 @@ def fast_layout(x: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 
 @torch.inference_mode()
-def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 512) -> torch.Tensor:
+def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torch.Tensor:
     """Softmax vectors of images.
 
     ``x``: (N, C, H, W) in [0, 1]. Returns (N, n) on the CPU. The model is put in evaluation
@@ -33,8 +35,16 @@ def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 512) -> torc
     return p
 
 
-def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: int = 512) -> float:
+def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: int = 128) -> float:
     """Share of images (N, C, H, W) whose most probable class is the label in ``y`` (N,)."""
     p = predict(model, x, batch_size=batch_size)
     y = checks.labels(y, len(p), p.shape[1], "y")
     return (p.argmax(1) == y).double().mean().item()
+
+
+def fingerprint(model: nn.Module) -> str:
+    """16 hexadecimal digits that name a model's structure and weights."""
+    sha = hashlib.sha256(str(model).encode())
+    for value in model.state_dict().values():
+        sha.update(value.detach().cpu().contiguous().numpy())
+    return sha.hexdigest()[:16]

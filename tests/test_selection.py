@@ -41,7 +41,7 @@ def reference(generator):
 def make(reference):
     """``make(name, ...)``: a selector, with training images where it needs them."""
     def make(name, **options):
-        needs = {"reference": reference} if name in ("kmnc", "dsa") else {}
+        needs = {"reference": reference} if name in ("kmnc", "npc", "dsa") else {}
         share = {"share": 0.5} if name == "nss" else {}
         return selector(name, **needs | share | options)
     return make

@@ -11,16 +11,19 @@ from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
 from dnnlib.selection.nss import NSS
+from dnnlib.selection.ordering import orders
+from dnnlib.selection.paths import NPC
 from dnnlib.selection.protocol import Scored, Selector, by_score, top
 from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
-__all__ = ["ATS", "DSA", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NSS", "PD", "PE",
-           "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "selector", "top"]
+__all__ = ["ATS", "DSA", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NPC", "NSS", "PD",
+           "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "orders",
+           "selector", "top"]
 
 SELECTORS: dict[str, type] = {
-    "random": Random, "nac": NAC, "kmnc": KMNC, "dsa": DSA, "gini": Gini, "ats": ATS, "nss": NSS,
-    "pd": PD, "pv": PV, "pe": PE, "least_confidence": LeastConfidence, "margin": Margin,
+    "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
+    "nss": NSS, "pd": PD, "pv": PV, "pe": PE, "least_confidence": LeastConfidence, "margin": Margin,
 }
 
 
@@ -28,15 +31,15 @@ def selector(name: str, **options) -> Selector:
     """A selector by name, with options other than its defaults.
 
     Raises ``ValueError`` for a name or an option that is unknown, with the nearest one, for an
-    option that is needed ('kmnc' and 'dsa' need ``reference``, training images), and for values
-    that make no sense.
+    option that is needed ('kmnc', 'npc' and 'dsa' need ``reference``, training
+    images), and for values that make no sense.
 
     >>> selector("nss", difference="squared_normalised").share
     0.1
     >>> selector("ginni")
     Traceback (most recent call last):
     ValueError: unknown selector 'ginni'; did you mean 'gini'? Known: ats, dsa, gini, kmnc, \
-least_confidence, margin, nac, nss, pd, pe, pv, random
+least_confidence, margin, nac, npc, nss, pd, pe, pv, random
     """
     kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
     known = fields(kind)

@@ -49,31 +49,32 @@ def pick(ends: np.ndarray, threshold: float = 0.001) -> tuple[np.ndarray, np.nda
     >>> order.tolist(), gain.tolist(), picked
     ([1, 0, 2], [500, 100, 0], 1)
     """
+    n, pairs = ends.shape[:2]
+    ends = ends + CELLS * np.arange(pairs)[:, None]  # all pairs end to end, on one line
     low, high = (np.ascontiguousarray(ends[..., side], np.int32) for side in (0, 1))
-    n, pairs = low.shape
-    free = np.ones((pairs, CELLS + 1), bool)
-    step = np.arange(int((high - low).max(initial=0)))
+    free = np.ones(pairs * CELLS, bool)
     gain = (high - low).sum(1, dtype=np.int64)
     last = np.full(n, -1)  # the gain at which an input was picked or given up
     picks = []
     while True:
         poor = (gain <= threshold * CELLS + 1e-6) & (last < 0)
         last[poor] = gain[poor]
+        high[poor] = 0  # meets nothing any more
         best = int(gain.argmax())
         if last[best] >= 0:  # a picked one has gain 0
             break
         picks.append(best)
         last[best] = gain[best]
-        start, stop = low[best], high[best]
-        places = np.minimum(start[:, None] + step, CELLS)
-        inside = step < (stop - start)[:, None]
-        rows = np.arange(pairs)[:, None]
-        new = free[rows, places] & inside
-        free[rows, places] &= ~inside
-        before = np.concatenate([np.zeros((pairs, 1), np.int64), new.cumsum(1)], 1)
-        who, pair = np.nonzero((low < stop) & (high > start))
-        lost = (before[pair, np.minimum(high[who, pair], stop[pair]) - start[pair]]
-                - before[pair, np.maximum(low[who, pair], start[pair]) - start[pair]])
+        start, stop = low[best].copy(), high[best].copy()
+        gain[best] = high[best] = 0
+        length = stop - start
+        shift = length.cumsum() - stop  # from the line to the picked cells alone
+        cells = np.arange(length.sum()) - shift.repeat(length)
+        before = np.concatenate([[0], free[cells].cumsum()])
+        free[cells] = False
+        who, pair = np.divmod(np.flatnonzero((low < stop) & (high > start)), pairs)
+        lost = (before[np.minimum(high[who, pair], stop[pair]) + shift[pair]]
+                - before[np.maximum(low[who, pair], start[pair]) + shift[pair]])
         gain -= np.bincount(who, lost, n).astype(np.int64)
     rest = np.setdiff1d(np.arange(n), picks)
     order = np.concatenate([np.array(picks, np.int64), rest[(-last[rest]).argsort(kind="stable")]])
@@ -96,7 +97,7 @@ class ATS:
     ratio: float = 0.005
     threshold: float = 0.001
     seed: int = 0
-    batch_size: int = 512
+    batch_size: int = 128
 
     def __post_init__(self):
         for name in ("upper", "ratio"):

@@ -34,7 +34,7 @@ class Covering:
     layers: tuple[str, ...] | None = None
     neuron: str = "channel"
     seed: int = 0
-    batch_size: int = 512
+    batch_size: int = 128
 
     def __post_init__(self):
         checks.known(self.method, METHODS, "method")

@@ -23,7 +23,7 @@ class Selector(Protocol):
 class Scored:
     """A selector that orders by a score of every candidate, float64 (N,), the largest first."""
 
-    batch_size: int = 512
+    batch_size: int = 128
 
     def __post_init__(self):
         checks.positive(self.batch_size, "batch_size")

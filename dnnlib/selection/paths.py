@@ -1,0 +1,184 @@
+"""NPC: critical decision paths by relevance, and how near inputs come to those of training data.
+
+Xie et al., "NPC: Neuron Path Coverage via Characterizing Decision Logic of Deep Neural Networks"
+(TOSEM 2022). NSS names of its options alpha alone; what else is open follows the released code.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from sklearn.cluster import KMeans
+from torch import nn
+
+from dnnlib import checks
+from dnnlib import coverage as cov
+from dnnlib.relevance import Relevance, propagate
+from dnnlib.selection.covering import Covering
+from dnnlib.selection.protocol import beside, count
+
+_IMAGES = 4096  # whose relevance is held at once
+
+
+def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
+    """The critical decision path of every input: bool (N, channels).
+
+    In each layer the fewest channels, by falling relevance, that together have at least
+    ``alpha`` of the positive relevance, of equals the first. A layer without positive relevance
+    has none, where the released code takes the largest. Raises ``ValueError`` for an alpha
+    outside (0, 1].
+
+    >>> found = Relevance(torch.tensor([[0.5, 0.3, 0.2, -0.1]]), ("1",), (4,), torch.zeros(1), 2)
+    >>> critical(found, 0.7).tolist()
+    [[True, True, False, False]]
+    """
+    count(1, alpha, "alpha")
+    return torch.cat([_prefix(layer, alpha)
+                      for layer in relevance.values.split(relevance.widths, 1)], 1)
+
+
+def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int = 4,
+                   merge: float = 0.8, seed: int = 0) -> torch.Tensor:
+    """What the paths of each class have in common: bool (classes, clusters, channels).
+
+    ``paths``: bool (M, channels), of training inputs of the classes ``labels`` (M,). Those of one
+    class are clustered by k-means, the best of ten starts drawn from ``seed``; an abstract path
+    has the channels in at least the share ``merge`` of its cluster's paths. A class with fewer
+    different paths than ``clusters`` has as many clusters as those; the others are empty.
+    The released code merges with one path too many, and one channel too many a layer.
+
+    Raises ``ValueError`` for paths of another shape, labels out of range, or a ``merge`` outside
+    (0, 1].
+
+    >>> paths = torch.tensor([[1, 1, 0], [1, 0, 0], [0, 0, 1]], dtype=torch.bool)
+    >>> abstract_paths(paths, [0, 0, 0], 1, clusters=2, merge=0.6).sum(1).tolist()
+    [[1, 0, 1]]
+    """
+    count(1, merge, "merge")
+    checks.positive(clusters, "clusters")
+    paths = _paths(paths, "paths")
+    labels = checks.labels(labels, len(paths), checks.positive(classes, "classes")).cpu()
+    abstract = torch.zeros(classes, clusters, paths.shape[1], dtype=torch.bool)
+    for label in labels.unique().tolist():
+        own = paths[labels == label].numpy()
+        k = min(clusters, len(np.unique(own, axis=0)))
+        groups = KMeans(k, n_init=10, random_state=seed).fit_predict(own.astype(np.float32))
+        for cluster in range(k):
+            members = own[groups == cluster]
+            shared = members.sum(0) >= merge * len(members) - 1e-9
+            abstract[label, cluster] = torch.from_numpy(shared)
+    return abstract
+
+
+def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
+         buckets: int = 100) -> cov.Covered:
+    """Structure-based neuron path coverage: how similar inputs are to their class's paths.
+
+    ``paths``: bool (N, channels), of inputs of the classes ``predicted`` (N,); ``abstract``: bool
+    (classes, clusters, channels). An input's similarity to each abstract path of its class is
+    J = |shared| / |united channels|, over all layers. Columns are classes x clusters; bin
+    i of m = ``buckets`` is J in (i / m, (i + 1) / m]. Nothing is covered by J = 0, hence
+    nothing in an empty abstract path; the released code counts that as one bucket more, but
+    divides by m. Buckets are found in whole numbers, where that code rounds.
+
+    >>> paths = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 1]], dtype=torch.bool)
+    >>> snpc(paths, [0, 0], torch.tensor([[[1, 1, 1, 0]]], dtype=torch.bool), 3).bins.tolist()
+    [[1], [-1]]
+    """
+    paths = _paths(paths, "paths")
+    if abstract.ndim != 3 or abstract.dtype != torch.bool or abstract.shape[2] != paths.shape[1]:
+        raise ValueError(f"abstract: expected booleans (classes, clusters, {paths.shape[1]}), got "
+                         f"{abstract.dtype} of shape {tuple(abstract.shape)}")
+    checks.positive(buckets, "buckets")
+    classes, clusters, _ = abstract.shape
+    predicted = checks.labels(predicted, len(paths), classes, "predicted").cpu()
+    bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int32)
+    for label in predicted.unique().tolist():
+        rows = predicted == label
+        own, other = paths[rows].float(), abstract[label].float()
+        shared = own @ other.T  # exact in single precision, below 2**24 channels
+        united = own.sum(1, keepdim=True) + other.sum(1) - shared
+        shared, united = shared.long(), united.long().clamp(min=1)
+        bins[rows, label] = ((buckets * shared + united - 1) // united - 1).int()
+    return cov.Covered(bins.flatten(1), buckets)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NPC(Covering):
+    """Neuron path coverage: SNPC, in ``buckets`` of similarity to abstract paths.
+
+    ``reference``: training images (M, C, H, W). With ``reference_labels`` (M,), only those that
+    the model classifies correctly count; without, all, as of the class predicted. ``alpha``: of
+    :func:`critical`, Table IV of NSS. ``merge`` and ``clusters``: of :func:`abstract_paths`,
+    those of the released code for MNIST (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for
+    SVHN); ``buckets``: also from there. ``beta``: of :func:`relevance.propagate`; ``layers``: see
+    there. ``neuron`` can only be 'channel'.
+
+    ``method``: 'cam', since under 'ctm' nearly all inputs cover ``clusters`` items each. Inputs
+    predicted as a class without reference cover nothing.
+    """
+
+    reference: torch.Tensor = field(repr=False)
+    reference_labels: torch.Tensor | None = field(default=None, repr=False)
+    alpha: float = 0.7
+    beta: float = 0.5
+    merge: float = 0.8
+    clusters: int = 4
+    buckets: int = 100
+    batch_size: int = 128
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.images(self.reference, "reference")
+        if self.neuron != "channel":
+            raise ValueError(f"neuron: paths are of channels, got {self.neuron!r}")
+        if self.reference_labels is not None and len(self.reference_labels) != len(self.reference):
+            raise ValueError(f"reference_labels: expected {len(self.reference)} labels, one for "
+                             f"each image, got {len(self.reference_labels)}")
+        for share in ("alpha", "merge"):
+            count(1, getattr(self, share), share)
+        for number in ("clusters", "buckets"):
+            checks.positive(getattr(self, number), number)
+
+    def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
+        reference = beside(self.reference, x, "reference")
+        paths, labels, classes = self._run(model, reference)
+        if self.reference_labels is not None:
+            right = labels == checks.labels(self.reference_labels, len(labels), classes,
+                                            "reference_labels").cpu()
+            if not right.any():
+                raise ValueError("reference_labels: expected some image of the reference to be "
+                                 f"classified as labelled, got none of {len(labels)}")
+            paths, labels = paths[right], labels[right]
+        abstract = abstract_paths(paths, labels, classes, clusters=self.clusters,
+                                  merge=self.merge, seed=self.seed)
+        paths, labels, _ = self._run(model, x)
+        return snpc(paths, labels, abstract, self.buckets)
+
+    def _run(self, model: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """Paths, predicted classes, and how many classes there are."""
+        paths, predicted = [], []
+        for part in x.split(_IMAGES):
+            found = propagate(model, part, layers=self.layers, beta=self.beta,
+                              batch_size=self.batch_size)
+            paths.append(critical(found, self.alpha))
+            predicted.append(found.predicted)
+        return torch.cat(paths), torch.cat(predicted), found.classes
+
+
+def _prefix(layer: torch.Tensor, alpha: float) -> torch.Tensor:
+    """The channels of each row's shortest prefix, sorted, with ``alpha`` of what is positive."""
+    values, order = layer.double().clamp(min=0).sort(dim=1, descending=True, stable=True)
+    reached = values.cumsum(1)
+    before = nn.functional.pad(reached, (1, -1))  # short of it: so the crossing channel is inside
+    inside = before < alpha * reached[:, -1:]
+    return torch.zeros_like(inside).scatter_(1, order, inside)
+
+
+def _paths(paths: torch.Tensor, name: str) -> torch.Tensor:
+    if not isinstance(paths, torch.Tensor) or paths.dtype != torch.bool or paths.ndim != 2 or (
+            0 in paths.shape):
+        came = (f"{paths.dtype} of shape {tuple(paths.shape)}"
+                if isinstance(paths, torch.Tensor) else type(paths).__name__)
+        raise ValueError(f"{name}: expected booleans (N, channels), got {came}")
+    return paths.cpu()
