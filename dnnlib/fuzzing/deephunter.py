@@ -1,0 +1,248 @@
+"""DeepHunter: mutate a queue of seeds, and queue what reaches new neuron boundaries."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib import coverage as cov
+from dnnlib.activations import record
+from dnnlib.fuzzing.metamorphic import AFFINE, allowed, apply, distances, draw
+from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+
+SCHEDULES = ("paper", "released")
+_START = 0.8  # the released code's probability of an entry that was never picked
+
+
+def probability(picked: int, *, schedule: str = "paper", gamma: float = 5.0,
+                p_min: float = 0.3) -> float:
+    """How likely an entry is accepted that was ``picked`` so many times (DeepHunter, Eq. 3).
+
+    'paper': 1 - picked / gamma, and ``p_min`` from (1 - p_min) x gamma on. 'released': 0.8 -
+    picked / gamma, no longer lowered once it is at most ``p_min`` or that many times have passed.
+
+    >>> [probability(n) for n in range(6)]
+    [1.0, 0.8, 0.6, 0.4, 0.3, 0.3]
+    """
+    checks.known(schedule, SCHEDULES, "schedule")
+    if schedule == "paper":
+        return 1 - picked / gamma if picked < (1 - p_min) * gamma else p_min
+    p = _START
+    for times in range(1, picked + 1):
+        if p <= p_min or times >= (1 - p_min) * gamma:
+            break
+        p = _START - times / gamma
+    return p
+
+
+@dataclass(eq=False)
+class Entry:
+    """An image in the queue, and what it is compared with, both (C, H, W).
+
+    ``root``: the seed it descends from. ``affine``: whether its lineage had its affine mutation;
+    then ``reference`` is the seed after it, and ``l0`` and ``linf`` are what pixels had changed
+    before. ``picked``: how often it was mutated.
+    """
+
+    image: torch.Tensor
+    reference: torch.Tensor
+    root: int
+    affine: bool = False
+    l0: int = 0
+    linf: float = 0.0
+    picked: int = 0
+
+
+class Queue:
+    """Entries, walked in a circle, and the items that they cover.
+
+    ``chance``: how often an entry was picked, to the probability that it is again, above 0.
+    """
+
+    def __init__(self, chance: Callable[[int], float]):
+        self.chance, self.place = chance, 0
+        self.entries: list[Entry] = []
+        self.seen: set[int] = set()
+
+    def add(self, entry: Entry, items: set[int]) -> None:
+        self.entries.append(entry)
+        self.seen |= items
+
+    def offer(self, entry: Entry, items: set[int]) -> bool:
+        """Add the entry if it covers an item that no other does; returns whether."""
+        new = not items <= self.seen
+        if new:
+            self.add(entry, items)
+        return new
+
+    def pick(self, count: int, generator: torch.Generator) -> list[Entry]:
+        """The next ``count`` entries that are accepted, some perhaps several times.
+
+        >>> queue = Queue(probability)
+        >>> queue.add(Entry(torch.zeros(1, 4, 4), torch.zeros(1, 4, 4), root=0), set())
+        >>> len(queue.pick(2, torch.Generator())), queue.entries[0].picked
+        (2, 2)
+        """
+        chosen: list[Entry] = []
+        while len(chosen) < count:
+            if self.place == len(self.entries):
+                self.place = 0
+            entry = self.entries[self.place]
+            self.place += 1
+            if torch.rand((), generator=generator) < self.chance(entry.picked):
+                entry.picked += 1
+                chosen.append(entry)
+        return chosen
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeepHunter:
+    """Coverage-guided mutation, with SNAC as in DeepSensor's experiments.
+
+    Every iteration picks as many entries from the queue as there are seeds, and makes one mutant
+    of each (the released code: 20 mutants of one entry). Mutants of another class than their
+    seed's are test errors and are dropped; others are queued if they take a neuron beyond what it
+    does on ``reference``, benign images (M, C, H, W), 1,000 in DeepSensor, and no entry did so
+    before. The seeds start the queue, all of them, whatever they cover, and should be classified
+    correctly. A mutation is drawn up to ``tries`` times until :func:`allowed` lets it pass; where
+    none does, the released code drops the mutant, and here the unchanged entry is logged in its
+    place, since every iteration gives one example for each seed.
+
+    An affine mutation passes unchecked, once in a lineage; it also moves the reference, with
+    which later mutants are compared, and what had changed before is added to their L0, and
+    sets the least L-infinity. ``affine``: which mutations these are, 'paper' or 'released'; see
+    :data:`metamorphic.AFFINE`. ``alpha``, ``beta``: see :func:`allowed`. ``budget``: mutants and
+    moved references are then projected on it, around the seed of the lineage.
+
+    ``schedule``, ``gamma``, ``p_min``: see :func:`probability`; the numbers are the released
+    code's. That code accepts with p x 100 / 101, since it draws from 0 to 100; here it is p.
+    ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
+    code; see :func:`coverage.snac`. ``layers``: see :func:`activations.record`; neurons are
+    channels.
+
+    >>> from dnnlib import models
+    >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    >>> found = DeepHunter(reference=x, budget=Budget(l2=2.0)).run(
+    ...     models.build("lenet1"), x[:2], torch.tensor([3, 5]), iterations=3,
+    ...     generator=torch.Generator().manual_seed(1))
+    >>> found.predicted.shape, found.passes, bool(found.l2.max() < 2.0001)
+    (torch.Size([3, 2]), 12, True)
+    """
+
+    reference: torch.Tensor = field(repr=False)
+    budget: Budget = Budget()
+    affine: str = "paper"
+    alpha: float = 0.02
+    beta: float = 0.2
+    tries: int = 50
+    schedule: str = "paper"
+    gamma: float = 5.0
+    p_min: float = 0.3
+    steps: int = 1
+    layers: tuple[str, ...] | None = None
+    batch_size: int = 512
+
+    def __post_init__(self):
+        checks.images(self.reference, "reference")
+        checks.known(self.affine, AFFINE, "affine")
+        checks.known(self.schedule, SCHEDULES, "schedule")
+        for name in ("tries", "steps", "batch_size"):
+            checks.positive(getattr(self, name), name)
+        for name in ("alpha", "beta"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name}: expected a share in [0, 1], got {getattr(self, name)!r}")
+        if not 0 < self.gamma < math.inf:
+            raise ValueError(f"gamma: expected a number above 0, got {self.gamma!r}")
+        low = 1 - _START if self.schedule == "released" else 0  # else an entry may be lost for good
+        if not low + 1e-9 < self.p_min <= 1:
+            raise ValueError(f"p_min: expected a probability above {low:.1f} with schedule="
+                             f"{self.schedule!r}, got {self.p_min!r}")
+
+    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
+        """Turn seeds into test inputs; see :class:`protocol.Fuzzer`.
+
+        Model passes: one for each image of ``reference`` and each seed, and for each mutant.
+        """
+        checks.positive(iterations, "iterations")
+        log = Log(model, seeds, labels, watch)
+        if self.reference.shape[1:] != seeds.shape[1:]:
+            raise ValueError(f"reference: expected images of shape {tuple(seeds.shape[1:])} as in "
+                             f"seeds, got {tuple(self.reference.shape[1:])}")
+        boundary = cov.profile(self._look(log, self.reference)[0])
+        queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
+                                                 p_min=self.p_min))
+        for root, items in enumerate(self._items(self._look(log, log.seeds)[0], boundary)):
+            queue.add(Entry(log.seeds[root], log.seeds[root], root), items)
+        for _ in range(iterations):
+            mutants = self.mutate(queue.pick(len(seeds), generator), generator)
+            roots = torch.tensor([mutant.root for mutant in mutants])
+            home = log.seeds[roots.to(log.seeds.device)]
+            x = self.budget.project(torch.stack([mutant.image for mutant in mutants]), home)
+            moved = self.budget.project(torch.stack([m.reference for m in mutants]), home)
+            values, predicted = self._look(log, x)
+            log.add(x, origin=roots, predicted=predicted)
+            right = (predicted == log.labels[roots]).tolist()
+            for i, items in enumerate(self._items(values, boundary)):
+                mutant = mutants[i]
+                if right[i] and queue.offer(mutant, items):  # a view would keep the whole batch
+                    mutant.image = x[i].clone()
+                    mutant.reference = (moved[i].clone() if mutant.affine
+                                        else log.seeds[mutant.root])
+        return log.campaign()
+
+    def mutate(self, parents: list[Entry], generator: torch.Generator) -> list[Entry]:
+        """One mutant of each entry, not yet within the budget (DeepHunter, Algorithm 2)."""
+        x = torch.stack([parent.image for parent in parents])
+        references = torch.stack([parent.reference for parent in parents])
+        affine = torch.tensor([parent.affine for parent in parents])
+        l0 = torch.tensor([parent.l0 for parent in parents])
+        linf = torch.tensor([parent.linf for parent in parents])
+        left = torch.arange(len(parents))
+        for _ in range(self.tries):
+            there = left.to(x.device)
+            before, beside = x[there], references[there]
+            names, values = draw(~affine[left], affine=self.affine, generator=generator)
+            after = apply(before, names, values, generator=generator)
+            changed, most = distances(after, beside)
+            once = torch.tensor([name in AFFINE[self.affine] for name in names])
+            passed = once | allowed(l0[left] + changed, linf[left].maximum(most), x[0].numel(),
+                                    alpha=self.alpha, beta=self.beta)
+            if once.any():
+                rows, here = left[once], once.to(x.device)
+                affine[rows] = True
+                l0[rows], linf[rows] = distances(before[here], beside[here])  # Eq. 2
+                references[rows.to(x.device)] = apply(
+                    beside[here], [name for name in names if name in AFFINE[self.affine]],
+                    values[once])
+            x[left[passed].to(x.device)] = after[passed.to(x.device)]
+            left = left[~passed]
+            if not len(left):
+                break
+        return [Entry(x[i], references[i], parent.root, bool(affine[i]), int(l0[i]),
+                      float(linf[i])) for i, parent in enumerate(parents)]
+
+    def _look(self, log: Log, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Activations (N, neurons) and classes (N,) of images, by one pass, on the CPU."""
+        classes: list[torch.Tensor] = []
+        handle = log.model.register_forward_hook(
+            lambda module, inputs, output: classes.append(output.argmax(1).cpu()))
+        try:
+            found = record(log.model, x, layers=self.layers, batch_size=self.batch_size)
+        finally:
+            handle.remove()
+        log.passes += len(x)
+        return found.values, torch.cat(classes)
+
+    def _items(self, values: torch.Tensor, boundary: cov.Profile) -> list[set[int]]:
+        """What each input covers."""
+        bins, sections = cov.snac(values, boundary, steps=self.steps)
+        items: list[set[int]] = [set() for _ in bins]
+        rows, columns = (bins >= 0).nonzero(as_tuple=True)
+        numbers = columns * sections + bins[rows, columns]
+        for row, number in zip(rows.tolist(), numbers.tolist()):
+            items[row].add(number)
+        return items

@@ -1,0 +1,208 @@
+"""DeepXplore: ascent on disagreement and neuron coverage, under image constraints (SOSP 2017)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.fuzzing.neurons import Hits, Response, ascent, look, normalise
+from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+from dnnlib.inference import device_of
+
+READINGS = ("differential", "single")
+CONSTRAINTS = {"blackout": 6, "light": None, "occlusion": 10}  # default side of the rectangle
+
+
+def inside(corners: torch.Tensor, patch: int, size: tuple[int, int]) -> torch.Tensor:
+    """Squares of ``patch`` pixels a side, bool (B, 1, H, W), True inside.
+
+    ``corners``: int64 (B, 2), the top row and the left column of each. ``size``: (H, W).
+
+    >>> inside(torch.tensor([[0, 1]]), 2, (3, 3)).int()[0, 0].tolist()
+    [[0, 1, 1], [0, 1, 1], [0, 0, 0]]
+    """
+    def span(n: int, first: torch.Tensor) -> torch.Tensor:
+        at = torch.arange(n, device=first.device)
+        return (at >= first[:, None]) & (at < first[:, None] + patch)
+
+    tall, wide = map(span, size, corners.unbind(1))
+    return tall[:, None, :, None] & wide[:, None, None, :]
+
+
+def light(g: torch.Tensor) -> torch.Tensor:
+    """Every pixel gets the mean of its image's gradient: brighter or darker as a whole."""
+    return g.mean((1, 2, 3), keepdim=True).expand_as(g)
+
+
+def occlusion(g: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The gradient inside a square, 0 outside: what a sticker there may show."""
+    return g * mask
+
+
+def blackout(g: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """-1 inside a square whose mean gradient is negative; no step at all for other images.
+
+    >>> g = torch.tensor([[[[1.0, -2.0]]], [[[1.0, 2.0]]]])
+    >>> mask = torch.ones(2, 1, 1, 2, dtype=torch.bool)
+    >>> blackout(g, mask).tolist()
+    [[[[-1.0, -1.0]]], [[[0.0, 0.0]]]]
+    """
+    dark = (g * mask).sum((1, 2, 3), keepdim=True) < 0
+    return torch.zeros_like(g).masked_fill_(mask & dark, -1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DeepXplore:
+    """Gradient ascent that makes a model differ and activates uncovered neurons.
+
+    ``reading``: 'differential', the original: ``others``, models for the same classes on the
+    same device, stay as they are, sum_{k != t} z_k,c - ``lambda1`` z_t,c + ``lambda2``
+    sum_k a_k,n(k); or 'single', without others: -``lambda1`` z_c + ``lambda2`` a_n. z_c is the
+    logit of the seed's label, a_n the raw activation of one neuron for each seed and model.
+
+    ``constraint``: see :func:`blackout`, :func:`light` and :func:`occlusion`. ``patch``: side
+    of the square, default 6 under blackout (ImageNet: 10), where it lies elsewhere in every
+    iteration, and 10 under occlusion, where ``corner`` is its place, (row, column). ``step``:
+    times the normalised gradient after the constraint; ImageNet's light has 1e4 times as much.
+
+    ``threshold``: a neuron is covered once its scaled activation is above it for an image on
+    which the models differ (single: a test error), seeds among them. Each n is uniform among the
+    uncovered, or any, and kept for the seed. All seeds run at once, where the original has one
+    after another, so a neuron that any of them covers is replaced while uncovered ones remain.
+
+    The original stops at the first difference. Here all iterations run, each giving an example.
+    It clips when saving only, and judges pixels of -10. Here each iteration ends within the
+    ``budget`` and in [0, 1], so that blackout on black background does nothing. The defaults are
+    those for MNIST. ``batch_size``: images in a pass; it does not change what is drawn.
+
+    >>> from dnnlib import models
+    >>> one, two = (models.build("lenet1", seed=seed) for seed in (0, 1))
+    >>> campaign = DeepXplore(others=(two,), budget=Budget(l2=2)).run(
+    ...     one, torch.rand(3, 1, 28, 28), torch.tensor([0, 1, 2]), iterations=4,
+    ...     generator=torch.Generator().manual_seed(0))
+    >>> campaign.predicted.shape, bool(campaign.l2.max() < 2.001)
+    (torch.Size([4, 3]), True)
+    """
+
+    budget: Budget = Budget()
+    reading: str = "differential"
+    others: Sequence[nn.Module] = field(default=(), repr=False)
+    constraint: str = "blackout"
+    patch: int | None = None
+    corner: tuple[int, int] = (0, 0)
+    lambda1: float = 1.0
+    lambda2: float = 0.1
+    step: float = 10.0
+    threshold: float = 0.0
+    batch_size: int = 256
+
+    def __post_init__(self):
+        checks.known(self.reading, READINGS, "reading")
+        checks.known(self.constraint, CONSTRAINTS, "constraint")
+        if (not isinstance(self.others, tuple | list)
+                or not all(isinstance(other, nn.Module) for other in self.others)):
+            raise TypeError("others: expected a tuple of models, got "
+                            f"{type(self.others).__name__}")
+        if bool(self.others) != (self.reading == "differential"):
+            raise ValueError("others: expected at least one model with reading='differential', "
+                             f"and none with 'single'; got {len(self.others)} with "
+                             f"{self.reading!r}")
+        if self.patch is not None:
+            checks.positive(self.patch, "patch")
+            if self.constraint == "light":
+                raise ValueError("patch: expected None with constraint='light', which has no "
+                                 f"square; got {self.patch}")
+        for name in ("lambda1", "lambda2", "step", "threshold"):
+            value = getattr(self, name)
+            if not 0 <= value < math.inf:
+                raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+        checks.positive(self.batch_size, "batch_size")
+
+    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
+        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go
+        with the model, labels that it lacks, or a square that does not fit into the images."""
+        checks.positive(iterations, "iterations")
+        log = Log(model, seeds, labels, watch)
+        self._square(seeds.shape[2:])
+        models = self._models(model)
+        x, n = log.seeds, len(log.seeds)
+        seen = self._look(models, x, log)
+        labels = checks.labels(log.labels, n, seen[0].logits.shape[1]).to(x.device)
+        hits = [Hits(torch.zeros_like(s.raw[0], dtype=torch.int64), self.threshold) for s in seen]
+        self._cover(hits, seen, labels)
+        aims = [h.uncovered(n, generator) for h in hits]
+        for _ in range(iterations):
+            g = sum(ascent(each, x, self._objective(each is not model, labels, aim),
+                           batch_size=self.batch_size) for each, aim in zip(models, aims))
+            log.passes += 3 * n * len(models)
+            g = self._constrained(normalise(g), generator)
+            x = self.budget.project(x + self.step * g, log.seeds)
+            seen = self._look(models, x, log)
+            log.add(x, predicted=seen[0].logits.argmax(1))
+            self._cover(hits, seen, labels)
+            aims = [torch.where(h.covered[aim] & ~h.covered.all(), h.uncovered(n, generator), aim)
+                    for h, aim in zip(hits, aims)]
+        return log.campaign()
+
+    def _models(self, model: nn.Module) -> list[nn.Module]:
+        """The model under test, then the others."""
+        for other in self.others:
+            if other is model:
+                raise ValueError("others: expected other models, got the model under test")
+            if device_of(other) != device_of(model):
+                raise ValueError(f"others: expected models on {device_of(model)}, as the model "
+                                 f"under test, got one on {device_of(other)}")
+        return [model, *(other.eval() for other in self.others)]
+
+    def _look(self, models: list[nn.Module], x: torch.Tensor, log: Log) -> list[Response]:
+        seen = [look(each, x, batch_size=self.batch_size) for each in models]
+        log.passes += len(x) * len(models)
+        if len({s.logits.shape for s in seen}) > 1:
+            raise ValueError("others: expected as many classes as the model under test, "
+                             f"{seen[0].logits.shape[1]}, got "
+                             f"{[s.logits.shape[1] for s in seen[1:]]}")
+        return seen
+
+    def _cover(self, hits: list[Hits], seen: list[Response], labels: torch.Tensor) -> None:
+        """Count the neurons of images on which the models differ, or which are test errors."""
+        first, *rest = (s.logits.argmax(1) for s in seen)
+        against = torch.stack(rest) if rest else labels[None]
+        differ = (against != first).any(0)
+        for h, s in zip(hits, seen):
+            h.add(s.scaled[differ])
+
+    def _objective(self, oracle: bool, labels: torch.Tensor, aim: torch.Tensor):
+        weight = 1 if oracle else -self.lambda1
+
+        def objective(answer: Response, rows: slice) -> torch.Tensor:
+            z = answer.logits.gather(1, labels[rows, None])
+            return (weight * z + self.lambda2 * answer.raw.gather(1, aim[rows, None]))[:, 0]
+
+        return objective
+
+    def _square(self, size: torch.Size) -> int | None:
+        """The side of the square, in images of ``size`` (H, W)."""
+        patch = CONSTRAINTS[self.constraint] if self.patch is None else self.patch
+        if patch is None:
+            return None
+        corner = self.corner if self.constraint == "occlusion" else (0, 0)
+        if any(not 0 <= at <= side - patch for at, side in zip(corner, size)):
+            raise ValueError(f"patch: expected a square that fits into images of {size[0]} x "
+                             f"{size[1]}, got {patch} pixels a side at {tuple(corner)}")
+        return patch
+
+    def _constrained(self, g: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        if self.constraint == "light":
+            return light(g)
+        size = g.shape[2:]
+        patch = self._square(size)
+        if self.constraint == "occlusion":
+            corners = torch.tensor([self.corner], device=g.device)
+            return occlusion(g, inside(corners, patch, size))
+        corners = torch.stack([torch.randint(side - patch + 1, (len(g),), generator=generator)
+                               for side in size], 1).to(g.device)
+        return blackout(g, inside(corners, patch, size))

@@ -1,0 +1,87 @@
+"""Guided by nothing: random noise, and the fitnesses that tell a swarm nothing."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+from dnnlib.fuzzing.swarm import Score
+
+KINDS = ("gaussian", "uniform")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Noise:
+    """Noise on every pixel, brought within the budget and [0, 1]; guided by nothing.
+
+    ``kind``: 'gaussian' (the "Random" of DeepSensor, IV.C) with ``scale`` as its standard
+    deviation, or 'uniform' in [-``scale``, ``scale``]. The paper gives no scale: 0.1 is ours,
+    an L2 distance near 2.8 at 28 x 28 pixels, so that under the paper's budgets of 1 and 2 all
+    noise is cut down to the budget. ``cumulative``: on the last example (a random walk), else
+    afresh on the seed.
+
+    Raises ``ValueError`` for an unknown kind, or a scale that is not finite and above 0.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> found = Noise(budget=Budget(l2=0.5)).run(
+    ...     model, torch.full((3, 1, 2, 2), 0.5), torch.tensor([0, 1, 1]), iterations=5,
+    ...     generator=torch.Generator().manual_seed(0))
+    >>> found.predicted.shape, bool((found.l2 <= 0.5).all())
+    (torch.Size([5, 3]), True)
+    """
+
+    budget: Budget = field(default_factory=Budget)
+    kind: str = "gaussian"
+    scale: float = 0.1
+    cumulative: bool = False
+
+    def __post_init__(self):
+        checks.known(self.kind, KINDS, "kind")
+        if not 0 < self.scale < math.inf:
+            raise ValueError(f"scale: expected a finite number above 0, got {self.scale!r}")
+
+    @torch.no_grad()
+    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *,
+            iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
+        checks.positive(iterations, "iterations")
+        log = Log(model, seeds, labels, watch)
+        x = log.seeds
+        for _ in range(iterations):
+            if self.kind == "gaussian":
+                step = torch.randn(x.shape, generator=generator)
+            else:
+                step = torch.rand(x.shape, generator=generator).mul_(2).sub_(1)
+            start = x if self.cumulative else log.seeds
+            x = self.budget.project(start + self.scale * step.to(x.device), log.seeds)
+            log.add(x)
+        return log.campaign()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constant:
+    """A swarm's fitness, always 0: each seed's best position stays its first particle's start.
+
+    >>> Constant()(None, None, None)(torch.zeros(2, 1, 1, 1), torch.tensor([0, 0])).tolist()
+    [0.0, 0.0]
+    """
+
+    def __call__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor) -> Score:
+        return lambda x, of: torch.zeros(len(x))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomFitness:
+    """A swarm's fitness, uniform in [0, 1) whatever the image, drawn with ``seed``.
+
+    >>> RandomFitness(seed=1)(None, None, None)(torch.zeros(3, 1, 1, 1), None).shape
+    torch.Size([3])
+    """
+
+    seed: int = 0
+
+    def __call__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor) -> Score:
+        generator = torch.Generator().manual_seed(self.seed)
+        return lambda x, of: torch.rand(len(x), generator=generator)

@@ -1,0 +1,147 @@
+"""What every fuzzer is, and what they share: a budget, and the log of a campaign."""
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.inference import device_of, fast_layout
+
+Watch = Callable[[torch.Tensor], None]  # sees the examples (S, C, H, W) of every iteration
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How far an example may be from its seed: greatest L2 and L-infinity distances, or None.
+
+    Raises ``ValueError`` for a distance that is not a finite number above 0.
+    """
+
+    l2: float | None = None
+    linf: float | None = None
+
+    def __post_init__(self):
+        for name in ("l2", "linf"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
+                raise ValueError(f"{name}: expected a distance above 0 or None, got {value!r}")
+
+    def project(self, x: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+        """``x`` (N, C, H, W) brought within the budget of ``seeds``, and into [0, 1].
+
+        >>> Budget(l2=0.5).project(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1)).item()
+        0.5
+        """
+        step = x - seeds
+        if self.linf is not None:
+            step = step.clamp(-self.linf, self.linf)
+        if self.l2 is not None:
+            norm = step.flatten(1).norm(dim=1).clamp_min(1e-12)
+            step = step * (self.l2 / norm).clamp_max(1).view(-1, 1, 1, 1)
+        return (seeds + step).clamp(0, 1)  # seeds are inside, so clipping only shortens
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """What a fuzzer made of S seeds in T iterations, all on the CPU.
+
+    ``labels``: int64 (S,), true classes of the seeds. ``predicted``: int64 (T, S), the class of
+    each example. ``origin``: int64 (T, S), the seed it came from. ``l2``, ``linf``: float32
+    (T, S), its distance to that seed. ``images``: float32 (S, C, H, W), the last examples.
+    ``passes``: images sent through a model, a gradient counting as two more. ``seconds``: of
+    wall time.
+    """
+
+    labels: torch.Tensor
+    predicted: torch.Tensor
+    origin: torch.Tensor
+    l2: torch.Tensor
+    linf: torch.Tensor
+    images: torch.Tensor
+    passes: int
+    seconds: float
+
+    @property
+    def errors(self) -> torch.Tensor:
+        """Test errors, bool (T, S): examples of another class than their seed's."""
+        return self.predicted != self.labels[self.origin]
+
+    def within(self, *, l2: float = math.inf, linf: float = math.inf) -> int:
+        """How many test errors are no farther from their seeds than given."""
+        return int((self.errors & (self.l2 <= l2) & (self.linf <= linf)).sum())
+
+    def categories(self) -> int:
+        """Error categories: the number of different wrong classes, summed over the seeds.
+
+        >>> c = Campaign(torch.tensor([0]), torch.tensor([[1], [1], [2]]),
+        ...              torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1), torch.ones(3, 1),
+        ...              torch.zeros(1, 1, 2, 2), 3, 0.0)
+        >>> int(c.errors.sum()), c.categories(), c.within(l2=0.5)
+        (3, 2, 0)
+        """
+        wrong = self.errors
+        pairs = torch.stack([self.origin[wrong], self.predicted[wrong]], dim=1)
+        return len(pairs.unique(dim=0))
+
+
+class Fuzzer(Protocol):
+    """A frozen dataclass of options, ``budget`` among them, that turns seeds into test inputs.
+
+    ``seeds``: (S, C, H, W) in [0, 1]; ``labels``: their true classes (S,). Every iteration gives
+    one example for each seed. ``generator``: all that is random, on the CPU.
+    """
+
+    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *,
+            iterations: int, generator: torch.Generator,
+            watch: Watch | None = None) -> Campaign: ...
+
+
+class Log:
+    """Fills a :class:`Campaign`, iteration by iteration.
+
+    ``seeds`` and ``labels`` are checked: ``ValueError`` or ``TypeError`` says what is wrong. Add
+    to ``passes`` what the fuzzer sends through the model itself.
+    """
+
+    def __init__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
+                 watch: Watch | None = None):
+        checks.images(seeds, "seeds")
+        labels = torch.as_tensor(labels)
+        if labels.is_floating_point() or labels.shape != (len(seeds),):
+            raise ValueError(f"labels: expected {len(seeds)} classes, got {labels.dtype} of shape "
+                             f"{tuple(labels.shape)}")
+        self.model, self.watch, self.passes = model.eval(), watch, 0
+        self.seeds = fast_layout(seeds, device_of(model))
+        self.labels, self.start = labels.long().cpu(), time.perf_counter()
+        self.rows: list[tuple[torch.Tensor, ...]] = []
+
+    @torch.no_grad()
+    def add(self, x: torch.Tensor, *, origin: torch.Tensor | None = None,
+            predicted: torch.Tensor | None = None) -> torch.Tensor:
+        """The examples (S, C, H, W) of one iteration; returns their classes (S,).
+
+        ``origin``: default each from the seed of its place. ``predicted``: classes, if the fuzzer
+        knows them; else a pass is made.
+        """
+        if predicted is None:
+            predicted = torch.cat([self.model(part).argmax(1) for part in x.split(2048)])
+            self.passes += len(x)
+        origin = torch.arange(len(x)) if origin is None else origin.cpu()
+        moved = (x - self.seeds[origin.to(x.device)]).flatten(1)
+        self.rows.append(tuple(v.cpu() for v in (
+            predicted, origin, moved.norm(dim=1), moved.abs().amax(1))))
+        self.last = x
+        if self.watch is not None:
+            self.watch(x)
+        return predicted
+
+    def campaign(self) -> Campaign:
+        """What was added so far."""
+        columns = [torch.stack(column) for column in zip(*self.rows)]
+        return Campaign(self.labels, *columns, self.last.detach().cpu().clone(), self.passes,
+                        time.perf_counter() - self.start)
