@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 
 from dnnlib import metrics
 
@@ -28,16 +28,34 @@ def images(x, titles: Sequence[str] | None = None, *, columns: int = 8,
         raise ValueError(f"x: expected images (N, C, H, W), got shape {x.shape}")
     columns = min(columns, len(x))
     rows = -(-len(x) // columns)
-    figure, axes = plt.subplots(rows, columns, squeeze=False,
-                                figsize=(scale * columns, (scale + 0.25 * bool(titles)) * rows))
-    for i, axis in enumerate(axes.flat):
+    figure = plt.figure(figsize=(scale * columns, (scale + 0.25 * bool(titles)) * rows))
+    _fill(figure, x, titles, rows, columns)
+    return figure
+
+
+def sheet(parts: dict[str, tuple[Sequence, Sequence[str]]], *, columns: int = 8,
+          scale: float = 1.1) -> Figure:
+    """A contact sheet in parts, each under its heading: images (N, C, H, W) and their titles."""
+    parts = {heading: (np.asarray(x), titles) for heading, (x, titles) in parts.items()}
+    rows = [-(-len(x) // columns) for x, _ in parts.values()]
+    heights = [(scale + 0.4) * n + 0.3 for n in rows]  # titles of two lines, and the heading
+    figure = plt.figure(figsize=(scale * columns, sum(heights)), layout="constrained")
+    grid = figure.subfigures(len(parts), squeeze=False, height_ratios=heights)
+    for part, n, (heading, (x, titles)) in zip(grid.flat, rows, parts.items()):
+        part.suptitle(heading, fontsize=10)
+        _fill(part, x, titles, n, columns)
+    return figure
+
+
+def _fill(figure: FigureBase, x: np.ndarray, titles: Sequence[str] | None, rows: int,
+          columns: int) -> None:
+    for i, axis in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
         axis.axis("off")
         if i < len(x):
             picture = x[i].transpose(1, 2, 0)
             axis.imshow(picture.squeeze(), cmap="gray", vmin=0, vmax=1)
             if titles:
-                axis.set_title(titles[i], fontsize=8)
-    return figure
+                axis.set_title(titles[i], fontsize=8, parse_math=False)  # file names may have $
 
 
 def decay(axis: Axes, x, y, fits: dict[str, metrics.Fit], *, bins: int = 20) -> None:
@@ -51,8 +69,9 @@ def decay(axis: Axes, x, y, fits: dict[str, metrics.Fit], *, bins: int = 20) -> 
     axis.set_ylim(-0.02, max(1.0, float(np.max(y))) + 0.02)
 
 
-def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray]) -> None:
-    """Share of all label changes met against the share of inputs tried, for each order."""
+def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray], *,
+                what: str = "label changes met") -> None:
+    """Share of all that ``eff`` counts met against the share of inputs tried, for each order."""
     eff = np.asarray(eff, dtype=float)
     share = np.arange(1, len(eff) + 1) / len(eff)
     for name, order in orders.items():
@@ -60,7 +79,7 @@ def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray]) -> None:
     axis.plot(share, np.sort(eff)[::-1].cumsum() / max(eff.sum(), 1e-12), "k:", lw=1,
               label="best possible")
     axis.plot([0, 1], [0, 1], color="0.6", lw=1, label="random, expected")
-    axis.set(xlabel="share of inputs tried", ylabel="share of label changes met")
+    axis.set(xlabel="share of inputs tried", ylabel=f"share of {what}")
     axis.legend()
 
 
@@ -96,6 +115,13 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     axis.set(xlabel="", ylabel=ylabel)
     axis.legend(title="")
     return figure
+
+
+def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:
+    """A square table of numbers up to 1 as a heat map with its values."""
+    sns.heatmap(table, ax=axis, annot=True, fmt=".2f", vmax=1, cmap="Blues", cbar=False,
+                square=True, annot_kws={"size": 8})
+    axis.set_title(title)
 
 
 def _nothing() -> Figure:
