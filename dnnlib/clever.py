@@ -1,0 +1,224 @@
+"""CLEVER: how far an input is from another class, by extreme values of gradients (ICLR 2018).
+
+Weng et al., "Evaluating the robustness of neural networks: an extreme value theory approach",
+arXiv:1801.10578. An estimate, not a bound: the largest gradient may be anywhere in the ball.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy import optimize, stats
+from torch import nn
+from tqdm import tqdm
+
+from dnnlib import checks
+from dnnlib.inference import device_of, fast_layout
+
+DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
+RADII = {"l1": 30.0, "l2": 2.0, "linf": 0.1}
+SAMPLINGS = ("ball", "ibm")
+OUTPUTS = ("logits", "probabilities")
+FITS = ("ibm", "art", "maximum")
+_STARTS = (0.1, 1, 5, 10, 20, 50, 100)  # shapes, as in IBM's code
+
+
+@dataclass(frozen=True, eq=False)
+class Clever:
+    """What :func:`clever` found for N images and n classes, on the CPU.
+
+    ``predicted``: int64 (N,), the class c. ``margins``: float64 (N, n), f_c - f_j. ``lipschitz``:
+    float64 (N, n), the estimate of the largest gradient norm of f_c - f_j in the ball.
+    ``targeted``: float64 (N, n), the score for each class j, a distance in the norm of the ball;
+    infinite for j = c. ``fitted``: bool (N, n), False where no distribution fitted, or none was
+    asked for, and the largest sample stands for the location.
+    """
+
+    predicted: torch.Tensor
+    margins: torch.Tensor
+    lipschitz: torch.Tensor
+    targeted: torch.Tensor
+    fitted: torch.Tensor
+
+    @property
+    def untargeted(self) -> torch.Tensor:
+        """The least score over all other classes, float64 (N,)."""
+        return self.targeted.amin(1)
+
+
+def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float | None = None,
+           batches: int = 500, samples: int = 1024, pool: int | None = 10_240,
+           sampling: str = "ball", output: str = "logits", fit: str = "ibm", cap: bool = True,
+           seed: int = 0, batch_size: int = 256) -> Clever:
+    """CLEVER scores of images (N, C, H, W) in [0, 1]: min(g(x) / L, radius), g = f_c - f_j.
+
+    c is the predicted class, so select the images that are classified correctly first. L is the
+    location of the reverse Weibull distribution of ``batches`` (N_b) maxima of ``samples`` (N_s)
+    gradient norms each; 500 and 1024 in DeepSensor and in IBM's code.
+
+    ``norm``: of the ball, 'l1', 'l2' or 'linf'. ``radius``: default 2 for L2, since DeepSensor
+    gives none and 10, in its authors' code, leads far out of any image; 30 for L1 and 0.1 for
+    L-infinity, as in IBM's code. ``pool``: gradients computed once for each image, of which every
+    batch takes some with replacement (ART); None computes N_b x N_s, as IBM's code does, at
+    50 times the cost. Batches of a pool share their maxima, which no continuous distribution
+    fits: with 500 of them expect ``fitted`` to be rare, and L to be the largest gradient seen.
+    ``sampling``: see :func:`perturbations`; points are clipped to [0, 1].
+    ``output``: what f is, 'logits' (the paper, IBM) or 'probabilities', as DeepSensor's
+    authors have it by their Keras wrapper; the scales differ. ``fit``: see :func:`location`.
+    ``cap``: no score above the radius, beyond which no point was seen (the paper, ART; not IBM).
+
+    The result depends on ``seed`` and, but for rounding, not on ``batch_size``, the points in
+    one pass. The model is put in evaluation mode. Raises ``ValueError`` for an option that
+    makes no sense and for outputs or gradients that are not finite.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
+    >>> model[1].weight.data = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
+    >>> found = clever(model, torch.full((1, 1, 2, 2), 0.25), batches=5, samples=4, pool=8)
+    >>> found.margins.tolist(), found.lipschitz.tolist(), found.targeted.tolist()
+    ([[0.0, 1.0]], [[0.0, 2.0]], [[inf, 0.5]])
+    """
+    checks.images(x)
+    checks.known(norm, DUAL, "norm")
+    checks.known(fit, FITS, "fit")
+    for value, name in ((batches, "batches"), (samples, "samples"), (batch_size, "batch_size")):
+        checks.positive(value, name)
+    if pool is not None and checks.positive(pool, "pool") < samples:
+        raise ValueError(f"pool: expected at least samples={samples} points, got {pool}")
+    radius = RADII[norm] if radius is None else radius
+    points = batches * samples if pool is None else pool
+    generator = torch.Generator().manual_seed(seed)
+    outputs = _outputs(model, x, output, batch_size)
+    predicted = outputs.argmax(1)
+    margins = outputs.gather(1, predicted[:, None]) - outputs
+    lipschitz, fitted = torch.zeros_like(margins), torch.zeros(margins.shape, dtype=torch.bool)
+    for i, image in enumerate(tqdm(x, desc="CLEVER", leave=False)):
+        c = int(predicted[i])
+        moves = perturbations(points, image.shape, norm=norm, radius=radius, sampling=sampling,
+                              generator=generator, batch_size=batch_size)
+        norms = torch.cat([gradient_norms(model, (image.cpu() + move).clamp(0, 1), c, norm=norm,
+                                          output=output) for move in moves])
+        if pool is None:
+            maxima = norms.view(batches, samples, -1).amax(1)
+        else:
+            maxima = torch.stack([norms[torch.randint(pool, (samples,), generator=generator)]
+                                  .amax(0) for _ in range(batches)])
+        for j in range(norms.shape[1]):
+            if j != c:
+                lipschitz[i, j], fitted[i, j] = location(maxima[:, j], fit=fit)
+    # a class that no gradient leads to is infinitely far
+    targeted = torch.where(margins > 0, margins / lipschitz, 0)
+    targeted = targeted.clamp(max=radius) if cap else targeted
+    targeted.scatter_(1, predicted[:, None], math.inf)
+    return Clever(predicted, margins, lipschitz, targeted, fitted)
+
+
+def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radius: float = 2.0,
+                  sampling: str = "ball", generator: torch.Generator,
+                  batch_size: int = 256) -> Iterator[torch.Tensor]:
+    """Random points of a ball around 0, float32 (<= batch_size, \\*shape) at a time.
+
+    ``sampling``: 'ball', uniform in it; 'ibm', with distances uniform in [0, radius], as IBM's
+    code has them for L1 and L2 (its L2 points are a factor of U^(1/d) nearer, on average 0.999
+    for d = 784), and uniform for L-infinity. In hundreds of dimensions a ball is nearly all
+    surface, so that 'ball' draws no point near x. Raises ``ValueError`` for an unknown
+    ``norm`` or ``sampling``, or a radius that is not above 0.
+
+    >>> points, = perturbations(100, (3, 3), norm="l1", generator=torch.Generator())
+    >>> points.shape, bool(points.abs().sum((1, 2)).max() <= 2)
+    (torch.Size([100, 3, 3]), True)
+    """
+    checks.known(norm, DUAL, "norm")
+    checks.known(sampling, SAMPLINGS, "sampling")
+    if not 0 < radius < math.inf:
+        raise ValueError(f"radius: expected a finite number above 0, got {radius!r}")
+    d = math.prod(shape)
+    u = torch.rand(count, 1, generator=generator)
+    distances = radius * (u if sampling == "ibm" and norm != "linf" else u ** (1 / d))
+    for part in distances.split(batch_size):
+        if norm == "l2":
+            v = torch.randn(len(part), d, generator=generator)
+        else:
+            v = torch.rand(len(part), d, generator=generator) * 2 - 1
+        if norm == "l1":  # Laplace, by inversion; the draw of -1 would be infinite
+            v = v.sign() * -torch.log1p(-v.abs().clamp(max=1 - 2 ** -24))
+        p = float(norm[1:])
+        v *= part / torch.linalg.vector_norm(v, p, dim=1, keepdim=True)
+        yield v.view(-1, *shape)
+
+
+@torch.enable_grad()
+def gradient_norms(model: nn.Module, points: torch.Tensor, c: int, *, norm: str = "l2",
+                   output: str = "logits") -> torch.Tensor:
+    """||grad (f_c - f_j)||_q at points (B, C, H, W), for all classes j: float32 (B, n), CPU.
+
+    q is the dual of ``norm``, 1/p + 1/q = 1. One pass forward serves all n - 1 backward; column
+    c is 0. Raises ``ValueError`` for gradients that are not finite.
+    """
+    model.eval()
+    points = fast_layout(points, device_of(model)).detach().requires_grad_()
+    f = model(points)
+    f = f.softmax(1) if output == "probabilities" else f
+    norms = torch.zeros(f.shape)
+    others = [j for j in range(f.shape[1]) if j != c]
+    for j in others:
+        gradient, = torch.autograd.grad((f[:, c] - f[:, j]).sum(), points,
+                                        retain_graph=j != others[-1])
+        norms[:, j] = torch.linalg.vector_norm(gradient, DUAL[norm], dim=(1, 2, 3)).cpu()
+    if not norms.isfinite().all():
+        raise ValueError("model: expected finite gradients, got NaN or infinity")
+    return norms
+
+
+def location(maxima, *, fit: str = "ibm") -> tuple[float, bool]:
+    """The right end of the distribution of maxima (N_b,), and whether a fit has given it.
+
+    ``fit``: 'ibm', reverse Weibull by maximum likelihood from seven shapes, the scale penalised
+    a little (where the code says "shape"), by the best p-value of a Kolmogorov-Smirnov test; the
+    largest maximum where that is under 0.001. 'art': one start, no penalty, no test, so that it
+    may end at absurd values. 'maximum': the largest, as DeepSensor prints it. Maxima that differ
+    by rounding only are not fitted. Raises ``ValueError`` for values that are negative or not
+    finite.
+
+    >>> location(torch.tensor([1.0, 3.0, 2.0]), fit="maximum")
+    (3.0, False)
+    """
+    checks.known(fit, FITS, "fit")
+    maxima = torch.as_tensor(maxima).double().numpy()
+    if maxima.ndim != 1 or not len(maxima) or not (np.isfinite(maxima) & (maxima >= 0)).all():
+        raise ValueError("maxima: expected finite numbers (N_b,) of at least 0")
+    largest, span = float(maxima.max()), float(np.ptp(maxima))
+    if fit == "maximum" or span <= 1e-5 * largest:
+        return largest, False
+    with np.errstate(all="ignore"):  # the search tries impossible parameters
+        if fit == "art":
+            return float(stats.weibull_max.fit(maxima, 1.0)[1]), True
+        scaled = (maxima - largest) / span
+        found = [stats.weibull_max.fit(scaled, c, optimizer=_penalised) for c in _STARTS]
+        p_values = [stats.kstest(scaled, "weibull_max", args=each).pvalue for each in found]
+    best = int(np.nanargmax(p_values)) if not np.isnan(p_values).all() else 0
+    if not p_values[best] >= 0.001:
+        return largest, False
+    return largest + span * float(found[best][1]), True
+
+
+def _penalised(likelihood, start, args=(), disp=0):
+    """Keeps Nelder and Mead's search from wandering off to ever larger parameters."""
+    return optimize.fmin(lambda theta, *data: likelihood(theta, *data) + 0.01 * theta[2] ** 2,
+                         start, args=args, disp=disp)
+
+
+@torch.no_grad()
+def _outputs(model: nn.Module, x: torch.Tensor, output: str, batch_size: int) -> torch.Tensor:
+    """f of every image, float64 (N, n)."""
+    checks.known(output, OUTPUTS, "output")
+    model.eval()
+    f = torch.cat([model(fast_layout(part, device_of(model))).cpu()
+                   for part in x.split(batch_size)]).double()
+    if f.ndim != 2 or f.shape[1] < 2:
+        raise ValueError(f"model: expected outputs (N, n) for at least two classes, got "
+                         f"{tuple(f.shape)}")
+    if not f.isfinite().all():
+        raise ValueError("model: expected finite outputs, got NaN or infinity")
+    return f.softmax(1) if output == "probabilities" else f
