@@ -367,3 +367,65 @@ def test_damaged_decoded_images_name_the_file(folders):
     kept.write_bytes(kept.read_bytes()[:-1])
     with pytest.raises(ValueError, match=kept.name):
         load(folders / "own")
+
+
+# ---- folders that nobody has checked
+
+
+def test_readable_skips_and_says_why(folders):
+    own = folders / "own"
+    for i, name in enumerate(["b/1.png", "a/2.png", "3.png"]):
+        write_image(own / name, GRAY[i])
+    (own / "a" / "torn.png").write_bytes((own / "a" / "2.png").read_bytes()[:60])
+    write_image(own / "deep.png", GRAY[0].astype(np.uint16) * 257)
+    (own / "notes.txt").write_text("no image")
+    pixels_, names, skipped, others = folders_module.readable(own)
+    assert names == ("3.png", "a/2.png", "b/1.png") and others == 1
+    assert np.array_equal(pixels_[:, 0], GRAY[[2, 1, 0]])
+    assert [*skipped] == ["a/torn.png", "deep.png"]
+    assert skipped["a/torn.png"].startswith("is not a readable image")
+    assert skipped["deep.png"] == "has more than 8 bits a pixel (I;16)"
+    assert str(own) not in str(skipped)
+
+
+def test_readable_reads_what_read_reads(folders):
+    for i in range(3):
+        write_image(folders / "own" / "c" / f"{i}.png", COLOUR[i])
+    write_image(folders / "own" / "g.png", GRAY[0])
+    strict = folders_module.read(folders / "own", size=20)
+    pixels_, names, skipped, others = folders_module.readable(folders / "own", size=20)
+    assert torch.equal(pixels_, strict[0]) and names == strict[-1] and not skipped and not others
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_readable_in_the_channels_wanted(folders, channels):
+    write_image(folders / "own" / "a.png", GRAY[0])
+    write_image(folders / "own" / "b.png", COLOUR[0, :28, :28])
+    pixels_ = folders_module.readable(folders / "own", channels=channels)[0]
+    assert pixels_.shape == (2, channels, 28, 28)
+    assert np.array_equal(pixels_[0], np.stack([GRAY[0]] * channels))
+    if channels == 1:  # ITU-R 601, rounded
+        luma = COLOUR[0, :28, :28] @ np.array([0.299, 0.587, 0.114])
+        assert np.abs(pixels_[1, 0].numpy() - luma).max() <= 1
+
+
+def test_image_of_absurd_size_is_skipped(folders, monkeypatch):
+    write_image(folders / "own" / "a.png", GRAY[0, :8, :8])
+    write_image(folders / "own" / "huge.png", GRAY[0])
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    _, names, skipped, _ = folders_module.readable(folders / "own")
+    assert names == ("a.png",) and "decompression bomb" in skipped["huge.png"]
+
+
+def test_name_that_is_no_text(folders):
+    write_image(folders / "own" / "a.png", GRAY[0]).rename(
+        os.fsdecode(os.fsencode(folders / "own") + b"/caf\xe9.png"))
+    assert folders_module.readable(folders / "own")[1] == ("caf?.png",)
+
+
+def test_no_image_that_can_be_read(folders):
+    (folders / "own").mkdir()
+    for name in "ab":
+        (folders / "own" / f"{name}.png").write_bytes(b"")
+    with pytest.raises(ValueError, match="no image that can be read; of 2, the first: a.png is"):
+        folders_module.readable(folders / "own")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from tqdm import tqdm
 
 from dnnlib import files
@@ -20,12 +20,7 @@ def read(folder: Path, *, size: int | None = None):
     all must have one size. Gray-scale if all images are, else RGB. Raises ``ValueError``
     naming the file that is broken or differs, ``FileNotFoundError`` if there are no images.
     """
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is not a folder")
-    paths = sorted(p for p in folder.rglob("*")
-                   if p.suffix.lower() in EXTENSIONS and p.is_file())
-    if not paths:
-        raise FileNotFoundError(f"{folder} holds no images ({', '.join(sorted(EXTENSIONS))})")
+    paths, _ = _listed(folder)
     names = tuple(p.relative_to(folder).as_posix() for p in paths)
     classes = tuple(sorted({n.split("/")[0] for n in names if "/" in n}))
     labels = torch.tensor([classes.index(n.split("/")[0]) if "/" in n else -1 for n in names])
@@ -37,17 +32,64 @@ def read(folder: Path, *, size: int | None = None):
     return images, labels, classes, "+".join(sorted(suffixes)), names
 
 
-def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
-    decoded = []
-    for path in tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False):
+def readable(folder: Path, *, size: int | None = None, channels: int | None = None):
+    """The images of a folder that nobody has checked: what can be read, and what cannot.
+
+    Returns pixels uint8 (N, C, H, W), their relative paths, the reason for every image that was
+    skipped, by relative path, and the number of files with another ending. ``size`` as of
+    :func:`read`; ``channels``: 1 or 3, default 1 if all images are gray-scale. Nothing is kept
+    in the cache. Raises ``ValueError`` if no image can be read or their sizes differ.
+    """
+    paths, others = _listed(folder)
+    arrays, skipped = {}, {}
+
+    def name(path: Path) -> str:  # bytes that are no text cannot be shown
+        return path.relative_to(folder).as_posix().encode(errors="replace").decode()
+
+    for path in tqdm(paths, desc=f"decoding {folder.name}", leave=False):
         try:
-            with Image.open(path) as image:
-                if image.mode[0] in "IF":  # Pillow clips these to white
-                    raise ValueError(f"{path} has more than 8 bits a pixel ({image.mode})")
-                mode = "L" if image.mode in ("1", "L") else "RGB"
-                decoded.append(_fitted(image.convert(mode), size))
-        except (UnidentifiedImageError, OSError, SyntaxError) as error:
-            raise ValueError(f"{path} is not a readable image: {error}") from error
+            arrays[path] = _opened(path, size, {1: "L", 3: "RGB", None: None}[channels])
+        except ValueError as error:
+            reason = str(error).removeprefix(f"{path} ").replace(str(path), path.name)
+            skipped[name(path)] = reason
+    if not arrays:
+        raise ValueError(f"{folder} holds no image that can be read; of {len(skipped)}, the "
+                         f"first: {' '.join(next(iter(skipped.items())))}")
+    pixels = _stacked([*arrays], [*arrays.values()])
+    return pixels, tuple(map(name, arrays)), skipped, others
+
+
+def _listed(folder: Path) -> tuple[list[Path], int]:
+    """The images below a folder, in order, and how many other files there are."""
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is not a folder")
+    found = [p for p in folder.rglob("*") if p.is_file()]
+    paths = sorted(p for p in found if p.suffix.lower() in EXTENSIONS)
+    if not paths:
+        raise FileNotFoundError(f"{folder} holds no images ({', '.join(sorted(EXTENSIONS))})")
+    return paths, len(found) - len(paths)
+
+
+def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
+    bar = tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
+    return _stacked(paths, [_opened(path, size) for path in bar])
+
+
+def _opened(path: Path, size: int | None, mode: str | None = None) -> np.ndarray:
+    """(H, W) or (H, W, 3); without ``mode``, as the file has it."""
+    try:
+        with Image.open(path) as image:
+            deep = image.mode if image.mode[0] in "IF" else None  # Pillow clips these to white
+            mode = mode or ("L" if image.mode in ("1", "L") else "RGB")
+            array = None if deep else _fitted(image.convert(mode), size)
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ValueError(f"{path} is not a readable image: {error}") from error
+    if deep:
+        raise ValueError(f"{path} has more than 8 bits a pixel ({deep})")
+    return array
+
+
+def _stacked(paths: list[Path], decoded: list[np.ndarray]) -> torch.Tensor:
     colour = any(a.ndim == 3 for a in decoded)
     shape = decoded[0].shape[:2]
     for path, array in zip(paths, decoded):
