@@ -1,15 +1,13 @@
 """Many selectors on the same candidates, each order computed once and kept in the cache."""
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import fields
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.inference import device_of, fingerprint
+from dnnlib.inference import described, device_of
 from dnnlib.selection.protocol import Selector, candidates
 
 REVISION = 1  # raise when a selector changes what it computes
@@ -28,19 +26,9 @@ def orders(model: nn.Module, x: torch.Tensor,
     >>> sorted(found["gini"].tolist())
     [0, 1, 2, 3]
     """
-    key = {"model": fingerprint(model), "x": _digest(candidates(x)),
+    key = {"model": described(model), "x": described(candidates(x)),
            "device": device_of(model).type, "torch": torch.__version__, "revision": REVISION}
     bar = tqdm(selectors.items(), desc="selectors", leave=False)
-    return {name: files.cached("orders", key | {"selector": _options(selector)},
+    return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}
-
-
-def _options(selector: Selector) -> list:
-    values = [[entry.name, getattr(selector, entry.name)] for entry in fields(selector)]
-    return [type(selector).__name__,
-            [[k, _digest(v) if isinstance(v, torch.Tensor) else v] for k, v in values]]
-
-
-def _digest(x: torch.Tensor) -> str:
-    return hashlib.sha256(x.detach().cpu().contiguous().numpy()).hexdigest()[:16]

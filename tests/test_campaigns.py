@@ -1,0 +1,55 @@
+import pytest
+import torch
+
+from dnnlib import fuzzing
+from dnnlib.fuzzing import Budget, Noise, Swarm, campaigns
+
+
+@pytest.fixture
+def seeds(generator):
+    return torch.rand(4, 1, 8, 8, generator=generator())
+
+
+LABELS = torch.tensor([0, 1, 2, 0])
+
+
+def same(a, b):
+    return all(torch.equal(getattr(a, k), getattr(b, k))
+               for k in ("labels", "predicted", "origin", "l2", "linf", "images"))
+
+
+def test_what_is_kept_is_what_was_run(tiny_model, seeds, generator):
+    fuzzers = {"noise": Noise(), "swarm": Swarm(population=3)}
+    run = {name: fuzzer.run(tiny_model(), seeds, LABELS, iterations=2, generator=generator(5))
+           for name, fuzzer in fuzzers.items()}
+    for _ in range(2):  # made, then read
+        found = campaigns(tiny_model(), seeds, LABELS, fuzzers, iterations=2, seed=5)
+        assert all(same(found[name], run[name]) for name in fuzzers)
+        assert all(found[name].passes == run[name].passes for name in fuzzers)
+
+
+def test_a_campaign_is_run_once_for_each_key(tiny_model, seeds, monkeypatch):
+    calls, run = [], Noise.run
+    monkeypatch.setattr(Noise, "run", lambda self, *a, **k: calls.append(self) or run(self, *a, **k))
+
+    def go(model=tiny_model(), x=seeds, labels=LABELS, iterations=2, seed=0, **options):
+        campaigns(model, x, labels, {"noise": Noise(**options)}, iterations=iterations, seed=seed)
+
+    go()
+    go()
+    assert len(calls) == 1
+    for change in ({"model": tiny_model(1)}, {"x": seeds.flip(0)}, {"labels": LABELS.flip(0)},
+                   {"iterations": 3}, {"seed": 1}, {"scale": 0.2}, {"budget": Budget(l2=1.0)}):
+        go(**change)
+    assert len(calls) == 8
+
+
+def test_a_function_of_ones_own_has_no_key(tiny_model, seeds):
+    own = Swarm(population=2, fitness=lambda model, seeds, labels: None)
+    with pytest.raises(TypeError, match="a function has no key in the cache"):
+        campaigns(tiny_model(), seeds, LABELS, {"own": own})
+
+
+def test_unknown_fuzzer_says_what_is_near():
+    with pytest.raises(ValueError, match="did you mean 'deephunter'"):
+        fuzzing.fuzzer("deephunt")
