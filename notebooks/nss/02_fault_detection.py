@@ -55,7 +55,11 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # - `original`, the released code: the candidate *is* the mutated image, and it is compared with the
 #   clean test image **that it was made from**. Whoever collects unlabelled images has no such original.
 #
-# And how? By `l1`, $|N_i(x) - N_i(x')|$ (text), or `squared_normalised` (code).
+# And how far do the activations move? By `l1`, $|N_i(x) - N_i(x')|$ (text), or `squared_normalised` (code).
+#
+# Table IV gives DSA an "n = 1000" without a word on what it counts. `dsa` orders by the score itself;
+# `dsa_coverage` takes candidates that fall into a bucket of scores not seen before, of 1,000 buckets,
+# and then random ones.
 
 # %%
 reference = train.images[:references]
@@ -63,6 +67,8 @@ selectors = {name: selection.selector(name, **options) for name, options in {
     "random": {"seed": seed}, "nac": {"seed": seed}, "kmnc": {"reference": reference, "seed": seed},
     "npc": {"reference": reference[:2000], "seed": seed}, "dsa": {"reference": reference}, "gini": {},
     "ats": {}, "pd": {}, "least_confidence": {}, "margin": {}}.items()}
+selectors["dsa_coverage"] = selection.selector("dsa", reference=reference, order_by="coverage",
+                                               seed=seed)
 readings = {}
 for pair in ("remutated", "original"):
     originals = {"originals": data.images} if pair == "original" else {}
