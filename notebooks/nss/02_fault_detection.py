@@ -13,6 +13,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from dnnlib import compare, faults, inference, plots, published, records, selection, training
 from dnnlib.data import load, mutations, profile_limit
@@ -38,7 +39,8 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole tes
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-candidates = mutations.mutate(data.images, seed=seed).images
+mutated = mutations.mutate(data.images, seed=seed)
+candidates = mutated.images
 probabilities = inference.predict(network, candidates)
 wrong = (probabilities.argmax(1) != data.labels).numpy()
 accuracy = inference.accuracy(network, data.images, data.labels)
@@ -135,6 +137,49 @@ plt.show()
 # in the situation that the paper describes it does not exist.
 
 # %% [markdown]
+# ## Where the scores come from
+#
+# Which mutation made a candidate (upper table), and which one NSS drew for it (lower table): the share
+# of faults, and the mean score in both pairs. The area under the ROC curve (AUC) says how well the score
+# tells faults from the rest **within** one mutation: 0.5 is chance.
+
+# %%
+operators = list(mutations.OPERATORS)
+fresh = mutations.mutate(candidates, seed=1000 + seed)
+scores = pd.DataFrame({"made by": [operators[i] for i in mutated.operator],
+                       "drawn": [operators[i] for i in fresh.operator],
+                       "faults (%)": 100.0 * wrong})
+for pair in ("remutated", "original"):
+    scores[pair] = readings[f"nss, {pair}, l1"].score(network, candidates).numpy()
+
+
+def auc(group: pd.DataFrame, pair: str) -> float:
+    """The chance that a fault has a higher score than an input classified correctly."""
+    faulty = group["faults (%)"] > 0
+    if faulty.nunique() < 2:
+        return np.nan
+    u = stats.mannwhitneyu(group.loc[faulty, pair], group.loc[~faulty, pair]).statistic
+    return u / (faulty.sum() * (~faulty).sum())
+
+
+for by in ("made by", "drawn"):
+    grouped = scores.groupby(by)
+    means = grouped[["faults (%)", "remutated", "original"]].mean()
+    for pair in ("remutated", "original"):
+        means[f"AUC {pair}"] = [auc(group, pair) for _, group in grouped]
+    display(means.loc[[o for o in operators if o in means.index]].round(2))
+for pair in ("remutated", "original"):
+    within = np.nanmean([auc(group, pair) for _, group in scores.groupby("made by")])
+    overall = auc(scores, pair)
+    rows += [{"pair": pair, "difference": "l1", "share": 10, "quantity": f"auc_{where}", "value": v}
+             for where, v in (("overall", overall), ("within", within))]
+    print(f"{pair}: AUC {overall:.2f} over all candidates, {within:.2f} within a mutation")
+
+# %% [markdown]
+# With the known original, the score is mostly a label of the mutation that made the candidate: the harsh
+# ones move the neurons far and cause most faults. Compared with a fresh mutation, it is a label of
+# that fresh mutation, which was drawn at random and has nothing to do with the fault.
+#
 # ## Do they find the same faults?
 #
 # Of the faults that two selectors find among the first fifth, the share that both find (Jaccard index),
