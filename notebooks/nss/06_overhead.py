@@ -66,7 +66,7 @@ for part in (8, 4, 2, 1):
              for name, selector in selectors.items()]
 live = pd.DataFrame(rows)
 
-# %% mystnb={"figure": {"caption": "Seconds from images to order, against the number of candidates, for the run above.", "name": "fig-nss-overhead"}}
+# %% tags=["nbval-ignore-output"] mystnb={"figure": {"caption": "Seconds from images to order, against the number of candidates, for the run above.", "name": "fig-nss-overhead"}}
 figure, axis = plt.subplots(figsize=(6, 3.8))
 for name, line in live.groupby("method", sort=False):
     axis.loglog(line["candidates"], line["value"], "o--" if name == "one pass" else "o-", ms=4,
