@@ -165,11 +165,11 @@ def rank_images(
     target = Path(output).expanduser()
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
-    from dnnlib import files, plots, ranking
+    from dnnlib import files, own, plots, ranking
 
     ranking.parse_methods(by, reference=bool(reference))
     options = {k: v for k, v in (("classes", classes), ("width", width)) if v is not None}
-    network = ranking.load_model(model, weights or None, size=size, channels=channels, **options)
+    network = own.load_model(model, weights or None, size=size, channels=channels, **options)
     photos = ranking.read_photos(images, network, size=size, channels=channels)
     seen = ranking.read_photos(reference, network, size=size,
                                channels=photos.images.shape[1]) if reference else None

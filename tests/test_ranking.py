@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from dnnlib import files, models, plots, ranking, selection
+from dnnlib.own import Classifier, classifier, load_model
 
 OWN = '''
 from torch import nn
@@ -78,9 +79,9 @@ def numbered(n):
 
 def test_own_model_with_its_weights(own):
     torch.manual_seed(3)
-    model = ranking.load_model(f"{own}:build")
+    model = load_model(f"{own}:build")
     save_file(model.state_dict(), own.with_name("w.safetensors"))
-    again = ranking.load_model(f"{own}:build", own.with_name("w.safetensors"))
+    again = load_model(f"{own}:build", own.with_name("w.safetensors"))
     assert type(again).__name__ == "View" and not again.training
     assert torch.equal(again.conv.weight, model.conv.weight)
     assert str(own.parent) not in sys.path
@@ -89,7 +90,7 @@ def test_own_model_with_its_weights(own):
 def test_model_by_name_with_its_weights(folders):
     trained = models.build("lenet1", shape=(1, 20, 20), classes=4, seed=5)
     files.save_tensors(folders / "w.safetensors", trained.state_dict())
-    model = ranking.load_model("lenet1", folders / "w.safetensors", size=20, classes=4)
+    model = load_model("lenet1", folders / "w.safetensors", size=20, classes=4)
     x = torch.rand(2, 1, 20, 20)
     assert torch.equal(model(x), trained(x)) and not model.training
 
@@ -99,7 +100,7 @@ def test_mobilenet_takes_keras_weights(folders):
     state = trained.state_dict()
     state["conv_preds.weight"] = state["conv_preds.weight"][:, :, 0, 0]
     files.save_tensors(folders / "w.safetensors", state)
-    model = ranking.load_model("mobilenet", folders / "w.safetensors", size=32, classes=4,
+    model = load_model("mobilenet", folders / "w.safetensors", size=32, classes=4,
                                width=0.25)
     x = torch.rand(2, 3, 32, 32)
     assert torch.equal(model(x), trained(x))
@@ -128,7 +129,7 @@ def test_models_that_cannot_be_loaded(own, monkeypatch, name, options, error, wo
     save_file({"a": torch.ones(2)}, "w.safetensors")
     own.with_name("torn.safetensors").write_bytes(own.with_name("w.safetensors").read_bytes()[:20])
     with pytest.raises(error, match=words):
-        ranking.load_model(name, **options)
+        load_model(name, **options)
     assert str(own.parent) not in sys.path
 
 
@@ -164,8 +165,8 @@ def test_images_of_no_shape(folders, options, words):
 
 def test_view_works_on_one_channel(own):
     """Channels-last strides, on which ``view`` fails, outlive ``contiguous`` if C = 1."""
-    model, x = ranking.load_model(f"{own}:build"), torch.rand(5, 1, 8, 8)
-    fit = ranking.classifier(model, x)
+    model, x = load_model(f"{own}:build"), torch.rand(5, 1, 8, 8)
+    fit = classifier(model, x)
     last = x.to(memory_format=torch.channels_last)
     with pytest.raises(RuntimeError, match="view"):
         model(last)
@@ -182,7 +183,7 @@ def test_probabilities_rank_as_their_logits(tiny_model, photos, by):
 
 
 def test_probability_zero_has_a_finite_logarithm():
-    model = ranking.Classifier(outputs([[1.0, 0.0], [0.5, 0.5]]), probabilities=True)
+    model = Classifier(outputs([[1.0, 0.0], [0.5, 0.5]]), probabilities=True)
     logits = model(numbered(2))
     assert logits.isfinite().all()
     assert torch.allclose(logits.softmax(1), torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
@@ -199,20 +200,20 @@ def test_probability_zero_has_a_finite_logarithm():
     ([[2.0, math.inf], [0.7, 0.3]], {}, "finite outputs")])
 def test_outputs_that_cannot_rank(values, options, words):
     with pytest.raises(ValueError, match=f"^model: .*{words}"):
-        ranking.classifier(outputs(values), numbered(2), **options)
+        classifier(outputs(values), numbered(2), **options)
 
 
 def test_some_rows_that_sum_to_one_may_be_logits():
-    ranking.classifier(outputs([[0.2, 0.8], [0.7, 0.8]]), numbered(2))
+    classifier(outputs([[0.2, 0.8], [0.7, 0.8]]), numbered(2))
 
 
 def test_images_all_alike_may_have_one_output(tiny_model):
-    ranking.classifier(tiny_model(), torch.zeros(3, 1, 8, 8))
+    classifier(tiny_model(), torch.zeros(3, 1, 8, 8))
 
 
 def test_model_of_another_shape(tiny_model):
     with pytest.raises(ValueError, match=r"cannot take images of shape \(3, 8, 8\)"):
-        ranking.classifier(tiny_model(), torch.rand(3, 3, 8, 8))
+        classifier(tiny_model(), torch.rand(3, 3, 8, 8))
 
 
 def test_output_that_is_no_tensor(tiny_model):
@@ -221,7 +222,7 @@ def test_output_that_is_no_tensor(tiny_model):
             return super().forward(x), x
 
     with pytest.raises(TypeError, match="expected a tensor .* got tuple"):
-        ranking.classifier(Pair(tiny_model()), torch.rand(3, 1, 8, 8))
+        classifier(Pair(tiny_model()), torch.rand(3, 1, 8, 8))
 
 
 # ---- the ranking

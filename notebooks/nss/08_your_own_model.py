@@ -1,0 +1,248 @@
+# %% [markdown]
+# # Your own model, your own images
+#
+# **The question.** You have a classifier and many images that nobody has labelled, and you can pay
+# for the labels of a few. Which few? The methods that NSS compares answer that for any PyTorch model;
+# this chapter uses them as a tool, by the command `dnnlib rank` and by the same few lines of Python.
+#
+# **What you will learn.** How to rank a folder of images; what the table says of each image; how far
+# methods agree; and how to find out, with a few labels, whether a method is worth using on your data.
+
+# %%
+import subprocess
+import sys
+import tempfile
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from torchvision.io import write_png
+
+from dnnlib import files, own, plots, ranking, records, selection, training
+from dnnlib.data import load, profile_limit
+from dnnlib.inference import predict
+
+plots.style()
+clock = records.Clock()
+
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+model = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+methods = "gini,nss,dsa"  # names of selectors, with commas
+top = 0.05  # the share of the images to label
+seed = 0  # of the training, and of what is random in a method
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
+# %% [markdown]
+# ## What the command needs
+#
+# **A model**: a Python file with a function that takes nothing and returns a `torch.nn.Module`, or a
+# name from `dnnlib models`. The module gets images (N, C, H, W) with values in [0, 1], so that any
+# other scaling belongs inside it, and gives logits. If it gives probabilities, say
+# `--probabilities`.
+#
+# ```python
+# # my_model.py
+# from safetensors.torch import load_file
+# from torch import nn
+# from torchvision.models import resnet18
+# from torchvision.transforms import v2
+#
+# def build():
+#     network = resnet18(num_classes=10)
+#     network.load_state_dict(load_file("resnet18.safetensors"))
+#     return nn.Sequential(v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]), network)
+# ```
+#
+# **Its weights**: `--weights w.safetensors`, unless the function loads them. Pickles, such as most
+# files that end in `.pt`, are refused, since opening one can run any code;
+# `safetensors.torch.save_file(model.state_dict(), "w.safetensors")` writes what is needed.
+#
+# **A folder of images**, in sub-folders or not. What cannot be read is skipped, and listed.
+#
+# ```text
+# dnnlib rank --model my_model.py:build --images photos --size 224 --by nss,gini --top 5%
+# ```
+#
+# `--top` is what you can afford to label, a share or a count. Methods that compare with training
+# images, such as KMNC and DSA, need a folder of those, `--reference`. `dnnlib rank --help` has the
+# rest.
+#
+# ## A folder to try it on
+#
+# The digits become a folder of PNG files, such as yours may be. The sub-folders are the true classes,
+# at which no method looks; they are needed at the end.
+
+# %%
+place = tempfile.TemporaryDirectory()
+work = Path(place.name)
+data = load(dataset, limit=profile_limit(profile))
+if dataset == "imagenet":  # images and weights are there, training images are not
+    photos_folder, reference_folder = files.data_dir() / "imagenet" / "val", None
+    weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
+    options = {"width": 0.75}
+else:
+    photos_folder, reference_folder = work / "photos", work / "training"
+    weights = work / "w.safetensors"
+    training_images = load(dataset, "train", limit=2000)
+    for folder, some in ((photos_folder, data), (reference_folder, training_images)):
+        for i, (image, label) in enumerate(zip(some.images, some.labels)):
+            path = folder / some.classes[label] / f"{i:04d}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_png((image * 255).round().byte(), str(path))
+    files.save_tensors(weights, training.trained(model, dataset, seed=seed).state_dict())
+    options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
+print(f"{len(data)} images in {len(data.classes)} sub-folders")
+
+# %% [markdown]
+# ## The command
+#
+# Run as you would run it, after one more file, which is no picture, was put among the others. Only
+# the progress bars are left out.
+
+# %%
+if dataset != "imagenet":
+    (photos_folder / "unreadable.png").write_text("this is no picture")
+    words = ["rank", "--model", model, "--weights", "w.safetensors", "--images", "photos",
+             "--reference", "training", "--by", methods, "--top", top, "--seed", seed,
+             *(word for name, value in options.items() for word in (f"--{name}", value))]
+    words = [str(word) for word in words]
+    print("$ dnnlib", *words)
+    done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
+                          capture_output=True, text=True, check=True)
+    print(done.stdout)
+
+# %% [markdown]
+# ## The same in Python
+#
+# Four calls: the model, the images, the ranking, the pictures. The table has a row for each image, in
+# the order of the first method. Scores can be compared within a method only: `gini` is the impurity
+# of the softmax vector, `nss` a sum of changes of activations, `dsa` a quotient of distances.
+
+# %%
+network = own.load_model(model, weights, **options)
+photos = ranking.read_photos(photos_folder, network)
+reference = ranking.read_photos(reference_folder, network).images if reference_folder else None
+possible = [name for name in methods.split(",")
+            if reference is not None or not ranking.needs_reference(name)]
+table = ranking.rank(network, photos, ",".join(possible), reference=reference, top=top, seed=seed)
+table.head(8)
+
+# %% [markdown]
+# The file that is no picture is in the table too, last, with a note instead of ranks:
+
+# %%
+table.loc[table["note"] != "", ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]]
+
+# %% mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-own-sheet"}}
+plots.sheet(ranking.first(table, photos, limit=16))
+plt.show()
+
+# %% [markdown]
+# ## Does it find faults?
+#
+# Nobody can say so of unlabelled images; of these the true classes are known. The fault detection rate
+# of a selection $S$ is the share of it that the network gets wrong,
+#
+# $$\mathrm{FDR}(S) = \frac{|\{x \in S : x \text{ is classified wrongly}\}|}{|S|} .$$
+#
+# For a random $S$ it is the network's error rate, on average; where all faults fit into $S$, it cannot
+# exceed their number divided by $|S|$ (*best possible*). *Overlap* is the share that the selections of
+# two methods have in common.
+
+# %%
+truth = np.array([path.split("/")[0] for path in photos.paths])
+classes = np.array(sorted(set(truth)))
+wrong = classes[predict(network, photos.images, batch_size=64).argmax(1)] != truth
+rows = [{"quantity": "error_rate", "value": wrong.mean()}]
+for rate in (0.05, 0.1, 0.2):
+    chosen = {}
+    for name in possible:
+        order = table.dropna(subset=f"{name}_rank").sort_values(f"{name}_rank").index.tolist()
+        chosen[name] = selection.top(order, rate).tolist()
+    size = len(chosen[possible[0]])
+    rates = {name: wrong[index].mean() for name, index in chosen.items()}
+    rates["best possible"] = min(wrong.sum() / size, 1)
+    rows += [{"quantity": "fault_detection_rate", "method": name, "rate": rate, "value": value}
+             for name, value in rates.items()]
+    rows += [{"quantity": "overlap", "method": f"{a}, {b}", "rate": rate,
+              "value": len({*chosen[a]} & {*chosen[b]}) / size}
+             for a, b in combinations(possible, 2)]
+
+
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line for each method or pair, a column for each share of images selected, in percent."""
+    return (100 * rows.dropna(subset="method").pivot_table(
+        index=["quantity", "method"], columns="rate", values="value", sort=False)).round(1)
+
+
+print(f"error rate {wrong.mean():.1%}, {wrong.sum()} of {len(wrong)} images")
+shown(pd.DataFrame(rows))
+
+# %%
+if profile == "paper":
+    records.save(records.Record(
+        "nss/your_own_model",
+        dict(dataset=dataset, model=model, seed=seed, methods=",".join(possible)),
+        rows, records.provenance(data=data.fingerprint, clock=clock)))
+
+# %% [markdown]
+# ## A network that others trained, on photographs
+#
+# The same cells, run with
+#
+# ```text
+# dnnlib run nss/09 -p dataset imagenet -p model mobilenet \
+#                   -p methods gini,margin,nss,nac,random -p profile paper
+# ```
+#
+# MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
+# percent. Many of them are training images of that network, so that its error rate is lower than it
+# would be on new ones. The photographs are not ours to print.
+
+# %%
+ours = records.frame("nss/your_own_model", dataset="imagenet")
+if len(ours):
+    print(f"error rate {ours.loc[ours['quantity'] == 'error_rate', 'value'].mean():.1%}")
+shown(ours) if len(ours) else "nothing yet"
+
+# %% [markdown]
+# ## Readings
+#
+# `nss` ranks an image by how far a random mutation of it moves the sensitive neurons, as NSS's text
+# says. The released code compares each candidate with the clean image that it was made from instead;
+# whoever has unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
+#
+# **What it means.** On both sets, the methods that read the softmax vector find several times the
+# faults that chance finds, and so does `dsa` where it could be run; they select much the same images.
+# `nss` in this reading and `nac` do no better than chance. This is one network for each set, and one
+# draw of what is random: among 50 images taken at random, the share of faults is off its mean by
+# about five points at an error rate of 14 %. Other data may behave differently, which exercise 1 is
+# about.
+#
+# ## Exercises
+#
+# **1.** You can label 50 of your images, and want to know whether `gini` finds more faults than chance
+# does on them. How do you spend the labels?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# For example 25 on the first by `gini`, 25 on a random draw (`--by gini,random --top 25`), and compare
+# the two shares of faults. The random draw also estimates the error rate, which the first by `gini`
+# overstate by design. With 25 labels each, only a large difference shows: if $k$ of 25 are wrong, the
+# standard error of the share $p = k/25$ is $\sqrt{p(1-p)/25}$, a tenth at $p = 1/2$.
+# ```
+#
+# **2.** A model ends in a softmax, and a tool takes its outputs for logits. There are ten classes. What
+# is the largest probability that the tool can see, and which values can the impurity
+# $1 - \sum p_i^2$ have?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The softmax of a one-hot vector gives $e / (e + 9) \approx 0.232$ and nine times
+# $1 / (e + 9) \approx 0.085$: an impurity of 0.881. For equal probabilities it is 0.9. So all images
+# crowd between 0.881 and 0.9, and nothing looks decided; a threshold such as ATS's 0.99 excludes no
+# image. This is why `dnnlib rank` looks at the outputs first.
+# ```
