@@ -149,3 +149,32 @@ if len(ours):
 
 # %%
 compare.scoreboard("nss", experiment="nss/sensitivity")
+
+# %% [markdown]
+# **What it means.** That sensitivity rises with the strength of a mutation, the records bear out. That the
+# worse network is the more sensitive one holds for some networks and is reversed for others: where the
+# ratio above is below 1, longer training made the neurons move *more*. Nothing forbids it. Training
+# grows the weights and with them the activations, and $|N(x) - N(x')|$ is in their unit; the code's
+# division by the largest activation changes the ratios again. The comparison says as much about the
+# scale of two networks as about how often they err.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Multiply all weights and biases of the layer under study by 2 and divide those of the next layer
+# by 2. What happens to the predictions, and to the sensitivity?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# With ReLU and a linear layer after it, the predictions stay the same and the `l1` sensitivity doubles.
+# A quantity that doubles while nothing is predicted differently cannot by itself measure the quality of
+# a network. (With tanh in between the scaling does not pass through.)
+# ```
+#
+# **2.** Which of the two differences is free of that factor? Look at its definition before you run it.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Neither: `squared_normalised` squares (factor 4) and divides by one activation (factor 2), so 2 remains.
+# Dividing the absolute difference by the largest activation would remove it.
+# ```

@@ -144,3 +144,31 @@ if len(ours):
 
 # %%
 compare.scoreboard("nss", experiment="nss/diversity")
+
+# %% [markdown]
+# **What it means.** In the paper NSS shows the most kinds of fault; here it shows fewer than random
+# selection, in both pairs. That follows from what its score is: it takes the candidates of the harshest
+# mutation first, and one mutation leads to few confusions, over and over. ATS, which was made for
+# diversity, leads on MNIST and Fashion-MNIST with the LeNets; DeepGini, which was not, is close. So a
+# method can find many faults and few kinds of them, and a tester should look at both numbers.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** A selector finds a hundred faults of the same kind, another ten faults of ten kinds. Which would
+# you rather repair a network with?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# It depends on what the hundred are: a frequent confusion may matter most in use, and a hundred examples
+# of it teach more than one. Ten kinds say more about where else to look. FDR and FTCR answer two
+# questions.
+# ```
+#
+# **2.** Random selection shows most of the kinds with a fifth of the candidates. Why so many?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A kind that occurs $k$ times is missed by a random fifth with probability about $0.8^k$: 11 % for
+# $k = 10$. Only rare kinds are missed.
+# ```

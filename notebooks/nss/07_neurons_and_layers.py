@@ -125,3 +125,20 @@ if len(ours):
 
 # %%
 compare.scoreboard("nss", experiment="nss/neurons")
+
+# %% [markdown]
+# **What it means.** With the pair of the text, neither the share nor the layer matters: every cell is
+# near random order, and differences between columns are of the size of the spread between seeds. With
+# the known original the paper's first tendency appears, from 1 % to a fifth of the neurons, and then
+# levels off; the layers differ by a few points, not always in favour of the last.
+
+# %% [markdown]
+# ## Exercise
+#
+# Why is a score over all neurons not simply a better score than one over a tenth of them?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# More terms average out noise, but they are not equally informative: summing in neurons that hardly
+# respond adds little, and summing in neurons that respond to every mutation alike adds a constant.
+# ```
