@@ -7,6 +7,8 @@ Table IV and, where that is silent, those its docstring gives a reason for.
 
 from dataclasses import MISSING, fields
 
+import torch
+
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
@@ -19,7 +21,7 @@ from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin
 
 __all__ = ["ATS", "DSA", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NPC", "NSS", "PD",
            "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "orders",
-           "selector", "top"]
+           "selector", "table_iv", "top"]
 
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
@@ -50,3 +52,19 @@ least_confidence, margin, nac, npc, nss, pd, pe, pv, random
     if missing:
         raise ValueError(f"{name}: needs the option {missing[0]}")
     return kind(**options)
+
+
+def table_iv(reference: torch.Tensor, *, seed: int = 0) -> dict[str, Selector]:
+    """The seven selectors that NSS is compared with, in the options of its Table IV.
+
+    ``reference``: training images (M, C, H, W), M >= 1; NPC, whose relevance is slow in deep
+    networks, looks at the first 2,000. ``seed``: of all that is random.
+
+    >>> list(table_iv(torch.rand(3, 1, 8, 8)))
+    ['random', 'nac', 'kmnc', 'npc', 'dsa', 'gini', 'ats']
+    """
+    options = {"random": {"seed": seed}, "nac": {"seed": seed},
+               "kmnc": {"reference": reference, "seed": seed},
+               "npc": {"reference": reference[:2000], "seed": seed},
+               "dsa": {"reference": reference}, "gini": {}, "ats": {}}
+    return {name: selector(name, **given) for name, given in options.items()}

@@ -65,10 +65,8 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 
 # %%
 reference = train.images[:references]
-selectors = {name: selection.selector(name, **options) for name, options in {
-    "random": {"seed": seed}, "nac": {"seed": seed}, "kmnc": {"reference": reference, "seed": seed},
-    "npc": {"reference": reference[:2000], "seed": seed}, "dsa": {"reference": reference}, "gini": {},
-    "ats": {}, "pd": {}, "least_confidence": {}, "margin": {}}.items()}
+selectors = selection.table_iv(reference, seed=seed)
+selectors |= {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}
 selectors["dsa_coverage"] = selection.selector("dsa", reference=reference, order_by="coverage",
                                                seed=seed)
 readings = {}

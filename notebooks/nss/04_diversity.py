@@ -57,10 +57,7 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 # The same selectors and options as in [the chapter on fault detection](02_fault_detection).
 
 # %%
-selectors = {name: selection.selector(name, **options) for name, options in {
-    "random": {"seed": seed}, "nac": {"seed": seed}, "kmnc": {"reference": reference, "seed": seed},
-    "npc": {"reference": reference[:2000], "seed": seed}, "dsa": {"reference": reference}, "gini": {},
-    "ats": {}}.items()}
+selectors = selection.table_iv(reference, seed=seed)
 selectors["nss remutated"] = selection.selector("nss", seed=1000 + seed)
 selectors["nss original"] = selection.selector("nss", pair="original", originals=data.images,
                                                seed=1000 + seed)

@@ -57,10 +57,7 @@ print({k: f"{v:.1%}" for k, v in before.items()})
 
 # %%
 reference = train.images[:references]
-selectors = {name: selection.selector(name, **options) for name, options in {
-    "random": {"seed": seed}, "nac": {"seed": seed}, "kmnc": {"reference": reference, "seed": seed},
-    "npc": {"reference": reference[:2000], "seed": seed}, "dsa": {"reference": reference}, "gini": {},
-    "ats": {}}.items()}
+selectors = selection.table_iv(reference, seed=seed)
 selectors["nss remutated"] = selection.selector("nss", seed=1000 + seed)
 selectors["nss original"] = selection.selector("nss", pair="original", originals=data.images,
                                                seed=1000 + seed)

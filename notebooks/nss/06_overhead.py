@@ -32,11 +32,8 @@ data = load(dataset, limit=profile_limit(profile))
 reference = load(dataset, "train").images[:references]
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
-selectors = {name: selection.selector(name, **options) for name, options in {
-    "random": {"seed": seed}, "gini": {}, "nss": {"seed": 1000 + seed}, "ats": {},
-    "dsa": {"reference": reference}, "nac": {"seed": seed},
-    "kmnc": {"reference": reference, "seed": seed},
-    "npc": {"reference": reference[:2000], "seed": seed}}.items()}
+selectors = selection.table_iv(reference, seed=seed)
+selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 
 # %% [markdown]
 # ## Time against the number of candidates
