@@ -26,8 +26,8 @@ model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib 
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
-rates = "5,20"  # percent of the candidates that are labelled and added
-epochs = 8  # of the retraining; the paper has 40
+rates = "20"  # percent of the candidates that are labelled and added
+epochs = 3  # of the retraining; the paper has 40, the records 8
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% [markdown]
