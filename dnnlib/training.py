@@ -79,7 +79,15 @@ def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int
     whole epoch and ends with the same weights. Returns the model in evaluation mode.
     """
     steps = replace(recipe(recipe_name, dataset), **changes)
-    data = load(dataset, "train")
+    return fitted(model, load(dataset, "train"), steps, seed=seed, device=device)
+
+
+def fitted(model: str, data: Dataset, steps: Recipe, *, seed: int = 0,
+           device: str = "cpu") -> nn.Module:
+    """Network ``model`` trained on ``data``, whatever it is, or taken from the cache.
+
+    As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
+    """
     network = models.build(model, shape=data.shape, classes=len(data.classes), seed=seed)
     key = {"model": model, "data": data.fingerprint, "shape": data.shape, "recipe": asdict(steps),
            "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,

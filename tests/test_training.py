@@ -8,7 +8,7 @@ from torch import nn
 from dnnlib import models, training
 from dnnlib.data import Dataset
 from dnnlib.inference import accuracy
-from dnnlib.training import Recipe, fit, trained
+from dnnlib.training import Recipe, fit, fitted, trained
 
 PLAIN = Recipe(0.1, 16, 4)
 MOMENTUM = replace(PLAIN, momentum=0.9, weight_decay=1e-3, schedule="cosine")
@@ -98,6 +98,16 @@ def test_checkpoint_is_used_again(train, monkeypatch):
     for changes in ({"learning_rate": 0.2}, {"seed": 1}, {"epochs": 5}, {"precision": "bfloat16"}):
         with pytest.raises(AssertionError, match="second time"):
             train(**changes)
+
+
+def test_any_dataset_is_fitted_by_its_fingerprint(train, tiny_data, monkeypatch, folders):
+    named = weights(train(seed=3))
+    assert weights(fitted("tiny", tiny_data, PLAIN, seed=3)) == named
+    assert len([*folders.rglob("*.safetensors")]) == 1  # one checkpoint, found by both
+    other = replace(tiny_data, labels=2 - tiny_data.labels, fingerprint="tiny-1")
+    assert weights(fitted("tiny", other, PLAIN, seed=3)) != named
+    monkeypatch.setattr(training, "fit", lambda *args, **kwargs: pytest.fail("trained again"))
+    fitted("tiny", other, PLAIN, seed=3)
 
 
 @pytest.mark.parametrize("part", [1, 3, 5, 16, 128])
