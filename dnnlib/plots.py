@@ -113,7 +113,37 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     if line is not None:
         axis.axhline(line, color="0.4", lw=1, ls="--")
     axis.set(xlabel="", ylabel=ylabel)
-    axis.legend(title="")
+    if hue:
+        axis.legend(title="", fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
+         paper: pd.DataFrame | None = None) -> Figure:
+    """Mean over the seeds and their range, a line for each ``row``, one panel for each group.
+
+    ``table`` and ``paper``: the columns ``row``, ``panel`` and 'value'. The paper's values are
+    drawn as crosses.
+    """
+    if table.empty:
+        return _nothing()
+    names = list(dict.fromkeys(table[row]))
+    groups = list(table.groupby(list(panel), sort=False))
+    figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True, sharex=True,
+                                figsize=(1.6 + 2.1 * len(groups), 0.8 + 0.22 * len(names)))
+    for axis, (key, group) in zip(axes[0], groups):
+        ours = group.groupby(row)["value"].agg(["mean", "min", "max"]).reindex(names)
+        axis.hlines(range(len(names)), ours["min"], ours["max"], color="C0", lw=2.5, alpha=0.5)
+        axis.plot(ours["mean"], range(len(names)), "o", color="C0", ms=4, label="ours")
+        if paper is not None:
+            there = paper[(paper[list(panel)] == list(key)).all(axis=1) & paper[row].isin(names)]
+            axis.plot(there["value"], [names.index(n) for n in there[row]], "x", color="C3", ms=5,
+                      label="paper")
+        axis.set_title(" ".join(key), fontsize=9)
+        axis.set(xlabel=xlabel)
+    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].invert_yaxis()
+    axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 

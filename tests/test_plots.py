@@ -135,3 +135,16 @@ def test_no_records_are_said():
     assert shows_nothing(plots.panels(empty, x="x", y="value", rows=["model"], column="distance",
                                       ylabel=""))
     assert shows_nothing(plots.bars(empty, group=["model"], hue="distance", ylabel=""))
+
+
+def test_dots_show_means_ranges_and_the_papers_values():
+    table = pd.DataFrame([("a", "m", 1.0), ("a", "m", 3.0), ("b", "m", 5.0), ("b", "n", 7.0)],
+                         columns=["method", "cell", "value"])
+    paper = pd.DataFrame([("b", "m", 9.0), ("c", "m", 9.0)], columns=["method", "cell", "value"])
+    figure = plots.dots(table, row="method", panel=["cell"], xlabel="x", paper=paper)
+    first, second = figure.axes
+    means, crosses = first.lines
+    assert means.get_xdata().tolist() == [2.0, 5.0]
+    assert [c.get_segments()[0][:, 0].tolist() for c in first.collections] == [[1.0, 3.0]]
+    assert crosses.get_xdata().tolist() == [9.0] and crosses.get_ydata().tolist() == [1]
+    assert second.get_title() == "n" and len(second.lines[1].get_xdata()) == 0
