@@ -25,7 +25,8 @@ board.reset_index(drop=True)
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
 # that none does, *not run* that no cell has three seeds. Where a claim fails, its chapter says why.
-# The number in brackets is how many cells the paper has. The claims of NSS were written down before its chapters exist, and wait for their runs.
+# The number in brackets is how many cells the paper has. The claims of the first DeepSensor paper are
+# written down and its chapters run, but not yet at paper scale.
 
 # %%
 board["verdict"].value_counts().rename("claims").to_frame()
@@ -35,23 +36,29 @@ board["verdict"].value_counts().rename("claims").to_frame()
 #
 # Paper-scale runs behind the verdicts: whole test sets, as many seeds as listed; with fewer than three
 # a cell is shown in its chapter and decides nothing. CIFAR-10 is a copy
-# whose images were re-encoded as JPEG, so its numbers are not those of the original bits; CIFAR-100
-# was not at hand.
+# whose images were re-encoded as JPEG, so its numbers are not those of the original bits; CIFAR-100 and
+# SVHN were not at hand.
 
 # %%
-ran = records.frame("nsatp/rq1").drop_duplicates(["dataset", "model", "seed"])
-accuracy = records.frame("nsatp/rq1").query("quantity == 'accuracy'")
-pd.DataFrame({
-    "seeds": ran.groupby(["dataset", "model"])["seed"].nunique(),
-    "test accuracy": accuracy.groupby(["dataset", "model"])["value"].mean().round(4),
-}) if len(ran) else "nothing yet"
+ran = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
+       "NSS": records.frame("nss/fault_detection", recipe="nss", candidates="random")}
+rows = []
+for paper, found in ran.items():
+    accuracy = found[found["quantity"] == "accuracy"]
+    for (data, model), group in accuracy.groupby(["dataset", "model"]):
+        share = group.drop_duplicates("seed")["value"].astype(float).mean()
+        rows.append({"paper": paper, "dataset": data, "network": model,
+                     "seeds": group["seed"].nunique(),
+                     "test accuracy (%)": round(100 * share if share <= 1 else share, 1)})
+pd.DataFrame(rows)
 
 # %% [markdown]
 # ## Where to go
 #
 # - New here? Read [how to read this book](../../book/how_to_read.md), then
 #   [NSATP's question](../nsatp/02_noise_sensitivity.ipynb).
-# - Testing your own model? Every notebook takes your images by path; see the same page.
+# - Testing your own model? [Rank your own images](../nss/08_your_own_model.ipynb); every notebook takes
+#   images by path, too.
 # - Teaching? Chapters end with exercises and hidden solutions, and run in seconds on embedded data.
 # - Checking a number? [The papers' inconsistencies](../../book/inconsistencies.md) lists where they
 #   disagree with themselves.

@@ -1,0 +1,122 @@
+# %% [markdown]
+# # The networks of DeepSensor
+#
+# **What the paper fixes** (DeepSensor IV.A, Table I). Seven networks on MNIST, CIFAR-10 and
+# ImageNet, each with its numbers of parameters, layers and neurons, and an accuracy "on the benign
+# examples we need in the experiment, not on all examples".
+#
+# **What you will learn.** What counts as a neuron in this paper, found out by counting; and what a
+# neuron's activation is. [The chapter on neurons](../../book/neuron) tells more.
+
+# %%
+import pandas as pd
+import torch
+from torch import nn
+
+from dnnlib import activations, compare, inference, models, plots, published, records, training
+from dnnlib.data import load
+
+plots.style()
+
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+seed = 0  # of the training
+recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
+
+# %% [markdown]
+# ## LeNet-1, layer by layer
+#
+# A neuron is a channel of a map or a unit of a dense layer. Convolutions, pools, dense layers, the
+# logits *and* the softmax count; a convolution and its ReLU are one layer. That is DeepXplore's
+# rule:
+
+# %% tags=["nbval-check-output"]
+blank = torch.zeros(1, 1, 28, 28)
+network = models.build("lenet1")
+found = activations.record(network, blank)
+for name, (neurons,) in zip(found.layers, found.shapes):
+    kind = type(dict(network.named_modules()).get(name)).__name__ if name.isdigit() else "softmax"
+    print(f"{kind:10}{neurons:3} neurons")
+print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
+
+# %% [markdown]
+# ## Table I, beside our counts
+#
+# The layers of the paper are those with neurons, and "flatten". Nothing is trained for this:
+
+# %% tags=["nbval-check-output"]
+table_1 = published.table("deepsensor_sensitivity", 1)
+ours = {}
+for name in table_1["model"].unique():
+    with torch.device("meta"):  # sizes only
+        network = models.build(name)
+    layers = len(models.neuron_layers(network)) + network.spec.softmax
+    layers += sum(isinstance(module, nn.Flatten) for module in network.modules())
+    ours[name] = {"layers": layers, **models.count(name)._asdict()}
+printed = table_1.pivot(index="model", columns="quantity", values="value").loc[list(ours)]
+sizes = pd.DataFrame(ours).T.join(printed[["layers", "parameters", "neurons"]].astype(int),
+                                  rsuffix=" (paper)")
+assert (sizes["parameters"] == sizes["parameters (paper)"]).all()
+assert (sizes["neurons"] == sizes["neurons (paper)"]).all()
+sizes
+
+# %% [markdown]
+# All parameters and neurons agree, and the layers of six networks. For ResNet-20 the paper counts
+# 19 more: its batch normalisations are layers, but hold no neurons. In MobileNet and ResNet-50 they
+# hold some. So a neuron is what a script counted in each Keras model; within one network that does
+# no harm.
+
+# %% [markdown]
+# ## One neuron's activation
+#
+# A channel's activation is the mean over its positions. There are two scales: raw, and with the
+# whole layer brought to [0, 1] for each input (DeepXplore's, for coverage). The paper does not say
+# which one its sensitivity is made of. We take raw ones; a threshold of 0.5 means something else on
+# the other scale.
+
+# %%
+networks = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
+            for name in ("lenet1", "lenet4", "lenet5")}
+data = load(dataset)
+raw, scaled = (activations.record(networks["lenet5"], data.images[:500], scale=scale)
+               for scale in (False, True))
+pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)())
+                                   for name in part.layers}
+              for title, part in (("raw", raw), ("scaled", scaled))
+              for what in ("mean", "max")}).rename_axis("layer of LeNet-5").round(2)
+
+# %% [markdown]
+# ## Accuracy
+#
+# Ours are accuracies on a whole test set, in percent; "ours" are those of the networks in the
+# chapter on [test errors](02_test_errors), mean [least, greatest] over the seeds.
+
+# %%
+live = pd.DataFrame([{"dataset": dataset, "model": name, "quantity": "accuracy",
+                      "value": 100 * inference.accuracy(network, data.images, data.labels)}
+                     for name, network in networks.items()])
+run = records.frame("deepsensor_sensitivity/test_errors")
+compare.beside(table_1.query("quantity == 'accuracy'"), run.query("quantity == 'accuracy'"),
+               on=["dataset", "model", "quantity"], live=live, digits=1)
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** LeNet-5 has two more dense layers than LeNet-1. Which of its 268 neurons are in them?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# 120 and 84, three quarters of all; the maps of both convolutions and pools are 2
+# · (6 + 16) = 44, and the logits and the softmax 20. A share of sensitive neurons in LeNet-5 is
+# mostly about dense units.
+# ```
+#
+# **2.** The accuracies of Table I are on chosen images. Name a choice that makes 98.9 % of any
+# network.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# 989 images that it classifies correctly and 11 that it does not. An accuracy on a
+# subset says something only together with how the subset was drawn. The seeds of a fuzzer are
+# usually all correctly classified: then it is 100 %.
+# ```
