@@ -1,0 +1,86 @@
+"""The swarm against the bare forward pass, and what a test error costs each fuzzer.
+
+Images a second are compared within one run, the two sides in turn, by the best round of each.
+Test errors are counted on the embedded digits, without a bound and within an L2 distance of 2.
+"""
+
+import time
+from dataclasses import replace
+
+import torch
+
+from dnnlib import fuzzing, inference, training
+from dnnlib.data import load
+
+SEEDS, POPULATION, ITERATIONS, ROUNDS, CHUNK = 40, 25, 10, 5, 256
+
+
+def seconds(action) -> float:
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def drawn(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@torch.inference_mode()
+def forward(network: torch.nn.Module, x: torch.Tensor, passes: int) -> None:
+    """As many images through the network as a swarm sends, ``CHUNK`` at a time."""
+    for start in range(0, passes, CHUNK):
+        network(x[:min(CHUNK, passes - start)])
+
+
+def against_the_forward_pass(network: torch.nn.Module, seeds: torch.Tensor,
+                             labels: torch.Tensor) -> None:
+    """Two swarms, each beside as many passes and nothing else."""
+    swarms = {"paper's fitness": fuzzing.Swarm.paper(population=POPULATION),
+              "scaled fitness": fuzzing.Swarm.released(population=POPULATION)}
+    x = inference.fast_layout(torch.rand(CHUNK, *seeds.shape[1:], generator=drawn()),
+                              inference.device_of(network))
+    for name, swarm in swarms.items():
+        def fly() -> fuzzing.Campaign:
+            return swarm.run(network, seeds, labels, iterations=ITERATIONS, generator=drawn())
+
+        passes = fly().passes
+        pairs = [(seconds(fly), seconds(lambda: forward(network, x, passes)))
+                 for _ in range(ROUNDS)]
+        whole, bare = map(min, zip(*pairs))
+        print(f"swarm, {name}: {passes / whole:7.0f} images/s, bare forward pass "
+              f"{passes / bare:7.0f} images/s, {whole / bare:.2f} times the time")
+
+
+def passes_per_error(network: torch.nn.Module, oracles: tuple, seeds: torch.Tensor,
+                     labels: torch.Tensor, reference: torch.Tensor) -> None:
+    fuzzers = {"deepsensor": fuzzing.Swarm.paper(population=POPULATION),
+               "deepsensor, released": fuzzing.Swarm.released(),
+               "deepxplore": fuzzing.fuzzer("deepxplore", others=oracles),
+               "dlfuzz": fuzzing.fuzzer("dlfuzz"),
+               "deephunter": fuzzing.fuzzer("deephunter", reference=reference),
+               "noise": fuzzing.fuzzer("noise")}
+    print(f"passes for each test error, and images/s, {SEEDS} seeds x {ITERATIONS} iterations")
+    for name, fuzzer in fuzzers.items():
+        columns = []
+        for l2 in (None, 2.0):
+            campaign = replace(fuzzer, budget=fuzzing.Budget(l2=l2)).run(
+                network, seeds, labels, iterations=ITERATIONS, generator=drawn())
+            errors = int(campaign.errors.sum())
+            cost = f"{campaign.passes / errors:9.1f}" if errors else f"{'none':>9}"
+            columns.append(f"{'any distance' if l2 is None else f'L2 <= {l2:g}'}: {cost} "
+                           f"({campaign.passes / campaign.seconds:6.0f}/s)")
+        print(f"{name:21} " + "   ".join(columns))
+
+
+def main() -> None:
+    data, train = load("digits"), load("digits", "train")
+    network, *oracles = (training.trained(name, "digits")
+                         for name in ("lenet5", "lenet1", "lenet4"))
+    right = inference.predict(network, data.images).argmax(1) == data.labels
+    seeds, labels = data.images[right][:SEEDS], data.labels[right][:SEEDS]
+    against_the_forward_pass(network, seeds, labels)
+    passes_per_error(network, tuple(oracles), seeds, labels, train.images[:1000])
+
+
+if __name__ == "__main__":
+    main()
