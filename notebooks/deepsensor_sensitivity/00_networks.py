@@ -54,8 +54,8 @@ for name in table_1["model"].unique():
     layers += sum(isinstance(module, nn.Flatten) for module in network.modules())
     ours[name] = {"layers": layers, **models.count(name)._asdict()}
 printed = table_1.pivot(index="model", columns="quantity", values="value").loc[list(ours)]
-sizes = pd.DataFrame(ours).T.join(printed[["layers", "parameters", "neurons"]].astype(int),
-                                  rsuffix=" (paper)")
+sizes = pd.DataFrame(ours).T.join(
+    printed[["layers", "parameters", "neurons"]].astype(int).add_suffix(" (paper)"))
 assert (sizes["parameters"] == sizes["parameters (paper)"]).all()
 assert (sizes["neurons"] == sizes["neurons (paper)"]).all()
 sizes
