@@ -87,7 +87,7 @@ def panels(table: pd.DataFrame, *, x: str, y: str, rows: Sequence[str], column: 
            ylabel: str) -> Figure:
     """A grid of lines from records: one row for each group of ``rows``, one line for each seed."""
     if table.empty:
-        return _nothing()
+        return nothing()
     groups = list(table.groupby(list(rows), sort=False))
     names = list(dict.fromkeys(table[column]))
     figure, axes = plt.subplots(len(groups), len(names), squeeze=False, sharey="row",
@@ -105,7 +105,7 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
          line: float | None = None) -> Figure:
     """Means over the seeds as bars, their range as lines, for each group and ``hue``."""
     if table.empty:
-        return _nothing()
+        return nothing()
     label = table[list(group)].agg(" ".join, axis=1)
     figure, axis = plt.subplots(figsize=(9, 3.2))
     sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
@@ -126,7 +126,7 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
     drawn as crosses.
     """
     if table.empty:
-        return _nothing()
+        return nothing()
     names = list(dict.fromkeys(table[row]))
     groups = list(table.groupby(list(panel), sort=False))
     figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True, sharex=True,
@@ -154,7 +154,8 @@ def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:
     axis.set_title(title)
 
 
-def _nothing() -> Figure:
+def nothing() -> Figure:
+    """What stands in the place of a figure whose records are yet to be made."""
     figure, axis = plt.subplots(figsize=(4, 1))
     axis.text(0.5, 0.5, "no records yet", ha="center", va="center")
     axis.axis("off")

@@ -315,7 +315,9 @@ if len(ours):
         line[0].set_ylabel(f"{name}: test errors (%)")
     for axis in axes[0]:
         axis.legend(fontsize=7)
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %%
 if len(ours):

@@ -240,7 +240,9 @@ if len(ours):
 if len(ours):
     drawn = both.query("network == 'polluted'").assign(share=both["alpha"].astype(str) + " %")
     plots.bars(drawn, group=["dataset", "model", "share"], hue="method", ylabel="test errors")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

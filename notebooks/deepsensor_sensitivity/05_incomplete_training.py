@@ -210,7 +210,9 @@ if len(ours):
 if len(ours):
     plots.bars(every.query("quantity == 'test_errors'"), group=["dataset", "model", "training"],
                hue="method", ylabel="test errors")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

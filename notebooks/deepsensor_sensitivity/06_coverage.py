@@ -206,7 +206,9 @@ if len(ours):
             group.xs(criterion, level="criterion").droplevel([0, 1]).plot.barh(ax=axis, width=0.8)
             axis.set(title=criterion.upper(), ylabel="")
         line[0].set_ylabel(" ".join(name))
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -202,13 +202,17 @@ if len(ours):
 if len(ours):
     plots.bars(ours.query("quantity == 'asr_gain'"), hue="fuzzer",
                group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, mean over the seeds; lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
 if len(ours):
     plots.bars(ours.query("quantity == 'clever_gain'"), hue="fuzzer", group=["dataset", "model"],
                ylabel="increase in CLEVER (L2)")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -203,6 +203,9 @@ if len(ours):
 # %% mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 if len(ours):
     draw(counts.query("swarm == 'paper'"))
+else:
+    plots.nothing()
+    plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -220,6 +220,9 @@ if len(ours):
 # %% mystnb={"figure": {"caption": "Fig. 6 of the paper from the records, without a bound; means over all networks and seeds.", "name": "fig-deepsensor-start-records"}}
 if len(ours):
     draw(counts.query("budget == 'none'"), added.query("budget == 'none'"))
+else:
+    plots.nothing()
+    plt.show()
 
 # %% [markdown]
 # ## Verdict

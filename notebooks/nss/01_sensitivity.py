@@ -142,7 +142,9 @@ if len(ours):
         axis.set_title(" ".join(name), fontsize=9)
         axis.set_xlabel("strength")
     axes[0, 0].set_ylabel("mean sensitivity")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

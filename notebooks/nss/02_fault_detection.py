@@ -106,7 +106,7 @@ live = pd.DataFrame(rows)
 live["selector"] = live[["method", "pair", "difference"]].fillna("").agg(" ".join, axis=1)
 by_rate = live.query("quantity == 'fdr'").pivot(index="selector", columns="rate", values="value")
 apfd = live.query("quantity == 'apfd'").set_index("selector")["value"].rename("APFD")
-by_rate.join(apfd).sort_values(5, ascending=False).round(1)
+by_rate.rename(columns=int).join(apfd).sort_values(5, ascending=False).round(1)
 
 # %% [markdown]
 # APFD (average percentage of faults detected) looks at the whole order: 50 is random, the larger the
@@ -303,7 +303,9 @@ if len(brief):
     paper = published.table("nss", 5).query("rate == 5").rename(columns={"method": "selector"})
     plots.dots(drawn, row="selector", panel=["dataset", "model"], xlabel="FDR at 5 % (%)",
                paper=paper.replace({"selector": {"nss": "nss remutated"}}))
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Well trained networks

@@ -102,7 +102,9 @@ if len(fdr):
     drawn = fdr.query("rate == 5").copy()
     drawn["method"] = drawn[["method", "pair"]].fillna("").agg(" ".join, axis=1)
     plots.bars(drawn, group=["operator"], hue="method", ylabel="FDR at 5 % (%)")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

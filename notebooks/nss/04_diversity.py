@@ -134,7 +134,9 @@ if len(ours):
         axis.set_xlabel("labelled (%)")
     axes[0, 0].set_ylabel("kinds of fault (%)")
     axes[0, -1].legend(fontsize=7)
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -140,7 +140,9 @@ if len(gain):
     drawn = gain.query("rate == 20 and test == 'mutated'").copy()
     drawn["method"] = drawn[["method", "pair"]].fillna("").agg(" ".join, axis=1)
     plots.bars(drawn, group=["dataset", "model"], hue="method", ylabel="gain (points)")
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -118,7 +118,9 @@ if len(ours):
                      legend=x == "layer")
         axis.set(xlabel={"share": "neurons (%)", "layer": "layer"}[x], ylabel="FDR at 20 % (%)")
     axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    plt.show()
+else:
+    plots.nothing()
+plt.show()
 
 # %% [markdown]
 # ## Verdict
