@@ -25,7 +25,9 @@ board.reset_index(drop=True)
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
 # that none does, *not run* that no cell has three seeds. Where a claim fails, its chapter says why.
-# The number in brackets is how many cells the paper has. The claims of the first DeepSensor paper are
+# The number in brackets is how many cells the paper has. NSS is judged as its text describes it; what its
+# released code assumes beyond that, and what it then finds, is in
+# [its chapter on fault detection](../nss/02_fault_detection.ipynb). The claims of the first DeepSensor paper are
 # written down and its chapters run, but not yet at paper scale.
 
 # %%
