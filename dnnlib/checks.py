@@ -73,3 +73,14 @@ def positive(value, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
     return value
+
+
+def count(n: int, rate: float, name: str = "rate") -> int:
+    """How many of ``n`` a share in (0, 1] is, rounded down, as ``int(share * n)`` should do.
+
+    >>> int(0.29 * 100), count(100, 0.29)
+    (28, 29)
+    """
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
+        raise ValueError(f"{name}: expected a share in (0, 1], got {rate!r}")
+    return int(rate * n + 1e-9)

@@ -105,10 +105,8 @@ def _ordered(wrong, order) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _taken(n: int, rate: float) -> int:
-    """How many of ``n`` inputs a share is, as :func:`selection.top` takes them."""
-    if isinstance(rate, bool) or not 0 < rate <= 1:
-        raise ValueError(f"rate: expected a share in (0, 1], got {rate!r}")
-    taken = int(rate * n + 1e-9)
+    """How many of ``n`` inputs are taken; ``ValueError`` for none."""
+    taken = checks.count(n, rate)
     if not taken:
         raise ValueError(f"rate: {rate:g} of {n} inputs is none")
     return taken

@@ -9,7 +9,7 @@ from dnnlib import checks
 from dnnlib.activations import NEURONS, record
 from dnnlib.data import mutations
 from dnnlib.inference import device_of, fast_layout
-from dnnlib.selection.protocol import Scored, beside, candidates, count
+from dnnlib.selection.protocol import Scored, beside, candidates
 from dnnlib.selection.surprise import last_hidden
 
 PAIRS = ("remutated", "original")
@@ -51,7 +51,7 @@ def sensitive(moved: torch.Tensor, share: float = 0.1) -> torch.Tensor:
     [1, 0]
     """
     neurons = moved.shape[1]
-    chosen = count(neurons, share, "share")
+    chosen = checks.count(neurons, share, "share")
     if not chosen:
         raise ValueError(f"share: {share:g} of {neurons} neurons is none; take at least "
                          f"{1 / neurons:.2g}")
@@ -143,7 +143,7 @@ class NSS(Scored):
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.known(self.neuron, NEURONS, "neuron")
-        count(1, self.share, "share")
+        checks.count(1, self.share, "share")
         if (self.originals is None) == (self.pair == "original"):
             raise ValueError("originals: expected images with pair='original', and with no other; "
                              f"got {'none' if self.originals is None else 'some'} with pair="

@@ -15,7 +15,7 @@ from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.relevance import Relevance, propagate
 from dnnlib.selection.covering import Covering
-from dnnlib.selection.protocol import beside, count
+from dnnlib.selection.protocol import beside
 
 _IMAGES = 4096  # whose relevance is held at once
 
@@ -32,7 +32,7 @@ def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
     >>> critical(found, 0.7).tolist()
     [[True, True, False, False]]
     """
-    count(1, alpha, "alpha")
+    checks.count(1, alpha, "alpha")
     return torch.cat([_prefix(layer, alpha)
                       for layer in relevance.values.split(relevance.widths, 1)], 1)
 
@@ -54,7 +54,7 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
     >>> abstract_paths(paths, [0, 0, 0], 1, clusters=2, merge=0.6).sum(1).tolist()
     [[1, 0, 1]]
     """
-    count(1, merge, "merge")
+    checks.count(1, merge, "merge")
     checks.positive(clusters, "clusters")
     paths = _paths(paths, "paths")
     labels = checks.labels(labels, len(paths), checks.positive(classes, "classes")).cpu()
@@ -136,7 +136,7 @@ class NPC(Covering):
             raise ValueError(f"reference_labels: expected {len(self.reference)} labels, one for "
                              f"each image, got {len(self.reference_labels)}")
         for share in ("alpha", "merge"):
-            count(1, getattr(self, share), share)
+            checks.count(1, getattr(self, share), share)
         for number in ("clusters", "buckets"):
             checks.positive(getattr(self, number), number)
 

@@ -65,17 +65,6 @@ def by_score(score) -> torch.Tensor:
     return score.argsort(descending=True, stable=True)
 
 
-def count(n: int, rate: float, name: str = "rate") -> int:
-    """How many of ``n`` a share in (0, 1] is, rounded down, as ``int(share * n)`` should do.
-
-    >>> int(0.29 * 100), count(100, 0.29)
-    (28, 29)
-    """
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
-        raise ValueError(f"{name}: expected a share in (0, 1], got {rate!r}")
-    return int(rate * n + 1e-9)
-
-
 def top(order, rate: float) -> torch.Tensor:
     """The first share of an order (N,): what is labelled when ``rate`` of the candidates is.
 
@@ -85,7 +74,7 @@ def top(order, rate: float) -> torch.Tensor:
     [3, 1]
     """
     order = torch.as_tensor(order)
-    chosen = count(len(order), rate)
+    chosen = checks.count(len(order), rate)
     if not chosen:
         raise ValueError(f"rate: {rate:g} of {len(order)} candidates is none; take at least "
                          f"{1 / max(len(order), 1):.2g}")

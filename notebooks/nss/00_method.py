@@ -10,7 +10,6 @@
 
 # %%
 import matplotlib.pyplot as plt
-import pandas as pd
 import torch
 
 from dnnlib import activations, plots, published, selection, training

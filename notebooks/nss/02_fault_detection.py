@@ -347,7 +347,7 @@ pd.DataFrame([{"claim": found.claim.statement, "verdict": found.state,
 
 # %% [markdown]
 # **What it means.** As the text describes it, NSS finds about as many faults as drawing at random: a few
-# points more on Fashion-MNIST with LeNet-1, fewer on the others. Every claim of this section fails. With the released code's pair the same score has an
+# points more on Fashion-MNIST with LeNet-1, fewer on the others. No claim of this section holds in any cell. With the released code's pair the same score has an
 # FDR as high as the paper prints, or higher, at small rates. Both are explained by the table of
 # where the scores come from. The gain over DeepGini is real *in this experiment* and rests on
 # the known original, which no one with unlabelled images has. At larger rates even that lead is gone in
