@@ -273,12 +273,11 @@ def test_a_share_never_stops_at_one(run, seeds):
     assert len(calls) == T
 
 
-def test_swarms_do_not_depend_on_blocks(run, seeds, monkeypatch):
+def test_swarms_do_not_depend_on_the_batch_size(run, seeds):
     calls = []
     swarm = Swarm(fitness=spy(towards(0.1, 0.9), calls), population=3)
     whole = run(swarm)[1]
-    monkeypatch.setattr("dnnlib.fuzzing.swarm._VALUES", 4)  # two images in a pass
-    assert torch.equal(run(swarm)[1], whole)
+    assert torch.equal(run(replace(swarm, batch_size=2))[1], whole)
     assert max(len(x) for x, _ in calls[T:]) == 2
 
 
@@ -367,6 +366,7 @@ def test_noise_at_the_papers_budget_is_cut_to_it(generator):
 
 @pytest.mark.parametrize("options, words", [
     ({"population": 0}, "population: expected a whole number of at least 1, got 0"),
+    ({"batch_size": 0}, "batch_size: expected a whole number of at least 1, got 0"),
     ({"start": "randm"}, "unknown start 'randm'; did you mean 'random'"),
     ({"random": "image"}, "unknown random"), ({"report": "last"}, "unknown report"),
     ({"velocity": (0.5, 0.1)}, "low <= high"), ({"velocity": (0.0, math.inf)}, "velocity"),

@@ -19,7 +19,7 @@ Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 STARTS = ("random", "seed")
 RANDOM = ("particle", "pixel")
 REPORTS = ("best", "current")
-_VALUES = 2**20  # pixels in a pass: fastest on a CPU, and ResNet-50's maps stay far below 1 GB
+_VALUES = 2**19  # pixels in a pass: fastest on a CPU, and ResNet-50's maps stay far below 1 GB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +53,9 @@ class Swarm:
     last example counts again in the iterations left. ``report``: the example of an iteration is
     the swarm's 'best' position so far, or the fittest of its 'current' ones.
 
-    A seed's swarm has random numbers of its own, whatever other seeds there are. The examples of
-    all iterations are held in memory. Raises ``ValueError`` or ``TypeError`` naming the option,
+    ``batch_size``: images in a pass, and held at once beside the examples of all iterations; None:
+    as many as make half a million pixels. A seed's swarm has random numbers of its own, whatever
+    other seeds there are. Raises ``ValueError`` or ``TypeError`` naming the option,
     or the fitness where it is not finite.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
@@ -78,6 +79,7 @@ class Swarm:
     clamp: float | None = None
     epsilon: float = 1.0
     report: str = "best"
+    batch_size: int | None = None
 
     def __post_init__(self):
         if not callable(self.fitness):
@@ -87,6 +89,8 @@ class Swarm:
         checks.known(self.start, STARTS, "start")
         checks.known(self.random, RANDOM, "random")
         checks.known(self.report, REPORTS, "report")
+        if self.batch_size is not None:
+            checks.positive(self.batch_size, "batch_size")
         if self.velocity is not None:
             _numbers(self.velocity, "velocity")
             low, high = self.velocity
@@ -143,7 +147,7 @@ class Swarm:
         inertias = self.inertias(iterations)
         examples = torch.empty(iterations, *log.seeds.shape, device=log.seeds.device)
         draws = torch.randint(2**62, (len(seeds),), generator=generator).tolist()
-        size = max(1, _VALUES // log.seeds[0].numel())
+        size = self.batch_size or max(1, _VALUES // log.seeds[0].numel())
         sent: list[int] = []
         counting = model.register_forward_pre_hook(
             lambda module, inputs: sent.append(len(inputs[0])))
