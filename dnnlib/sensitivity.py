@@ -11,7 +11,8 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
-from dnnlib.activations import SOFTMAX, record
+from dnnlib.activations import (channel_means, layers_of, record, scaled_channel_means,
+                                watched)
 
 SCALES = ("none", "activations", "difference")
 _BATCH = 512  # seeds in a pass
@@ -142,43 +143,12 @@ def responses(model: nn.Module, x: torch.Tensor, layers: Sequence[str],
               reduce: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """``reduce`` of every layer's output for one batch, side by side, on the model's device.
 
-    ``layers``: as :func:`activations.record` found them. What it checks is not checked again.
+    ``layers``: see :func:`activations.layers_of`. Images and activations are not checked.
 
     >>> responses(models.build("lenet1"), torch.zeros(2, 1, 28, 28), ["1", "7"],
     ...           channel_means).shape
     torch.Size([2, 14])
     """
-    parts: dict[str, torch.Tensor] = {}
-
-    def hook(name: str):
-        return lambda module, inputs, output: parts.update({name: reduce(output)})
-
-    modules = dict(model.named_modules())
-    handles = [modules[name].register_forward_hook(hook(name))
-               for name in layers if name in modules]
-    try:
-        logits = model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    if SOFTMAX in layers and SOFTMAX not in modules:
-        parts[SOFTMAX] = reduce(logits.softmax(1))
+    with watched(model, layers_of(model, layers), reduce) as parts:
+        model(x)
     return torch.cat([parts[name] for name in layers], 1)
-
-
-def channel_means(a: torch.Tensor) -> torch.Tensor:
-    """Outputs of a layer (N, channels, ...) -> float32 (N, channels), means over positions."""
-    a = a.float()
-    # a copy: the next layer may be an in-place ReLU
-    return a.mean(tuple(range(2, a.ndim))) if a.ndim > 2 else a.clone()
-
-
-def scaled_channel_means(a: torch.Tensor) -> torch.Tensor:
-    """:func:`channel_means` of (a - min) / (max - min), over all of an input's outputs.
-
-    In [0, 1]; 0 where max = min. The mean is scaled, which is the same and needs no second map.
-    """
-    axes = tuple(range(1, a.ndim))
-    low, high = a.amin(axes).float().unsqueeze(1), a.amax(axes).float().unsqueeze(1)
-    span = high - low
-    return ((channel_means(a) - low) / span).masked_fill(span == 0, 0)

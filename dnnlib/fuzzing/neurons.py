@@ -12,6 +12,8 @@ import torch
 from torch import nn
 
 from dnnlib import models
+from dnnlib.activations import (SOFTMAX, channel_means, layers_of, scaled_channel_means,
+                                watched)
 
 
 class Response(NamedTuple):
@@ -37,31 +39,11 @@ def respond(model: nn.Module, x: torch.Tensor) -> Response:
     >>> answer.logits.shape, answer.raw.shape, answer.scaled.requires_grad
     (torch.Size([2, 10]), torch.Size([2, 52]), False)
     """
-    parts: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
-
-    def keep(name: str, output) -> None:
-        if name in parts:
-            raise ValueError(f"layer {name!r} runs more than once in a pass, so that its "
-                             "activations are ambiguous: give each use a module of its own")
-        parts[name] = _means(name, output, len(x))
-
-    def hook(name: str):
-        return lambda module, inputs, output: keep(name, output)
-
-    layers = models.neuron_layers(model)
-    handles = [module.register_forward_hook(hook(name)) for name, module in layers.items()]
-    try:
+    layers = layers_of(model)
+    with watched(model, layers, lambda a: (channel_means(a),
+                                           scaled_channel_means(a.detach()))) as parts:
         logits = model(x)
-    finally:
-        for handle in handles:
-            handle.remove()
-    names = [*layers]
-    if _softmax(model):
-        names.append("softmax")
-        keep("softmax", logits.softmax(1))
-    if missing := [name for name in names if name not in parts]:
-        raise ValueError(f"layer {missing[0]!r} does not run in a pass")
-    raw, scaled = (torch.cat(columns, 1) for columns in zip(*(parts[name] for name in names)))
+    raw, scaled = (torch.cat(columns, 1) for columns in zip(*(parts[name] for name in layers)))
     if not (logits.isfinite().all() and raw.isfinite().all()):
         raise ValueError("model: expected finite outputs and activations, got NaN or infinity")
     return Response(logits, raw, scaled)
@@ -187,25 +169,6 @@ def layout(model: nn.Module, x: torch.Tensor) -> Layout:
         for handle in handles:
             handle.remove()
     parts = [found[module] for module in layers.values()]
-    if _softmax(model):
+    if SOFTMAX in layers_of(model):
         parts.append(neurons(logits))
     return Layout(*map(torch.cat, zip(*parts)))
-
-
-def _softmax(model: nn.Module) -> bool:
-    spec = getattr(model, "spec", None)
-    return isinstance(spec, models.Spec) and spec.softmax
-
-
-def _means(name: str, output, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """(n, K, ...) -> raw and scaled (n, K)."""
-    if not isinstance(output, torch.Tensor) or output.ndim < 2 or len(output) != n:
-        kind = tuple(output.shape) if isinstance(output, torch.Tensor) else type(output).__name__
-        raise TypeError(f"layer {name!r}: expected an output ({n}, neurons, ...), got {kind}")
-    a = output.detach()
-    axes, places = tuple(range(1, a.ndim)), tuple(range(2, a.ndim))
-    low, high = a.amin(axes, keepdim=True), a.amax(axes, keepdim=True)
-    span = high - low
-    a = ((a - low) / span).masked_fill(span == 0, 0)
-    # a copy, lest the next layer changes it, if that is an in-place ReLU
-    return (output.mean(places), a.mean(places)) if places else (output.clone(), a)
