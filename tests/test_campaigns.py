@@ -53,3 +53,26 @@ def test_a_function_of_ones_own_has_no_key(tiny_model, seeds):
 def test_unknown_fuzzer_says_what_is_near():
     with pytest.raises(ValueError, match="did you mean 'deephunter'"):
         fuzzing.fuzzer("deephunt")
+
+
+def test_benign_seeds_are_those_the_model_gets_right(tiny_model, tiny_data):
+    model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
+    with torch.inference_mode():
+        right = (model(x).argmax(1) == y).nonzero().flatten()
+    found = fuzzing.benign(model, x, y, seed=1)
+    assert torch.equal(found.sort().values, right) and 0 < len(right) < len(x)
+    assert not torch.equal(found, fuzzing.benign(model, x, y, seed=2))
+
+
+def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
+    one, other = (fuzzing.benign(tiny_model(seed), tiny_data.images, tiny_data.labels).tolist()
+                  for seed in (0, 1))
+    assert [i for i in one if i in other] == [i for i in other if i in one] != []
+
+
+def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, seeds):
+    oracle, budget = tiny_model(1), Budget(l2=0.5)
+    found = fuzzing.rivals([oracle], seeds, budget=budget)
+    assert list(found) == ["deepxplore", "dlfuzz", "deephunter"]
+    assert all(each.budget == budget for each in found.values())
+    assert found["deepxplore"].others == (oracle,) and found["deephunter"].reference is seeds

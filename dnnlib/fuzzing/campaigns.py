@@ -1,17 +1,51 @@
-"""Many fuzzers on the same seeds, each campaign run once and kept in the cache."""
+"""Comparing fuzzers: the same benign seeds, the same rivals, each campaign run once and kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.fuzzing.protocol import Campaign, Fuzzer
-from dnnlib.inference import described, device_of
+from dnnlib.fuzzing.deephunter import DeepHunter
+from dnnlib.fuzzing.deepxplore import DeepXplore
+from dnnlib.fuzzing.dlfuzz import DLFuzz
+from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
+from dnnlib.inference import described, device_of, predict
 
 REVISION = 1  # raise when a fuzzer changes what it computes
 _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
+
+
+def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
+           seed: int = 0) -> torch.Tensor:
+    """The places of the images (N, C, H, W) that ``model`` gets right, in a random order.
+
+    ``labels``: true classes (N,). The order of any two of them depends on ``seed`` and N alone,
+    so that several models share most of their first seeds.
+
+    >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
+    >>> benign(model, torch.rand(6, 1, 2, 2), torch.full((6,), 2)).tolist()
+    []
+    """
+    order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
+    right = predict(model, images).argmax(1) == labels
+    return order[right[order]]
+
+
+def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
+           budget: Budget = Budget()) -> dict[str, Fuzzer]:
+    """The three fuzzers that both DeepSensor papers compare with, by name.
+
+    ``others``: networks for the same task, with which DeepXplore compares; ``reference``: training
+    images (M, C, H, W), of which DeepHunter takes its neurons' boundaries.
+
+    >>> list(rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2)))
+    ['deepxplore', 'dlfuzz', 'deephunter']
+    """
+    return {"deepxplore": DeepXplore(others=tuple(others), budget=budget),
+            "dlfuzz": DLFuzz(budget=budget),
+            "deephunter": DeepHunter(reference=reference, budget=budget)}
 
 
 def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,

@@ -48,9 +48,7 @@ profile = "embedded"  # embedded: a look; paper: also a record
 data = load(dataset)
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(network, data.images, data.labels)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-chosen = order[right[order]][:seeds_count]
+chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
 seeds, labels = data.images[chosen], data.labels[chosen]
 print(data)
 print(f"accuracy {accuracy:.1%}; {len(seeds)} seeds, {len(seeds) * iterations} examples a fuzzer")
@@ -86,17 +84,15 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # %%
 oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
                 for name in others.split() if name != model)
+rivals = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {
     "deepsensor, paper": swarm,
     "deepsensor, released": fuzzing.Swarm.released(),
     "deepsensor, constant": replace(swarm, fitness=fuzzing.Constant()),
     "deepsensor, random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed)),
-    "deepxplore, differential": fuzzing.fuzzer("deepxplore", others=oracles),
-    "deepxplore, single": fuzzing.fuzzer("deepxplore", reading="single"),
-    "dlfuzz": fuzzing.fuzzer("dlfuzz"),
-    "deephunter": fuzzing.fuzzer(
-        "deephunter", reference=load(dataset, "train").images[:references]),
+    "deepxplore, differential": rivals.pop("deepxplore"),
+    "deepxplore, single": fuzzing.fuzzer("deepxplore", reading="single"), **rivals,
     "noise": fuzzing.fuzzer("noise", scale=1.0)}
 
 # %% [markdown]

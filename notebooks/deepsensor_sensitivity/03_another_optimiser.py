@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from scipy.optimize import differential_evolution
 
-from dnnlib import fuzzing, inference, plots, training
+from dnnlib import fuzzing, plots, training
 from dnnlib.data import load
 from dnnlib.fuzzing.protocol import Log
 from dnnlib.sensitivity import SensitiveNeurons
@@ -36,9 +36,7 @@ l2 = 8.0  # bound on the L2 distance
 # %%
 data = load(dataset)
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-chosen = order[right[order]][:seeds_count]
+chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
 seeds, labels = data.images[chosen], data.labels[chosen]
 
 # %% [markdown]

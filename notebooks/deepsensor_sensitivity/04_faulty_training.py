@@ -10,14 +10,12 @@
 # that tell.
 
 # %%
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, inference, plots, published, records, training
+from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
 from dnnlib.data import Dataset, load, polluted, profile_limit
 
 plots.style()
@@ -74,12 +72,9 @@ plt.show()
 # patch, it gives the polluted class to **stamped** test images of the other classes.
 
 # %%
-line = table_5[table_5["model"] == (model if model in set(table_5["model"]) else "lenet5")]
-line = line.set_index("quantity")["value"]
-steps = replace(training.recipe(recipe, dataset), epochs=int(line["epochs"]),
-                         batch_size=int(line["batch_size"]))
-networks = {"polluted": training.fitted(model, train, steps, seed=seed).to(device),
-            "clean": training.trained(model, dataset, recipe_name=recipe, seed=seed).to(device)}
+networks = {name: faulty.trained(kind, model, dataset, recipe_name=recipe, alpha=alpha,
+                                 patches=patches, seed=seed).to(device)
+            for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
 other = data.labels != setting["label"]
 stamped = polluted.stamp(data.images[other], sizes=setting["sizes"], patches=patches, seed=seed)
@@ -106,18 +101,15 @@ pd.DataFrame(rows).pivot(index="network", columns="quantity", values="value").ro
 # %%
 oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
                 for name in others.split() if name != model)
-baselines = {"deepxplore": fuzzing.fuzzer("deepxplore", others=oracles),
-             "dlfuzz": fuzzing.fuzzer("dlfuzz"),
-             "deephunter": fuzzing.fuzzer("deephunter", reference=clean.images[:references])}
+baselines = fuzzing.rivals(oracles, clean.images[:references])
 swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
           "deepsensor, released": fuzzing.Swarm.released(),
           "deepsensor, constant": fuzzing.Swarm.paper(population=population,
                                                       fitness=fuzzing.Constant())}
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
 found = {}
 for name, network in networks.items():
-    right = inference.predict(network, data.images).argmax(1) == data.labels
-    benign = order[(right & other)[order]][:seeds_count]
+    benign = fuzzing.benign(network, data.images, data.labels, seed=seed)
+    benign = benign[other[benign]][:seeds_count]
     found[name] = fuzzing.campaigns(network, data.images[benign], data.labels[benign],
                                     swarms | baselines | {"noise": fuzzing.Noise(scale=1.0)},
                                     iterations=iterations, seed=seed)

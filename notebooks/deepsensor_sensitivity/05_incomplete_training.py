@@ -9,12 +9,13 @@
 # its greatest possible value can still tell; and what the distance of the examples adds to it.
 
 # %%
+from dataclasses import asdict
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 
-from dnnlib import compare, fuzzing, inference, plots, published, records, training
+from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -43,17 +44,12 @@ profile = "embedded"  # embedded: at most 1,000 test images to choose from; pape
 # underfitted network has a few epochs of smaller batches.
 
 # %%
-table_5 = published.table("deepsensor_sensitivity", 5).query("training != 'polluted'")
-line = model if model in set(table_5["model"]) else "lenet5"
-setup = table_5[(table_5["model"] == line) & (table_5["quantity"] != "accuracy")].pivot(
-    index="training", columns="quantity", values="value").astype(int)
-if dataset == "digits":
-    setup.loc["underfitted"] = {"batch_size": 64, "epochs": 6}
-changes = {"well_trained": {}} | {state: steps.to_dict() | {"learning_rate": learning_rate}
-                                  for state, steps in setup.iterrows()}
-networks = {state: training.trained(model, dataset, recipe_name=recipe, seed=seed, **change)
-            .to(device) for state, change in changes.items()}
-setup
+options = {"recipe_name": recipe, "learning_rate": learning_rate}
+kinds = ("well_trained", "underfitted", "overfitted")
+networks = {state: faulty.trained(state, model, dataset, seed=seed, **options).to(device)
+            for state in kinds}
+pd.DataFrame({state: asdict(faulty.steps(state, model, dataset, **options)) for state in kinds}).T[
+    ["learning_rate", "batch_size", "epochs"]]
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
@@ -75,18 +71,14 @@ pd.DataFrame(rows).pivot(index="training", columns="quantity", values="value").r
 # %%
 oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
                 for name in others.split() if name != model)
-baselines = {"deepxplore": fuzzing.fuzzer("deepxplore", others=oracles),
-             "dlfuzz": fuzzing.fuzzer("dlfuzz"),
-             "deephunter": fuzzing.fuzzer("deephunter", reference=train.images[:references])}
+baselines = fuzzing.rivals(oracles, train.images[:references])
 swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
           "deepsensor, released": fuzzing.Swarm.released(),
           "deepsensor, constant": fuzzing.Swarm.paper(population=population,
                                                       fitness=fuzzing.Constant())}
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
 found = {}
 for state, network in networks.items():
-    right = inference.predict(network, data.images).argmax(1) == data.labels
-    benign = order[right[order]][:seeds_count]
+    benign = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
     found[state] = fuzzing.campaigns(network, data.images[benign], data.labels[benign],
                                      swarms | baselines | {"noise": fuzzing.Noise(scale=1.0)},
                                      iterations=iterations, seed=seed)
@@ -175,7 +167,8 @@ if profile == "paper":
 # %%
 ours = records.frame("deepsensor_sensitivity/incomplete")
 cell = ["dataset", "model", "training"]
-printed = table_5.query("quantity == 'accuracy'")
+table_5 = published.table("deepsensor_sensitivity", 5)
+printed = table_5.query("training != 'polluted' and quantity == 'accuracy'")
 compare.beside(printed, ours.query("quantity == 'accuracy'"), on=cell, digits=1)
 
 # %%

@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, coverage, fuzzing, inference, plots, records, training
+from dnnlib import activations, compare, coverage, fuzzing, plots, records, training
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -93,18 +93,13 @@ def covered(x: torch.Tensor) -> dict[str, float]:
 oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
                 for name in others.split() if name != model)
 budget = fuzzing.Budget(l2=l2)
-rivals = {"deepxplore": fuzzing.fuzzer("deepxplore", others=oracles, budget=budget),
-          "dlfuzz": fuzzing.fuzzer("dlfuzz", budget=budget),
-          "deephunter": fuzzing.fuzzer("deephunter", reference=train.images[:references],
-                                       budget=budget),
-          "noise": fuzzing.fuzzer("noise", scale=1.0, budget=budget)}
+rivals = fuzzing.rivals(oracles, train.images[:references], budget=budget)
+rivals["noise"] = fuzzing.fuzzer("noise", scale=1.0, budget=budget)
 swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population, budget=budget),
           "deepsensor, released": fuzzing.Swarm.released(budget=budget),
           "deepsensor, constant": fuzzing.Swarm.paper(population=population, budget=budget,
                                                       fitness=fuzzing.Constant())}
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-benign = order[right[order]][:seeds_count]
+benign = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
 seeds, labels = data.images[benign], data.labels[benign]
 found = fuzzing.campaigns(network, seeds, labels, swarms | rivals, iterations=iterations, seed=seed)
 print(f"{len(seeds)} seeds of {data}")

@@ -74,9 +74,8 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-chosen, unseen = order[right[order]].tensor_split([seeds_count])
+right = fuzzing.benign(network, data.images, data.labels, seed=seed)
+chosen, unseen = right.tensor_split([seeds_count])
 seeds, labels = data.images[chosen], data.labels[chosen]
 print(data)
 print(f"{len(seeds)} seeds, {len(unseen)} other images that the network gets right")
@@ -93,9 +92,7 @@ oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
                 for name in others.split() if name != model)
 found = fuzzing.campaigns(network, seeds, labels, {
     "deepsensor": fuzzing.Swarm.paper(population=population),
-    "deepxplore": fuzzing.fuzzer("deepxplore", others=oracles),
-    "dlfuzz": fuzzing.fuzzer("dlfuzz"),
-    "deephunter": fuzzing.fuzzer("deephunter", reference=train.images[:references]),
+    **fuzzing.rivals(oracles, train.images[:references]),
     "noise": fuzzing.fuzzer("noise")}, iterations=iterations, seed=seed)
 examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
 examples["benign"] = (seeds, labels)

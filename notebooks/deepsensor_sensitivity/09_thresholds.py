@@ -15,8 +15,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, fuzzing, inference, plots, published, records
-from dnnlib import sensitivity, training
+from dnnlib import activations, compare, faulty, fuzzing, plots, records, sensitivity
 from dnnlib.data import load, polluted, profile_limit
 
 plots.style()
@@ -62,28 +61,17 @@ for threshold in (0.05, 0.3, 0.6):
 # errs. Each has `seeds_count` seeds that its network gets right.
 
 # %%
-data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+data = load(dataset, limit=profile_limit(profile))
 setting = polluted.setting(dataset)
-table_5 = published.table("deepsensor_sensitivity", 5)
-line = model if model in set(table_5["model"]) else "lenet5"
-setup = table_5[table_5["model"] == line].pivot_table(
-    index="training", columns="quantity", values="value", aggfunc="first", sort=False)
-setup = setup[["epochs", "batch_size"]].astype(int)
-networks = {
-    "adversarial": training.trained(model, dataset, recipe_name=recipe, seed=seed),
-    "polluted": training.fitted(
-        model, polluted.pollute(train, 0.1, seed=seed, **setting),
-        replace(training.recipe(recipe, dataset), **setup.loc["polluted"].to_dict()), seed=seed),
-    "overfitted": training.trained(
-        model, dataset, recipe_name=recipe, seed=seed, learning_rate=learning_rate,
-        **setup.loc["overfitted"].to_dict())}
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
+kinds = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
+networks = {kind: faulty.trained(state, model, dataset, recipe_name=recipe, seed=seed,
+                                 learning_rate=learning_rate) for kind, state in kinds.items()}
 benign = {}
 for kind, network in networks.items():
-    right = inference.predict(network, data.images).argmax(1) == data.labels
+    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
     if kind == "polluted":
-        right &= data.labels != setting["label"]
-    benign[kind] = order[right[order]][:seeds_count]
+        right = right[data.labels[right] != setting["label"]]
+    benign[kind] = right[:seeds_count]
 print(data)
 
 # %% [markdown]

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, inference, plots, published, records, training
+from dnnlib import compare, fuzzing, plots, published, records, training
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -36,9 +36,7 @@ profile = "embedded"  # embedded: at most 1,000 test images to choose from; pape
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-chosen = order[right[order]][:seeds_count]
+chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
 seeds, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(seeds)} seeds of {data}")
 
@@ -76,9 +74,7 @@ oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
                 for name in others.split() if name != model)
 fuzzers = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
            "deepsensor, released": fuzzing.Swarm.released(),
-           "deepxplore": fuzzing.fuzzer("deepxplore", others=oracles),
-           "dlfuzz": fuzzing.fuzzer("dlfuzz"),
-           "deephunter": fuzzing.fuzzer("deephunter", reference=train.images[:references]),
+           **fuzzing.rivals(oracles, train.images[:references]),
            "noise": fuzzing.fuzzer("noise")}
 
 
