@@ -1,4 +1,4 @@
-"""The swarm against the bare forward pass, and what a test error costs each fuzzer.
+"""The swarm against the bare forward pass and against Algorithm 1 as printed; the cost of an error.
 
 Images a second are compared within one run, the two sides in turn, by the best round of each.
 Test errors are counted on the embedded digits, without a bound and within an L2 distance of 2.
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import torch
 
-from dnnlib import fuzzing, inference, training
+from dnnlib import fuzzing, inference, published, training
 from dnnlib.data import load
 
 SEEDS, POPULATION, ITERATIONS, ROUNDS, CHUNK = 40, 25, 10, 5, 256
@@ -51,6 +51,58 @@ def against_the_forward_pass(network: torch.nn.Module, seeds: torch.Tensor,
               f"{passes / bare:7.0f} images/s, {whole / bare:.2f} times the time")
 
 
+@torch.no_grad()
+def one_by_one(swarm: fuzzing.Swarm, network: torch.nn.Module, seeds: torch.Tensor,
+               labels: torch.Tensor, iterations: int) -> int:
+    """Algorithm 1 as printed, seed by seed and particle by particle; the images scored."""
+    score, draw = swarm.fitness(network, seeds, labels), drawn()
+    count = 0
+    for i, seed in enumerate(seeds):
+        x = [torch.rand(seed.shape, generator=draw) for _ in range(swarm.population)]
+        v = [each - seed for each in x]
+        best, fit, leader, leads = list(x), [-1.0] * len(x), seed, -1.0
+        for inertia in swarm.inertias(iterations):
+            for p in range(swarm.population):
+                now = score(x[p][None], torch.tensor([i])).item()
+                count += 1
+                if now > fit[p]:
+                    fit[p], best[p] = now, x[p]
+                    if now > leads:
+                        leads, leader = now, x[p]
+                r = torch.rand(2, generator=draw)
+                v[p] = (inertia * v[p] + swarm.c1 * r[0] * (best[p] - x[p])
+                        + swarm.c2 * r[1] * (leader - x[p]))
+                x[p] = (x[p] + v[p]).clamp(0, 1)
+    return count
+
+
+def against_algorithm_1(network: torch.nn.Module, seeds: torch.Tensor,
+                        labels: torch.Tensor) -> None:
+    """The same swarm for all seeds and particles at once, and one by one on a few seeds."""
+    swarm, few = fuzzing.Swarm.paper(population=POPULATION), 2
+    ours, printed = [], []
+    for _ in range(2):
+        start = time.perf_counter()
+        passes = swarm.run(network, seeds, labels, iterations=ITERATIONS, generator=drawn()).passes
+        ours.append(passes / (time.perf_counter() - start))
+        start = time.perf_counter()
+        count = one_by_one(swarm, network, seeds[:few], labels[:few], ITERATIONS)
+        printed.append(count / (time.perf_counter() - start))
+    print(f"at once: {max(ours):.0f} images/s, one by one: {max(printed):.0f} images/s, "
+          f"{max(ours) / max(printed):.1f} times as fast")
+
+
+def examples_of_table_6(network: torch.nn.Module, images: torch.Tensor,
+                        labels: torch.Tensor) -> None:
+    """Seconds for 100 examples of LeNet-5, with the population of the second paper."""
+    table = published.table("deepsensor_sensitivity", 6)
+    theirs = table[(table["model"] == "lenet5") & (table["fuzzer"] == "deepsensor")]["value"].item()
+    taken = seconds(lambda: fuzzing.Swarm.paper(population=100).run(
+        network, images[:100], labels[:100], iterations=20, generator=drawn()))
+    print(f"100 examples, population 100, 20 iterations: {taken:.1f} s; the paper, on its own "
+          f"machine: {theirs:.1f} s")
+
+
 def passes_per_error(network: torch.nn.Module, oracles: tuple, seeds: torch.Tensor,
                      labels: torch.Tensor, reference: torch.Tensor) -> None:
     fuzzers = {"deepsensor": fuzzing.Swarm.paper(population=POPULATION),
@@ -79,6 +131,8 @@ def main() -> None:
     right = inference.predict(network, data.images).argmax(1) == data.labels
     seeds, labels = data.images[right][:SEEDS], data.labels[right][:SEEDS]
     against_the_forward_pass(network, seeds, labels)
+    against_algorithm_1(network, seeds, labels)
+    examples_of_table_6(network, data.images[right], data.labels[right])
     passes_per_error(network, tuple(oracles), seeds, labels, train.images[:1000])
 
 
