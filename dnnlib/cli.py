@@ -1,51 +1,21 @@
 """The command line: ``dnnlib data``, ``models``, ``rank``, ``run``, ``scoreboard``..."""
 
 import io
-import math
-import os
 import sys
 from collections.abc import Callable
-from numbers import Integral
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.progress import track
-from rich.table import Table
+
+from dnnlib.cli_sweep import sweep
+from dnnlib.terminal import err, out, print_table, say
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
                   help="Find the inputs that break a neural network, and find them first.",
                   epilog="`--debug` anywhere shows the traceback of an error.")
-PIPED = 120  # columns where there is no terminal to ask
-out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED)
-err = Console(stderr=True)
 DEBUG = "--debug" in sys.argv[1:]
-LONG = 24  # characters of a text that may be wrapped in a table
-
-
-def _table(frame, title: str, styles: dict[str, str] | None = None) -> None:
-    table = Table(title=escape(title), title_justify="left", header_style="bold", pad_edge=False,
-                  row_styles=["", "dim"], box=box.SIMPLE_HEAD, collapse_padding=True)
-    for column in frame.columns:
-        lines = [line for value in frame[column] for line in _text(value).splitlines()]
-        width = max(map(len, [*column.split(), *lines]))
-        number = frame[column].dtype.kind in "iuf"
-        # short columns keep their width, long ones share the rest
-        room = {"width": width} if number or width <= LONG else {"ratio": math.isqrt(width)}
-        table.add_column(column, justify="right" if number else "left", overflow="fold", **room)
-    table.expand = any(column.ratio for column in table.columns)
-    for row in frame.itertuples(index=False):
-        table.add_row(*((styles or {}).get(str(v), "{}").format(escape(_text(v))) for v in row))
-    out.print(table)
-
-
-def _text(value) -> str:
-    import pandas as pd
-
-    return "" if pd.isna(value) else f"{value:,}" if isinstance(value, Integral) else str(value)
 
 
 @app.command("data", epilog="Example: `dnnlib data --download fashion_mnist`")
@@ -69,8 +39,9 @@ def list_data(download: Annotated[str, typer.Option(
                      "classes": source.classes, "train": source.sizes["train"],
                      "test": source.sizes["test"], "found": where,
                      "to get it": "" if where != "missing" else source.get})
-    _table(pd.DataFrame(rows), f"Datasets under {files.data_dir()} (set DNNLIB_DATA to change)",
-           {"missing": "[yellow]{}[/]"})
+    print_table(pd.DataFrame(rows),
+                f"Datasets under {files.data_dir()} (set DNNLIB_DATA to change)",
+                {"missing": "[yellow]{}[/]"})
 
 
 @app.command("models", epilog="Example: `dnnlib models`")
@@ -78,7 +49,7 @@ def list_models() -> None:
     """List the networks: parameters and neurons beside the published counts."""
     from dnnlib import models
 
-    _table(models.table().reset_index(), "Networks of the five papers")
+    print_table(models.table().reset_index(), "Networks of the five papers")
 
 
 @app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model net1`, "
@@ -98,16 +69,20 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     path = notebooks.find(notebook)
     if show:
         known = notebooks.parameters(path).values()
-        _table(pd.DataFrame([{"parameter": p.name, "type": type(p.default).__name__,
-                              "default": repr(p.default), "meaning": p.help} for p in known]),
-               str(path))
+        rows = [{"parameter": p.name, "type": type(p.default).__name__,
+                 "default": repr(p.default), "meaning": p.help} for p in known]
+        print_table(pd.DataFrame(rows), str(path))
         return
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
     target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
-    out.print(f"{path} -> {target}", markup=False, highlight=False, soft_wrap=True)
+    say(f"{path} -> {target}")
     _attempt(notebooks.run, path, values, target)
-    out.print(f"done: {target}", markup=False, highlight=False, soft_wrap=True)
+    say(f"done: {target}")
+
+
+app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sweeps/paper.toml "
+            "--scheduler tcp://head:8786`")(sweep)
 
 
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
@@ -116,7 +91,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     from dnnlib import compare
 
     board = compare.scoreboard(paper or None).reset_index(drop=True)
-    _table(board, "Claims and verdicts", {
+    print_table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "not run": "[dim]{}[/]"})
 
@@ -182,8 +157,8 @@ def rank_images(
     for name in firsts:
         columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
         rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
-        _table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
-               f"First by {name}")
+        print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
+                    f"First by {name}")
     shape, chosen = " x ".join(map(str, photos.images.shape[1:])), table[f"{name}_selected"].sum()
     lines = [f"{len(photos.paths):,} images of {shape} ranked, {chosen:,} selected by each method",
              f"wrote {target} and {target.with_suffix('.png').name}"]
@@ -193,7 +168,7 @@ def rank_images(
         if what is not None and what.skipped:
             lines += [f"images in {folder} that were skipped: {len(what.skipped):,}",
                       *(f"  {name} {reason}" for name, reason in what.skipped.items())]
-    out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    say(*lines)
 
 
 def _attempt(action: Callable, *arguments) -> None:
@@ -213,11 +188,11 @@ def main() -> None:
     """Entry point: a user's mistake is one line and exit code 2, a failed run or missing data 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
-    except (ValueError, TypeError, FileNotFoundError) as error:
+    except (ValueError, TypeError, FileNotFoundError, ConnectionError) as error:
         if DEBUG:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1 if isinstance(error, FileNotFoundError) else 2)
+        sys.exit(1 if isinstance(error, OSError) else 2)
 
 
 def _pairs(arguments: list[str]) -> list[str]:

@@ -57,11 +57,7 @@ def find(name: str) -> Path:
 
 def parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook with their defaults, in order; comments are their help."""
-    try:
-        cells = json.loads(path.read_bytes())["cells"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a notebook: {error}") from error
-    tagged = [c for c in cells if "parameters" in c["metadata"].get("tags", ())]
+    tagged = [c for c in _cells(path) if "parameters" in c["metadata"].get("tags", ())]
     if not tagged:
         return {}
     source = "".join(tagged[0]["source"])
@@ -77,6 +73,34 @@ def parameters(path: Path) -> dict[str, Parameter]:
         raise ValueError(f"{path}: the parameters cell holds more than plain values: "
                          f"{error}") from error
     return found
+
+
+def recorded(path: Path, values: dict) -> tuple[str, dict] | None:
+    """The experiment and the parameters of the record that a run with ``values`` saves.
+
+    Read from the call ``records.Record("...", dict(...))`` in the notebook: parameters of the
+    notebook and constants, others are left out. None if there is no such call.
+
+    >>> recorded(find("nss/04"), {"seed": 2})[0]
+    'nss/diversity'
+    """
+    known = {name: p.default for name, p in parameters(path).items()} | values
+    code = "\n".join("".join(c["source"]) for c in _cells(path) if c["cell_type"] == "code")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "records.Record":
+            name, given = node.args[:2]
+            return ast.literal_eval(name), {
+                k.arg: k.value.value if isinstance(k.value, ast.Constant) else known[k.value.id]
+                for k in given.keywords
+                if isinstance(k.value, ast.Constant) or getattr(k.value, "id", None) in known}
+    return None
+
+
+def _cells(path: Path) -> list[dict]:
+    try:
+        return json.loads(path.read_bytes())["cells"]
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a notebook: {error}") from error
 
 
 def typed(path: Path, given: dict[str, str]) -> dict:
@@ -122,14 +146,15 @@ def _typed(name: str, text: str, default):
                      f"got {text!r}")
 
 
-def run(path: Path, values: dict, output: Path) -> Path:
+def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     """Execute a notebook with ``values`` into ``output``, with a progress bar.
 
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
     ``output``, and :class:`CellFailed` is raised.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    _execute(path, output, parameters=values, cwd=path.parent, stderr_file=sys.stderr)
+    _execute(path, output, parameters=values, cwd=path.parent, progress_bar=bar,
+             stderr_file=sys.stderr)
     return output
 
 

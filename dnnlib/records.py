@@ -99,22 +99,25 @@ def _slug(parameters: dict) -> str:
     return "-".join([*names, files.digest(parameters)[:8]])
 
 
+def read(path: Path) -> Record:
+    """The record in a file; ``ValueError`` with its name if it is damaged or no record."""
+    try:
+        record = Record(**json.loads(path.read_bytes()))
+        if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
+            raise TypeError("expected a table of parameters and a list of rows")
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise ValueError(f"{path} is not a record: {error}") from error
+    return record
+
+
 def find(experiment: str, root: Path | None = None, **parameters) -> list[Record]:
     """The records of an experiment whose parameters include those given, in order of file name.
 
     A damaged file gives a ``ValueError`` with its name.
     """
-    found = []
-    for path in sorted(((root or files.results_dir()) / experiment).glob("*.json")):
-        try:
-            record = Record(**json.loads(path.read_bytes()))
-            if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
-                raise TypeError("expected a table of parameters and a list of rows")
-        except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-            raise ValueError(f"{path} is not a record: {error}") from error
-        if all(record.parameters.get(k) == v for k, v in parameters.items()):
-            found.append(record)
-    return found
+    every = map(read, sorted(((root or files.results_dir()) / experiment).glob("*.json")))
+    return [record for record in every
+            if all(record.parameters.get(k) == v for k, v in parameters.items())]
 
 
 def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from dnnlib import cli, files, models, published
+from dnnlib import cli, files, models, published, terminal
 from dnnlib.data import sources
 
 COMMANDS = ["data", "models", "rank", "run", "scoreboard", "notebooks"]
@@ -323,7 +323,7 @@ def test_found_data_is_shown(dnnlib, tmp_path):
 
 @pytest.mark.parametrize("width", [100, 120])
 def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
-    monkeypatch.setattr(cli, "out", Console(width=width))
+    monkeypatch.setattr(terminal, "out", Console(width=width))
     code, out, _ = dnnlib("models")
     assert code == 0 and max(map(len, out.splitlines())) <= width
     rows = {line.split()[0]: line.split()[1:] for line in out.splitlines() if line.strip()}
@@ -337,7 +337,7 @@ def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
 @pytest.mark.parametrize("width", [100, 120])
 @pytest.mark.parametrize("paper", [None, "peacepact"])
 def test_scoreboard_prints_all_claims(dnnlib, monkeypatch, width, paper):
-    monkeypatch.setattr(cli, "out", Console(width=width))
+    monkeypatch.setattr(terminal, "out", Console(width=width))
     code, out, _ = dnnlib("scoreboard", *filter(None, [paper]))
     assert code == 0 and max(map(len, out.splitlines())) <= width
     claims = published.claims(paper)
@@ -353,6 +353,6 @@ def test_scoreboard_prints_all_claims(dnnlib, monkeypatch, width, paper):
 
 
 def test_output_that_is_no_terminal_has_120_columns(tmp_path):
-    done = subprocess.run([sys.executable, "-c", "from dnnlib import cli; print(cli.out.width)"],
+    done = subprocess.run([sys.executable, "-c", "from dnnlib import terminal; print(terminal.out.width)"],
                           capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path)})
     assert done.stdout == "120\n", done.stderr

@@ -1,0 +1,49 @@
+"""The terminal: where commands print, and how they print a table."""
+
+import math
+import os
+import sys
+from numbers import Integral
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+PIPED = 120  # columns where there is no terminal to ask
+LONG = 24  # characters of a text that may be wrapped in a table
+out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED)
+err = Console(stderr=True)
+
+
+def say(*lines: str) -> None:
+    """Print lines as they are: no markup, no colours, no wrapping."""
+    out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+
+
+def table(frame, title: str, styles: dict[str, str] | None = None) -> Table:
+    """A pandas frame as a table; ``styles``: markup with {} by the text of a cell."""
+    made = Table(title=escape(title), title_justify="left", header_style="bold", pad_edge=False,
+                 row_styles=["", "dim"], box=box.SIMPLE_HEAD, collapse_padding=True)
+    for column in frame.columns:
+        lines = [line for value in frame[column] for line in _text(value).splitlines()]
+        width = max(map(len, [*column.split(), *lines]))
+        number = frame[column].dtype.kind in "iuf"
+        # short columns keep their width, long ones share the rest
+        room = {"width": width} if number or width <= LONG else {"ratio": math.isqrt(width)}
+        made.add_column(column, justify="right" if number else "left", overflow="fold", **room)
+    made.expand = any(column.ratio for column in made.columns)
+    for row in frame.itertuples(index=False):
+        made.add_row(*((styles or {}).get(str(v), "{}").format(escape(_text(v))) for v in row))
+    return made
+
+
+def print_table(frame, title: str, styles: dict[str, str] | None = None) -> None:
+    """Print :func:`table`."""
+    out.print(table(frame, title, styles))
+
+
+def _text(value) -> str:
+    import pandas as pd
+
+    return "" if pd.isna(value) else f"{value:,}" if isinstance(value, Integral) else str(value)
