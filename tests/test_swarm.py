@@ -290,6 +290,20 @@ def test_passes_are_counted(tiny_model, tiny_data, generator):
     assert counts == [judged, judged + clean + layers + 3 * 5 * 7]
 
 
+def test_a_gradient_counts_as_two_passes_more(tiny_model, tiny_data, generator):
+    def steepness(model, seeds, labels):
+        def score(x, of):
+            with torch.enable_grad():
+                x = x.clone().requires_grad_()
+                return torch.autograd.grad(model(x).sum(), x)[0].abs().amax((1, 2, 3))
+        return score
+
+    found = Swarm(fitness=steepness, population=7).run(
+        tiny_model(), tiny_data.images[:5], tiny_data.labels[:5], iterations=3,
+        generator=generator())
+    assert found.passes == 3 * 5 * 7 * 3 + 3 * 5
+
+
 # ---- presets, repeatability, colour
 
 def test_presets():

@@ -149,8 +149,8 @@ class Swarm:
         draws = torch.randint(2**62, (len(seeds),), generator=generator).tolist()
         size = self.batch_size or max(1, _VALUES // log.seeds[0].numel())
         sent: list[int] = []
-        counting = model.register_forward_pre_hook(
-            lambda module, inputs: sent.append(len(inputs[0])))
+        counting = model.register_forward_pre_hook(  # a gradient counts as two more
+            lambda module, inputs: sent.append(len(inputs[0]) * (1 + 2 * torch.is_grad_enabled())))
         try:
             score = self.fitness(model, log.seeds, log.labels)
             blocks = torch.arange(len(seeds)).split(max(1, size // self.population))
