@@ -51,8 +51,8 @@ class Outcome:
 def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
     """The cells of a sweep file, in order, each once; and the folder of its results, if it has one.
 
-    The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters,
-    of which a list gives a cell for each of its values; and, if known, ``minutes`` for one cell,
+    The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
+    of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one cell,
     or ``gpu_minutes``, which count with ``gpu``. Before them may stand ``results = "FOLDER"``.
     Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
     anything runs.
@@ -79,26 +79,30 @@ def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[C
     for name, value in minutes.items():
         if value is not None and not (isinstance(value, int | float) and value > 0):
             problems.append(f"{where}: {name}: expected a number above 0, got {value!r}")
-    try:
-        path = notebooks.find(str(grid.pop("notebook", "")))
-        if notebooks.recorded(path, {}) is None:
-            raise ValueError(f"{path.name} saves no record, so that no sweep could tell whether "
-                             "it is done")
-    except ValueError as error:
-        problems.append(f"{where}: {error}")
-        return
-    choices = {}
-    for name, given in grid.items():
-        for value in given if isinstance(given, list) else [given]:
+    for asked in _listed(grid.pop("notebook", "")):
+        try:
+            path = notebooks.find(str(asked))
+            if notebooks.recorded(path, {}) is None:
+                raise ValueError(f"{path.name} saves no record, so that no sweep could tell "
+                                 "whether it is done")
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+            continue
+        choices = {}
+        for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
             try:  # each by itself, so that one problem hides no other
                 good = notebooks.typed(path, {name: str(value)})[name]
             except ValueError as error:
                 problems.append(f"{where}, {path.stem}: {error}")
             else:
                 choices.setdefault(name, []).append(good)
-    for combination in product(*choices.values()):
-        yield Cell(path, dict(zip(choices, combination)),
-                   minutes["gpu_minutes"] if gpu else minutes["minutes"])
+        for combination in product(*choices.values()):
+            yield Cell(path, dict(zip(choices, combination)),
+                       minutes["gpu_minutes"] if gpu else minutes["minutes"])
+
+
+def _listed(value) -> list:
+    return value if isinstance(value, list) else [value]
 
 
 def done(cell: Cell, root: Path | None = None) -> bool:
