@@ -47,9 +47,12 @@ _GRAY = Recipe(0.1, 512, 20, precision="bfloat16")
 _COLOUR = Recipe(0.01, 512, 60, precision="bfloat16")
 _LONGER = Recipe(0.05, 128, 4, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                  precision="bfloat16")
+_SPEECH = Recipe(0.02, 16, 16, momentum=0.9, weight_decay=5e-4, schedule="cosine")
+_RECORDED = replace(_SPEECH, batch_size=64, epochs=4)
 RECIPES = {
-    # for readers' own runs, and for the embedded digits, of which the papers say nothing
-    "default": {"*": Recipe(0.05, 64, 20, momentum=0.9, schedule="cosine")},
+    # for readers' own runs, the embedded digits, and speech, of which the papers say nothing
+    "default": {"*": Recipe(0.05, 64, 20, momentum=0.9, schedule="cosine"),
+                "voices": _SPEECH, "fsdd": _RECORDED, "vctk": replace(_RECORDED, epochs=10)},
     # NSS prints no recipe for the networks it tests: brief, to about the accuracy of its Table I
     "nss": {"mnist": Recipe(0.06, 128, 1), "fashion_mnist": Recipe(0.1, 128, 2),
             "cifar10": replace(_LONGER, learning_rate=0.1, epochs=10, augment=True),

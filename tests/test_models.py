@@ -54,7 +54,7 @@ def test_table_has_a_row_for_every_network():
     table = models.table()
     assert list(table.index) == list(models.SPECS)
     assert (table["note"].str.len() > 0).all()
-    known = table.dropna()
+    known = table.dropna().drop(["resnet34", "deep_speaker"])  # in test_speaker_models.py
     assert set(known.index) == set(PUBLISHED)
     assert (known["parameters"] == known["published parameters"]).all()
     assert (known["neurons"] == known["published neurons"]).all()

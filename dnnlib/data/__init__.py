@@ -62,6 +62,7 @@ def load(name: str | Path, split: str = "test", *, size: int | None = None,
          channels: int | None = None, limit: int | None = None, download: bool = False) -> Dataset:
     """A dataset by name, or a folder of images by path (in it train, test or val, if there).
 
+    Speech comes as pictures of log-mel energies (:mod:`dnnlib.data.audio`), speakers as classes.
     ``size``: pixels a side (default: the dataset's own; 28 for digits, which are 8 x 8 scans);
     ``channels``: 1 or 3; ``limit``: only so many images, evenly spread over the set;
     ``download``: fetch what torchvision can fetch. Raises :class:`MissingData` saying where it

@@ -1,4 +1,4 @@
-"""Finding and reading the datasets, in torchvision's layout or as folders of images."""
+"""Finding and reading the datasets: torchvision's layout, folders of images, recordings."""
 
 import os
 import struct
@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
 from dnnlib import checks, files
-from dnnlib.data import folders
+from dnnlib.data import folders, recordings, voices
 
 
 class MissingData(FileNotFoundError):
@@ -33,14 +33,20 @@ class Raw(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A named dataset: torchvision's reader, the files it needs, and where it comes from."""
+    """A named dataset: its reader, the files this needs, and where they come from."""
 
     read: Callable[[Path, str, bool], Raw] | None  # (root, split, download)
-    layout: str  # file or folder below the root that shows torchvision's layout is there
+    layout: str  # file or folder (a glob) below the root that shows the dataset is there
     shape: tuple[int, int, int]
     sizes: dict[str, int]
     classes: int
     get: str
+    fetched: bool = True  # by torchvision, if asked to
+
+    @property
+    def embedded(self) -> bool:
+        """Whether it is part of an installed package, here or anywhere."""
+        return self.read is not None and not self.layout
 
 
 def _idx(dataset: type[datasets.MNIST]) -> Callable[[Path, str, bool], Raw]:
@@ -96,6 +102,14 @@ def _digits(root: Path, split: str, download: bool) -> Raw:
     return Raw(pixels, torch.from_numpy(labels).long(), tuple("0123456789"), "embedded")
 
 
+def _voices(root: Path, split: str, download: bool) -> Raw:
+    return Raw(*voices.read(split), "embedded")
+
+
+def _recorded(reader: Callable) -> Callable[[Path, str, bool], Raw]:
+    return lambda root, split, download: Raw(*reader(root, split))
+
+
 _FETCH = "torchvision fetches it with load(..., download=True) or `dnnlib data --download {}`"
 SOURCES = {
     "digits": Source(_digits, "", (1, 28, 28), {"train": 1297, "test": 500}, 10,
@@ -111,7 +125,17 @@ SOURCES = {
     "svhn": Source(_svhn, "{split}_32x32.mat", (3, 32, 32), {"train": 73257, "test": 26032}, 10,
                    _FETCH.format("svhn")),
     "imagenet": Source(None, "", (3, 224, 224), {"train": 1281167, "test": 50000}, 1000,
-                       "register at image-net.org, unpack to imagenet/val/<wnid>/*.JPEG"),
+                       "register at image-net.org, unpack to imagenet/val/<wnid>/*.JPEG",
+                       fetched=False),
+    "voices": Source(_voices, "", (1, 64, 64), {"train": 480, "test": 160}, 8, "synthesised here",
+                     fetched=False),
+    "fsdd": Source(_recorded(recordings.fsdd), "fsdd/recordings", (1, 64, 64),
+                   {"train": 2700, "test": 300}, 6, "clone github.com/Jakobovski/"
+                   "free-spoken-digit-dataset into fsdd/", fetched=False),
+    # sizes as in the paper; the reader takes all utterances of its 30 speakers
+    "vctk": Source(_recorded(recordings.vctk), "VCTK*/wav48*", (1, 64, 64),
+                   {"train": 10000, "test": 1200}, 30, "from doi.org/10.7488/ds/1994, "
+                   "unpack to VCTK-Corpus/wav48/<speaker>/*.wav", fetched=False),
 }
 
 
@@ -128,9 +152,9 @@ def is_folder(name: str | Path) -> bool:
 def locate(name: str, split: str) -> Path | None:
     """Where dataset ``name`` lies under the data folder, in either layout; None if nowhere."""
     source, root = SOURCES[name], files.data_dir()
-    layout = root / source.layout.format(split=split)
-    if source.layout and layout.exists():
-        return layout
+    found = sorted(root.glob(source.layout.format(split=split))) if source.layout else ()
+    if found:
+        return found[0]
     return _split_folder(root / name, split)
 
 
@@ -145,7 +169,7 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
         folder = Path(name).expanduser()
         return Raw(*folders.read(_split_folder(folder, split) or folder, size=size))
     source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
-    if name == "digits":
+    if source.embedded:
         return source.read(root, split, False)
     found = locate(name, split)
     if found is not None and found.name in ("train", "test", "val"):
@@ -154,10 +178,10 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
             raise ValueError(f"{found} has {len(raw.classes)} class folders; {name} has "
                              f"{source.classes} classes")
         return raw
-    if found is None and not (download and source.read):
+    if found is None and not (download and source.fetched):
         raise MissingData(
             f"dataset {name!r} ({split}) is not under {root}: looked for "
-            f"{source.layout.format(split=split) or '-'} (torchvision) and "
+            f"{source.layout.format(split=split) or '-'} (its own layout) and "
             f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
             f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
     try:

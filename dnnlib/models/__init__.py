@@ -7,6 +7,7 @@ model was written, so each :class:`Spec` says which modules stand for them.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 import pandas as pd
@@ -14,7 +15,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.models import lenet, nets, resnet, vgg
+from dnnlib.models import lenet, nets, resnet, speaker, vgg
 from dnnlib.models import mobilenet as _mobilenet
 from dnnlib.models.layers import Add, InputScale
 from dnnlib.models.mobilenet import load_keras_weights
@@ -52,6 +53,9 @@ class Size(NamedTuple):
 # a Keras layer with a ReLU inside shows what the ReLU lets through
 _RELU_INSIDE = {"layers": (nn.ReLU, nn.MaxPool2d), "softmax": True}
 _MNIST, _CIFAR, _IMAGENET = ((1, 28, 28), 10), ((3, 32, 32), 10), ((3, 224, 224), 1000)
+_SPEECH = (1, 64, 64), 30  # log-mel bands x frames, and speakers
+_MOVING = "; published with BatchNorm's moving mean and variance among the parameters"
+_SMALL = "a quarter of the channels: ours, for two processor cores"
 _OURS = "sizes not published; the LeNets' counting rule"
 
 SPECS = {
@@ -78,6 +82,12 @@ SPECS = {
                       {"parameters": 4_231_976, "neurons": 38_904}, softmax=True),
     "resnet50": Spec(resnet.resnet50, *_IMAGENET, "every layer, zero padding too",
                      {"parameters": 25_583_592, "neurons": 94_059}),
+    "resnet34": Spec(resnet.resnet34, *_SPEECH, "every layer, zero padding too" + _MOVING,
+                     {"parameters": 21_315_166, "neurons": 36_254}),
+    "deep_speaker": Spec(speaker.deep_speaker, *_SPEECH, "every layer" + _MOVING,
+                         {"parameters": 24_201_118, "neurons": 28_190}),
+    "resnet34_s": Spec(partial(resnet.resnet34, width=0.25), *_SPEECH, _SMALL),
+    "deep_speaker_s": Spec(partial(speaker.deep_speaker, width=0.25), *_SPEECH, _SMALL),
 }
 
 
@@ -86,9 +96,9 @@ def build(name: str, *, shape: tuple[int, int, int] | None = None, classes: int 
     """A fresh network in evaluation mode, its weights drawn from ``seed``.
 
     ``shape`` (C, H, W) and ``classes`` default to the paper's. Images are (N, C, H, W) in
-    [0, 1], outputs logits (N, classes). ``options``: ``width`` of MobileNet. Raises
-    ``ValueError`` for an unknown name or a shape too small. The caller's random state is left
-    as it was.
+    [0, 1], outputs logits (N, classes). ``options``: ``width`` of MobileNet, ResNet-34 and Deep
+    Speaker. Raises ``ValueError`` for an unknown name or a shape too small. The caller's random
+    state is left as it was.
 
     >>> build("net2")(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])

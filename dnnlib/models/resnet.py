@@ -1,9 +1,14 @@
-"""ResNet-20 for CIFAR and ResNet-50 for ImageNet, layer for layer as in Keras 2.
+"""ResNet-20 for CIFAR, ResNet-50 for ImageNet and ResNet-34 for speech, as in Keras 2.
 
 He et al., CVPR 2016. ResNet-20 follows Keras's CIFAR-10 example (version 1), ResNet-50
 ``keras.applications``: every convolution has a bias, and the stride of a bottleneck stands in
-its first 1 x 1 convolution. torchvision's networks differ in both.
+its first 1 x 1 convolution. torchvision's networks differ in both. ResNet-34 is the one with the
+sizes in Table 1 of the second DeepSensor paper, parameters, neurons and layers: no biases, a
+projection in the first block of each of its stages, and zero padding as layers of their own.
 """
+
+import math
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -12,12 +17,16 @@ from dnnlib.models.layers import EPSILON, Add, at_least, same_conv
 
 
 class Residual(nn.Module):
-    """ReLU(main(x) + shortcut(x)); without a ``shortcut``, x itself is added."""
+    """ReLU(main(x) + shortcut(x)); without a ``shortcut``, x itself is added.
 
-    def __init__(self, main: nn.Module, shortcut: nn.Module | None):
+    ``relu``: another activation in the place of the ReLU.
+    """
+
+    def __init__(self, main: nn.Module, shortcut: nn.Module | None,
+                 relu: nn.Module | None = None):
         super().__init__()
         self.main, self.shortcut = main, shortcut
-        self.add, self.relu = Add(), nn.ReLU()
+        self.add, self.relu = Add(), relu or nn.ReLU()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = x if self.shortcut is None else self.shortcut(x)
@@ -64,6 +73,45 @@ def resnet50(channels: int, size: int, classes: int) -> nn.Module:
             layers.append(Residual(main, shortcut))
             before = wide
     return nn.Sequential(*layers, *_head(before, classes))
+
+
+def resnet34(channels: int, size: int, classes: int, *, width: float = 1.0) -> nn.Module:
+    """Four stages of 3, 4, 6 and 3 basic blocks, of 64, 128, 256 and 512 channels.
+
+    ``width`` scales every channel count. (N, C, H, W) in [0, 1], at least 32 x 32 -> logits
+    (N, classes). Raises ``ValueError`` for a width that leaves no channel.
+    """
+    at_least(size, 32, "ResNet-34")
+    stages = scaled((64, 128, 256, 512), width)
+    before = stages[0]
+    layers = [same_conv(channels, before, 7, stride=2, bias=False),
+              nn.BatchNorm2d(before, EPSILON), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    for stage, (after, blocks) in enumerate(zip(stages, (3, 4, 6, 3))):
+        for block in range(blocks):
+            stride = 2 if stage and block == 0 else 1
+            main = nn.Sequential(*_padded(before, after, stride), nn.ReLU(), *_padded(after, after))
+            shortcut = nn.Sequential(nn.Conv2d(before, after, 1, stride, bias=False),
+                                     nn.BatchNorm2d(after, EPSILON)) if block == 0 else None
+            layers.append(Residual(main, shortcut))
+            before = after
+    return nn.Sequential(*layers, *_head(before, classes))
+
+
+def scaled(channels: Sequence[int], width: float) -> tuple[int, ...]:
+    """``width`` times as many channels, rounded down; ``ValueError`` where none is left.
+
+    >>> scaled((64, 128), 0.25)
+    (16, 32)
+    """
+    least = min(channels)
+    if not math.isfinite(width) or int(least * width) < 1:
+        raise ValueError(f"width: expected a finite factor of at least 1/{least}, got {width!r}")
+    return tuple(int(count * width) for count in channels)
+
+
+def _padded(before: int, after: int, stride: int = 1) -> list[nn.Module]:
+    return [nn.ZeroPad2d(1), nn.Conv2d(before, after, 3, stride, bias=False),
+            nn.BatchNorm2d(after, EPSILON)]
 
 
 def _convolved(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
