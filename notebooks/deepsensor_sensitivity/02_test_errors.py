@@ -14,12 +14,12 @@
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 
 from dnnlib import compare, fuzzing, inference, plots, published, records, training
 from dnnlib.data import load
+from dnnlib.fuzzing import measures
 
 plots.style()
 clock = records.Clock()
@@ -108,30 +108,11 @@ found = {(budget, name): campaign for budget, l2 in bounds.items()
                       for name, fuzzer in fuzzers.items()}).items()}
 
 # %%
-READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
-
-
-def columns(name: str) -> dict:
-    """'deepxplore, single' -> {'fuzzer': 'deepxplore', 'reading': 'single'}"""
-    fuzzer, *reading = name.split(", ")
-    return {"fuzzer": fuzzer} | ({READING[fuzzer]: reading[0]} if reading else {})
-
-
-def measures(campaign: fuzzing.Campaign) -> dict:
-    """What the tables and claims ask of a campaign."""
-    errors = int(campaign.errors.sum())
-    return {"test_errors": errors, "error_rate": 100 * errors / campaign.errors.numel(),
-            "error_categories": campaign.categories(),
-            "categories_per_seed": campaign.categories() / len(campaign.labels),
-            "l2": float(campaign.l2.mean()),
-            "share_near": campaign.within(l2=near) / max(1, errors), "passes": campaign.passes,
-            "errors_per_1000_passes": 1000 * errors / campaign.passes}
-
-
-measured = pd.DataFrame({key: measures(campaign) for key, campaign in found.items()}).T
-rows = [{"budget": budget, "bound": bounds[budget], **columns(name), "quantity": quantity,
-         "value": value}
-        for (budget, name), line in measured.iterrows() for quantity, value in line.items()]
+measured = pd.DataFrame({key: measures.every_example(campaign, near=near)
+                         for key, campaign in found.items()}).T
+rows = [row for (budget, name), line in measured.iterrows()
+        for row in measures.rows(line, budget=budget, bound=bounds[budget],
+                                 **measures.columns(name))]
 measured.loc["none", ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
                       "errors_per_1000_passes"]].round(2)
 
@@ -187,17 +168,11 @@ plt.show()
 # in between by interpolation. `-`: not reached within the largest bound.
 
 # %%
-def needed(line: pd.Series, goal: float) -> float:
-    """The bound at which error rates (index: bounds) reach the goal; NaN if they do not."""
-    line = line.sort_index().cummax()
-    return float(np.interp(goal, [0, *line], [0, *line.index], right=np.nan))
-
-
-reach = {name: needed(rates.xs(name, level="name"), goal.get(columns(name)["fuzzer"],
-                                                             goal["deepsensor"]))
-         for name in fuzzers}
-rows += [{**columns(name), "quantity": "distance_needed", "value": value}
-         for name, value in reach.items()]
+reach = {name: measures.distance_needed(
+    rates.xs(name, level="name"), goal.get(measures.columns(name)["fuzzer"], goal["deepsensor"]))
+    for name in fuzzers}
+rows += [row for name, value in reach.items()
+         for row in measures.rows({"distance_needed": value}, **measures.columns(name))]
 norm = float(seeds.flatten(1).norm(dim=1).mean())
 print(f"a seed's own L2 norm is {norm:.1f} on average: the distance to a black image")
 pd.Series(reach, name="distance needed").round(1).astype(object).where(
@@ -221,7 +196,7 @@ measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near
 
 # %%
 swarms = measured["error_rate"].unstack().filter(like="deepsensor").loc[list(bounds)]
-swarms = swarms.rename(columns=lambda name: columns(name)["swarm"])
+swarms = swarms.rename(columns=lambda name: measures.columns(name)["swarm"])
 rows += [{"fuzzer": "deepsensor", "budget": budget, "bound": bounds[budget],
           "quantity": f"over_{blind}",
           "value": swarms.loc[budget, "paper"] - swarms.loc[budget, blind]}
@@ -240,12 +215,11 @@ BASELINES = {"deepxplore": "deepxplore, differential", "dlfuzz": "dlfuzz",
 for quantity, ratio in (("test_errors", "errors_over"), ("error_categories", "categories_over")):
     for budget in bounds:
         counts = measured.loc[budget][quantity]
-        against = {name: counts[key] for name, key in BASELINES.items()}
-        against["mean"] = sum(against.values()) / len(BASELINES)
+        theirs = {name: counts[key] for name, key in BASELINES.items()}
         rows += [{"fuzzer": "deepsensor", "swarm": reading, "budget": budget,
-                  "bound": bounds[budget], "baseline": baseline, "quantity": ratio,
-                  "value": counts[f"deepsensor, {reading}"] / max(1, theirs)}
-                 for reading in swarms for baseline, theirs in against.items()]
+                  "bound": bounds[budget], "baseline": baseline, "quantity": ratio, "value": value}
+                 for reading in swarms for baseline, value in measures.over(
+                     counts[f"deepsensor, {reading}"], theirs).items()]
 rows.append({"quantity": "accuracy", "value": 100 * accuracy})
 live = pd.DataFrame(rows)
 live.query("swarm in ('paper', 'released') and baseline.notna()").pivot_table(

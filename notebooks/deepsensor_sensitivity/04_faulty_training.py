@@ -17,6 +17,7 @@ import torch
 
 from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
 from dnnlib.data import Dataset, load, polluted, profile_limit
+from dnnlib.fuzzing import measures
 
 plots.style()
 clock = records.Clock()
@@ -124,12 +125,8 @@ print(f"{len(benign)} seeds of {data}")
 # %%
 for name, campaigns in found.items():
     for method, campaign in campaigns.items():
-        fuzzer, *swarm = method.split(", ")
-        column = {"network": name, "fuzzer": fuzzer} | ({"swarm": swarm[0]} if swarm else {})
-        hit = campaign.predicted == setting["label"]
-        rows += [column | {"quantity": quantity, "value": float(value)} for quantity, value in (
-            ("test_errors", hit[-1].sum()), ("test_errors_all_iterations", hit.sum()),
-            ("wrong", campaign.errors[-1].sum()), ("l2", campaign.l2[-1].median()))]
+        rows += measures.rows(measures.last_examples(campaign, target=setting["label"]),
+                              network=name, **measures.columns(method))
 live = pd.DataFrame(rows)
 live["method"] = live[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
 errors = live.dropna(subset="fuzzer").pivot(index="method", columns=["quantity", "network"],

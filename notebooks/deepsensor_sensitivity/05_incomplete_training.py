@@ -17,6 +17,7 @@ import pandas as pd
 
 from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
 from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import measures
 
 plots.style()
 clock = records.Clock()
@@ -93,12 +94,8 @@ for state, network in networks.items():
 # %%
 for state, campaigns in found.items():
     for method, campaign in campaigns.items():
-        fuzzer, *swarm = method.split(", ")
-        column = {"training": state, "fuzzer": fuzzer} | ({"swarm": swarm[0]} if swarm else {})
-        rows += [column | {"quantity": quantity, "value": float(value)} for quantity, value in (
-            ("test_errors", campaign.errors[-1].sum()),
-            ("test_errors_all_iterations", campaign.errors.sum()),
-            ("l2", campaign.l2[-1].median()))]
+        rows += measures.rows(measures.last_examples(campaign), training=state,
+                              **measures.columns(method))
 live = pd.DataFrame(rows)
 live["method"] = live[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
 states = ["underfitted", "well_trained", "overfitted"]

@@ -17,6 +17,7 @@ import torch
 
 from dnnlib import activations, compare, faulty, fuzzing, plots, records, sensitivity
 from dnnlib.data import load, polluted, profile_limit
+from dnnlib.fuzzing import measures
 
 plots.style()
 clock = records.Clock()
@@ -113,8 +114,7 @@ rows = []
 for (kind, varied), campaigns in found.items():
     x, y = data.images[benign[kind]], data.labels[benign[kind]]
     for threshold, campaign in campaigns.items():
-        given = campaign.predicted == setting["label"]
-        errors = given if kind == "polluted" else campaign.errors
+        errors = measures.hits(campaign, setting["label"] if kind == "polluted" else None)
         score = sensitive(threshold if varied == "lambda" else "0.5")(networks[kind], x, y)
         share = score(campaign.images, torch.arange(len(x)))
         rows += [{"errors": kind, "varied": varied, "threshold": float(threshold),
@@ -159,9 +159,9 @@ draw(live.query("quantity == 'test_errors'").assign(
 steps = live[(live["varied"] == "epsilon")
              | (live["varied"] == "lambda") & (live["threshold"] <= 0.6)]
 for count, least in (("test_errors", "least_step"), ("test_errors_all", "least_step_all")):
-    rows += steps[steps["quantity"] == count].sort_values("threshold").groupby(
-        ["errors", "varied"])["value"].agg(lambda v: v.diff().min()).reset_index().assign(
-        quantity=least).to_dict("records")
+    for (kind, varied), line in steps[steps["quantity"] == count].groupby(["errors", "varied"]):
+        rows += measures.rows({least: measures.least_step(line.set_index("threshold")["value"])},
+                              errors=kind, varied=varied)
 pd.DataFrame(rows).query("quantity == 'least_step'")[["varied", "errors", "value"]]
 
 # %%

@@ -17,6 +17,7 @@ import torch
 
 from dnnlib import activations, compare, coverage, faulty, fuzzing, plots, records
 from dnnlib.data import load, polluted, profile_limit
+from dnnlib.fuzzing import measures
 
 plots.style()
 clock = records.Clock()
@@ -103,12 +104,10 @@ found = {(budget, kind): fuzzing.campaigns(
 rows = []
 for (budget, kind), campaigns in found.items():
     for start, campaign in campaigns.items():
-        given = campaign.predicted == setting["label"]
-        errors = given if kind == "polluted" else campaign.errors
-        rows += [{"budget": budget, "errors": kind, "start": start, "quantity": quantity,
-                  "value": float(value)} for quantity, value in (
-                      ("test_errors", errors[-1].sum()), ("test_errors_all", errors.sum()),
-                      ("l2", campaign.l2[-1].mean()))]
+        errors = measures.hits(campaign, setting["label"] if kind == "polluted" else None)
+        rows += measures.rows({"test_errors": errors[-1].sum(), "test_errors_all": errors.sum(),
+                               "l2": campaign.l2[-1].mean()},
+                              budget=budget, errors=kind, start=start)
 live = pd.DataFrame(rows)
 live.query("quantity != 'test_errors_all'").pivot(
     index=["budget", "start"], columns=["quantity", "errors"], values="value").round(1)
