@@ -26,7 +26,8 @@ from dnnlib.training import Recipe, fit
 
 REFERENCED = [name for name, kind in SELECTORS.items() if "reference" in kind.__annotations__]
 # over the candidates, and as many mutated ones or training images
-PASSES = dict.fromkeys(SELECTORS, 1) | dict.fromkeys(["nss", *REFERENCED], 2) | {"random": 0}
+PASSES = dict.fromkeys(SELECTORS, 1) | dict.fromkeys(["nss", *REFERENCED], 2) | {
+    "random": 0, "excitable": 11}  # the prediction, four at the game's ends, six at its point
 GUIDED = ("nac", "kmnc", "npc")  # by coverage; others should take less than twice their passes
 SIZES = (500, 1_000, 2_000, 5_000, 10_000)
 REFERENCES, TESTS, WIDTH, CLASSES = 10_000, 2_000, 84, 10

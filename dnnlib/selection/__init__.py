@@ -12,6 +12,7 @@ import torch
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
+from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.nss import NSS
 from dnnlib.selection.ordering import orders
 from dnnlib.selection.paths import NPC
@@ -19,13 +20,14 @@ from dnnlib.selection.protocol import Scored, Selector, by_score, top
 from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
-__all__ = ["ATS", "DSA", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NPC", "NSS", "PD",
-           "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "orders",
-           "selector", "table_iv", "top"]
+__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NPC",
+           "NSS", "PD", "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score",
+           "orders", "selector", "table_iv", "top"]
 
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
-    "nss": NSS, "pd": PD, "pv": PV, "pe": PE, "least_confidence": LeastConfidence, "margin": Margin,
+    "nss": NSS, "excitable": Excitable, "pd": PD, "pv": PV, "pe": PE,
+    "least_confidence": LeastConfidence, "margin": Margin,
 }
 
 
@@ -40,8 +42,8 @@ def selector(name: str, **options) -> Selector:
     0.1
     >>> selector("ginni")
     Traceback (most recent call last):
-    ValueError: unknown selector 'ginni'; did you mean 'gini'? Known: ats, dsa, gini, kmnc, \
-least_confidence, margin, nac, npc, nss, pd, pe, pv, random
+    ValueError: unknown selector 'ginni'; did you mean 'gini'? Known: ats, dsa, excitable, gini, \
+kmnc, least_confidence, margin, nac, npc, nss, pd, pe, pv, random
     """
     kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
     known = fields(kind)

@@ -1,0 +1,68 @@
+"""Inputs first that a mutation makes excite many neurons (ours, after the second DeepSensor)."""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from dnnlib import checks, shapley
+from dnnlib.data import mutations
+from dnnlib.inference import predict
+from dnnlib.selection.protocol import Scored, candidates
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Excitable(Scored):
+    """The candidates first in which a fresh mutation makes the most neurons excitable.
+
+    As NSS, with excitable neurons (second DeepSensor, Definition 3) in the place of sensitive
+    ones; neither paper has it. A candidate x is mutated to x' by ``mutation`` (one of the seven at
+    'random', or a name), in ``strength`` and ``mutation_reading`` as :func:`mutations.mutate` has
+    them, drawn with ``seed``, which must not be that of the candidates' own mutations. Labels are
+    unknown, so the loss whose change is shared out is that of the class given to x.
+
+    ``threshold`` and ``scale``: lambda and its unit, see :func:`shapley.excitable`. ``points``: of
+    :func:`shapley.diagonal`, of which each takes six passes for a candidate, after four at the
+    ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
+    scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
+
+    >>> from dnnlib import models
+    >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    >>> chosen = Excitable(scale="total", mutation="contrast")
+    >>> sorted(chosen.order(models.build("lenet1"), x).tolist())
+    [0, 1, 2, 3]
+    """
+
+    threshold: float = 0.5
+    scale: str = "none"
+    points: int = 1
+    mutation: str = "random"
+    mutation_reading: str = "paper"
+    strength: int | None = None
+    seed: int = 123
+
+    def __post_init__(self):
+        super().__post_init__()
+        checks.known(self.scale, shapley.SCALES, "scale")
+        checks.positive(self.points, "points")
+        checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
+        checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
+        if not abs(self.threshold) < math.inf:
+            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+
+    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        """The number of excitable neurons of every candidate, float64 (N,)."""
+        candidates(x)
+        mutated = mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
+                                   reading=self.mutation_reading).images
+        given = predict(model, x, batch_size=self.batch_size).argmax(1)
+        moved = (mutated != x).flatten(1).any(1)
+        score = torch.zeros(len(x), dtype=torch.float64)
+        if moved.any():
+            game = shapley.Game(model, x[moved], mutated[moved], given[moved.cpu()],
+                                batch_size=self.batch_size)
+            psi = shapley.diagonal(game, points=self.points).values
+            found = shapley.excitable(psi, self.threshold, scale=self.scale).sum(1)
+            score[moved.cpu()] = found.double()
+        return score
