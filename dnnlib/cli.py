@@ -1,6 +1,5 @@
-"""The command line: ``dnnlib data``, ``models``, ``rank``, ``run``, ``scoreboard``..."""
+"""The command line: ``dnnlib data``, ``models``, ``rank``, ``fuzz``, ``run``..."""
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from dnnlib.cli_own import fuzz, rank
 from dnnlib.cli_sweep import sweep
 from dnnlib.terminal import err, out, print_table, say
 
@@ -34,7 +34,7 @@ def list_data(download: Annotated[str, typer.Option(
     for name, source in sources.SOURCES.items():
         places = {split: sources.locate(name, split) for split in ("train", "test")}
         found = [str(p) for p in places.values() if p]
-        where = "embedded" if name == "digits" else "\n".join(dict.fromkeys(found)) or "missing"
+        where = "embedded" if source.embedded else "\n".join(dict.fromkeys(found)) or "missing"
         rows.append({"dataset": name, "shape": " x ".join(map(str, source.shape)),
                      "classes": source.classes, "train": source.sizes["train"],
                      "test": source.sizes["test"], "found": where,
@@ -112,63 +112,12 @@ def notebooks(names: Annotated[list[str], typer.Argument(
         _attempt(books.make, source)
 
 
-@app.command("rank", epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
-             "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
-             "--weights mobilenet.safetensors --images photos --by nac,random --top 50`")
-def rank_images(
-        model: Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module "
-                                           "that gives logits, or a name from `dnnlib models`.")],
-        images: Annotated[str, typer.Option(help="A folder of images, in sub-folders or not. The "
-                                            "model sees values in [0, 1].")],
-        by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
-        weights: Annotated[str, typer.Option(help="The model's state dict, .safetensors.")] = "",
-        reference: Annotated[str, typer.Option(
-            help="A folder of training images, for the methods that need them.")] = "",
-        top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
-        output: Annotated[str, typer.Option(
-            "-o", "--out", help="The table; the contact sheet goes beside it.")] = "ranking.csv",
-        size: Annotated[int | None, typer.Option(
-            help="Pixels a side to fit the images to.")] = None,
-        channels: Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")] = None,
-        classes: Annotated[int | None, typer.Option(help="Of a model by name.")] = None,
-        width: Annotated[float | None, typer.Option(help="Of MobileNet.")] = None,
-        probabilities: Annotated[bool, typer.Option(
-            "--probabilities", help="The model gives probabilities, not logits.")] = False,
-        seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
-        batch_size: Annotated[int, typer.Option(help="Images in one pass.")] = 64) -> None:
-    """Rank your own images: which of them should be labelled first?"""
-    target = Path(output).expanduser()
-    if target.suffix != ".csv":
-        raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
-    from dnnlib import files, own, plots, ranking
-
-    ranking.parse_methods(by, reference=bool(reference))
-    options = {k: v for k, v in (("classes", classes), ("width", width)) if v is not None}
-    network = own.load_model(model, weights or None, size=size, channels=channels, **options)
-    photos = ranking.read_photos(images, network, size=size, channels=channels)
-    seen = ranking.read_photos(reference, network, size=size,
-                               channels=photos.images.shape[1]) if reference else None
-    table = ranking.rank(network, photos, by, reference=None if seen is None else seen.images,
-                         top=top, seed=seed, probabilities=probabilities, batch_size=batch_size)
-    files.write_atomically(target, table.to_csv(index=False).encode())
-    firsts = ranking.first(table, photos)
-    plots.sheet(firsts).savefig(picture := io.BytesIO(), dpi=150)
-    files.write_atomically(target.with_suffix(".png"), picture.getvalue())
-    for name in firsts:
-        columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
-        rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
-        print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
-                    f"First by {name}")
-    shape, chosen = " x ".join(map(str, photos.images.shape[1:])), table[f"{name}_selected"].sum()
-    lines = [f"{len(photos.paths):,} images of {shape} ranked, {chosen:,} selected by each method",
-             f"wrote {target} and {target.with_suffix('.png').name}"]
-    for folder, what in ((images, photos), (reference, seen)):
-        if what is not None and what.others:
-            lines.append(f"files in {folder} that are no images by their ending: {what.others:,}")
-        if what is not None and what.skipped:
-            lines += [f"images in {folder} that were skipped: {len(what.skipped):,}",
-                      *(f"  {name} {reason}" for name, reason in what.skipped.items())]
-    say(*lines)
+app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
+            "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
+            "--weights mobilenet.safetensors --images photos --by nac,random --top 50`")(rank)
+app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
+            "photos --by sensitivity --l2 2 --iterations 20 --out cases`, `dnnlib fuzz --model "
+            "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
 
 
 def _attempt(action: Callable, *arguments) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from dnnlib import cli, files, models, published, terminal
 from dnnlib.data import sources
 
-COMMANDS = ["data", "models", "rank", "run", "scoreboard", "notebooks"]
+COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "notebooks"]
 
 
 @pytest.fixture
@@ -308,8 +308,8 @@ def test_data_says_what_is_missing_and_how_to_get_it(dnnlib, tmp_path):
     rows = {line.split()[0]: line for line in out.splitlines() if line.strip()}
     assert set(rows) >= set(sources.SOURCES)
     for name in sources.SOURCES:
-        assert ("embedded" if name == "digits" else "missing") in rows[name]
-        assert "digits" == name or not squeezed(sources.SOURCES[name].get, out)
+        assert ("embedded" if sources.SOURCES[name].embedded else "missing") in rows[name]
+        assert sources.SOURCES[name].embedded or not squeezed(sources.SOURCES[name].get, out)
     assert "70,000" not in out and "60,000" in rows["mnist"] and "10,000" in rows["mnist"]
     assert str(tmp_path / "data") in out.replace("\n", "")
 

@@ -194,7 +194,7 @@ if profile == "paper":
 # The same cells, run with
 #
 # ```text
-# dnnlib run nss/09 -p dataset imagenet -p model mobilenet \
+# dnnlib run nss/08 -p dataset imagenet -p model mobilenet \
 #                   -p methods gini,margin,nss,nac,random -p profile paper
 # ```
 #

@@ -1,0 +1,251 @@
+# %% [markdown]
+# # Your own model: inputs that it gets wrong
+#
+# **The question.** You have a classifier and images. Which small changes of these images does it
+# get wrong? The fuzzers that this part compares answer that for any PyTorch model; this chapter
+# uses them as a tool, by the command `dnnlib fuzz` and by the same few lines of Python.
+#
+# **What you will learn.** How to turn a folder of images into failing inputs, as files that you can
+# open and keep as tests; what it takes that a file really fails; and which fuzzer to begin with, at
+# a distance that you choose.
+
+# %%
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from PIL import Image
+
+from dnnlib import cases, files, inference, own, plots, ranking, records, training
+from dnnlib.data import load, profile_limit
+
+plots.style()
+clock = records.Clock()
+
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+model = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+methods = "dlfuzz,deepxplore,noise,sensitivity"  # names of methods, with commas
+l2 = 2.0  # the greatest L2 distance from the seed
+iterations = 20  # inputs made of each seed
+population = 20  # particles of the swarm, for the method sensitivity
+limit = 100  # seeds
+seed = 0  # of the training, and of all that is random in a method
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
+# %% [markdown]
+# ## What the command needs
+#
+# **A model, its weights and a folder of images**, as [`dnnlib rank`
+# does](../nss/08_your_own_model): a Python file with a function that returns a `torch.nn.Module`,
+# weights in a safetensors file, and images in sub-folders or not.
+#
+# ```text
+# dnnlib fuzz --model my_model.py:build --weights w.safetensors --images photos \
+#             --by sensitivity --l2 2 --iterations 20 --out cases
+# ```
+#
+# **A method**, `--by`: `sensitivity` is DeepSensor's swarm, `noise` tells what chance does;
+# `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training
+# images, `--reference`. A module that a network uses twice, such as one ReLU for all layers, has no
+# activation of its own: `--layers` then names the modules that count.
+#
+# **A distance**, `--l2` or `--linf` or both, from the image that an input was made from, its
+# *seed*. Pixels are in [0, 1]. Without a bound, an input may look like nothing at all, and its
+# label means nothing.
+#
+# **What is right.** `--labels folders` takes the sub-folders, in order of name, as the model's
+# classes. Images that the model gets wrong to begin with are then dropped, and listed. The default
+# takes the model's own prediction for the seed, for images that nobody has labelled: an error is
+# then a changed prediction. The table says which of the two it was.
+#
+# ## A folder to try it on
+#
+# As in the chapter on ranking, the digits become PNG files in a sub-folder for each class.
+
+# %%
+place = tempfile.TemporaryDirectory()
+work = Path(place.name)
+data = load(dataset, limit=profile_limit(profile))
+if dataset == "imagenet":
+    photos_folder = files.data_dir() / "imagenet" / "val"
+    weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
+    options = {"width": 0.75}
+else:
+    photos_folder, weights = work / "photos", work / "w.safetensors"
+    for i, (image, label) in enumerate(zip(data.images, data.labels)):
+        path = photos_folder / data.classes[label] / f"{i:04d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = (image * 255).round().byte().permute(1, 2, 0).squeeze(2)
+        Image.fromarray(pixels.numpy()).save(path)
+    files.save_tensors(weights, training.trained(model, dataset, seed=seed).state_dict())
+    options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
+print(f"{len(data)} images in {len(data.classes)} sub-folders")
+
+# %% [markdown]
+# ## The command
+#
+# Run as you would run it, with the first of the methods. Only the progress bar over the seeds, with
+# the time left, is left out.
+
+# %%
+first, *_ = methods.split(",")
+if dataset != "imagenet":
+    words = ["fuzz", "--model", model, "--weights", "w.safetensors", "--images", "photos",
+             "--by", first, "--l2", l2, "--iterations", iterations, "--labels", "folders",
+             "--limit", limit, "--seed", seed, "--out", "cases",
+             *(word for name, value in options.items() for word in (f"--{name}", value))]
+    words = [str(word) for word in words]
+    print("$ dnnlib", *words)
+    done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
+                          capture_output=True, text=True, check=True)
+    print(done.stdout)
+
+# %% [markdown]
+# Of each seed and each wrong class, the folder holds the nearest input that was found. `cases.csv`
+# has a row for each of them, `seeds.csv` one for each image of your folder, and `sheet.png` shows
+# some.
+#
+# **What it takes that a file fails.** A fuzzer works with numbers, a PNG file has 256 levels.
+# Rounding moves each pixel by up to 1/510, which may undo an error, or lead out of the distance
+# that you chose. So it is the rounded image that is judged; where it would be too far from its
+# seed, the pixels that were rounded up by the most are rounded down; and the wrong class must lead
+# by 0.0001 in probability, more than rounding errors inside the network amount to.
+#
+# **If it is interrupted**, the same command goes on where it was. Seeds are fuzzed in blocks of
+# `--block`. Which seeds are in a block is fixed before the first, and a block's random numbers
+# depend on the seed number and its place alone. So nothing is lost or done twice, and the files are
+# those of a run that nobody interrupted. A folder holds one run: with other options, other weights
+# or other images the command refuses to go on in it, and says what differs.
+#
+# ## The same in Python
+#
+# Three calls: the model, the images, the search. A method for each name, all at the same distance
+# and with the same seeds:
+
+# %%
+network = own.load_model(model, weights, **options)
+photos = ranking.read_photos(photos_folder, network)
+found = {}
+for name in methods.split(","):
+    how = cases.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
+                        seed=seed, population=population if name == "sensitivity" else None)
+    found[name] = cases.fuzz(network, photos, work / f"cases-{name}", how)
+found[first].cases.head(8)
+
+# %%
+found[first].seeds["outcome"].value_counts()
+
+# %% mystnb={"figure": {"caption": "Seeds and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
+parts = cases.pictures(found[first], photos, work / f"cases-{first}")
+plots.sheet(parts) if parts else plots.nothing()
+plt.show()
+
+# %% [markdown]
+# That the files fail can be checked without this library's help: open one, and ask the network.
+
+# %%
+files_fail = []
+for case in found[first].cases.itertuples():
+    pixels = np.asarray(Image.open(work / f"cases-{first}" / case.file).convert(
+        "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
+    x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
+    given = inference.predict(network, x).argmax(1).item()
+    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
+print(f"{sum(files_fail)} of {len(files_fail)} files fail")
+
+# %% [markdown]
+# ## Which method?
+#
+# *Broken* is the share of the seeds for which a failing input was found; *mean L2* the mean
+# distance of the nearest one, over the broken seeds. *Wrong classes* are counted for each seed
+# tried.
+
+# %%
+rows = []
+for name, result in found.items():
+    tried = result.seeds["outcome"].isin(["broken", "held"]).sum()
+    nearest = result.cases.groupby("seed")["l2"].min()
+    values = {"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
+              "wrong_classes": len(result.cases) / tried, "seeds": tried}
+    rows += [{"method": name, "quantity": quantity, "value": value}
+             for quantity, value in values.items()]
+
+
+def shown(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line for each method, the most successful first."""
+    return rows.pivot_table(index="method", columns="quantity", values="value", dropna=False,
+                            sort=False).sort_values("broken", ascending=False).round(2)
+
+
+shown(pd.DataFrame(rows))
+
+# %%
+if profile == "paper":
+    records.save(records.Record(
+        "deepsensor_sensitivity/your_own_model",
+        dict(dataset=dataset, model=model, seed=seed, l2=l2, iterations=iterations,
+             population=population, limit=limit),
+        rows, records.provenance(data=data.fingerprint, clock=clock)))
+
+# %% [markdown]
+# ## A network that others trained, on photographs
+#
+# The same cells, run with
+#
+# ```text
+# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model mobilenet -p profile paper
+# ```
+#
+# MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
+# photographs are not ours to print.
+
+# %%
+ours = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+shown(ours) if len(ours) else "nothing yet"
+
+# %% [markdown]
+# ## Readings
+#
+# The command has one reading of each fuzzer, that of its paper where there is a choice; DeepXplore
+# runs on one model, since you may have no second one for the same task. DLFuzz and DeepXplore share
+# what their seeds cover. The originals take one seed after the other, here a block runs at once,
+# and which seeds it holds matters: where a block was few digits of one class, DLFuzz broke far
+# fewer of them. It raises the neurons that are active most often, and in such a block these may
+# speak for the class. So blocks are dealt at random, and hold 32 seeds unless you say otherwise; a
+# swarm's, which share nothing, hold 4.
+#
+# **What it means.** On the digits, at a distance at which the eye sees little, following a gradient
+# finds many failing inputs, and the swarm of sensitive neurons none, like noise. It is the same
+# picture as in [the chapter on test errors](02_test_errors): the swarm's errors are counted where
+# no distance is asked for. This is one network for each set, and one draw of what is random. To
+# test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but the fuzzer that
+# you compare it with is then `noise`.
+#
+# ## Exercises
+#
+# **1.** You have no labels, and the network is wrong on some of your images. What does a failing
+# input of such an image tell?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Only that the prediction changed within the distance: it may even have become right. That the
+# decision is not stable is still worth knowing, but before you keep the file as a test with a
+# label, look at the seed. `label_from` is `prediction` in such rows, as a reminder.
+# ```
+#
+# **2.** How far does rounding to 256 levels move an image of 28 × 28 pixels, and one of 3 × 224 ×
+# 224? By how much would it lengthen a step of L2 length 2?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A pixel's rounding error is about uniform in ±1/510, with a standard deviation of
+# $1/(255\sqrt{12}) \approx 0.00113$. Over $n$ pixels its L2 norm is about $0.00113 \sqrt{n}$: 0.03
+# for 784 pixels, 0.44 for 150,528. As it is about orthogonal to the step, the sum has a length of
+# $\sqrt{4 + 0.001}$, hardly more than 2, or $\sqrt{4 + 0.19} \approx 2.05$, outside the distance.
+# On photographs, shortening some pixels' steps is therefore the rule.
+# ```
