@@ -315,6 +315,13 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # twenty iterations, and far from the imperceptible perturbations of Fig. 8. So three numbers belong
 # beside such a count: the distance, the count of the same search without its guide, and the passes
 # that it cost.
+#
+# The records say it plainly for MNIST. With LeNet-5 and no bound, the swarm that looks at *nothing*
+# has about the share of errors that the paper prints for DeepSensor, and the guided one has fewer.
+# Near the seeds hardly any swarm finds errors, while DLFuzz, which follows a gradient, breaks most of
+# what it is given from a distance of 2 on. In between, where a digit is already hard to read,
+# sensitive neurons do guide: at a distance of 8 the swarm finds several times the errors of the one
+# without a fitness.
 
 # %% [markdown]
 # ## Exercises

@@ -17,7 +17,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import clever, compare, fuzzing, inference, plots, records, robustness, training
+from dnnlib import (clever, compare, fuzzing, inference, plots, records, retraining, robustness,
+                    training)
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -96,18 +97,9 @@ found = fuzzing.campaigns(network, seeds, labels, {
     "noise": fuzzing.fuzzer("noise")}, iterations=iterations, seed=seed)
 examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
 examples["benign"] = (seeds, labels)
-steps = training.Recipe(learning_rate, 32, epochs, momentum=0.9)
-
-
-def retrained(images: torch.Tensor, true: torch.Tensor) -> torch.nn.Module:
-    """The network, trained on with the seeds and as many examples."""
-    copy = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-    more = replace(train, images=torch.cat([seeds, images]), labels=torch.cat([labels, true]))
-    training.fit(copy, more, steps, seed=seed)
-    return copy
-
-
-networks = {"before": network} | {name: retrained(*pair) for name, pair in examples.items()}
+steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
+networks = retraining.retrained(network, replace(data, images=seeds, labels=labels), examples,
+                                steps, seed=seed)
 
 # %% [markdown]
 # ## Attacks and scores
@@ -124,9 +116,7 @@ networks = {"before": network} | {name: retrained(*pair) for name, pair in examp
 
 # %%
 rest = data.images[unseen], data.labels[unseen]
-kept = torch.stack([inference.predict(each, rest[0]).argmax(1) == rest[1]
-                    for each in networks.values()])  # network x image
-common = rest[0][kept.all(0)][:clever_images]
+common = rest[0][retraining.all_right(networks.values(), *rest)][:clever_images]
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps),
            "pgd, small": robustness.PGD(eps=small_eps, eps_step=small_eps / 3,
                                         iterations=attack_steps)}
@@ -162,11 +152,11 @@ for column, values in table.items():
     about = {"attack": column, "quantity": "asr"} if column in attacks else {"quantity": column}
     rows += [about | {"fuzzer": name, "value": value} for name, value in values.items()]
     if column != "accuracy":
-        gain = -change[column] if column in attacks else change[column]
+        gain = retraining.gains(values, falls=column in attacks)
         rows += [about | {"fuzzer": name, "quantity": about["quantity"] + "_gain", "value": value}
                  for name, value in gain.items()]
         rows.append(about | {"quantity": about["quantity"] + "_lead",
-                             "value": gain["deepsensor"] - gain[baselines].max()})
+                             "value": retraining.lead(gain, "deepsensor", baselines)})
 pd.DataFrame(rows).query("quantity.str.endswith('_lead')")[["quantity", "attack", "value"]].round(3)
 
 # %%
@@ -225,6 +215,12 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # always robustness, so a gain counts for more where the two measures agree. And an example that no
 # person could name, put into the training set with its seed's label, teaches the network to ignore
 # it rather than to read better: look at the accuracy column too.
+#
+# On MNIST with LeNet-5 DeepSensor's examples are the only ones after which PGD at the larger eps
+# succeeds less often with every seed, by a few points; the controls change next to nothing, so this is
+# no effect of training on. At the smaller eps and in CLEVER even the sign of its gain changes with the
+# seed, and so does how far it is ahead of the next best fuzzer. DLFuzz's examples, labelled as their
+# seeds, make the network worse by every measure, on average.
 
 # %% [markdown]
 # ## Exercises
