@@ -79,10 +79,29 @@ def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int
     """Network ``model`` trained on the training split of ``dataset``, or taken from the cache.
 
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
-    whole epoch and ends with the same weights. Returns the model in evaluation mode.
+    whole epoch and ends with the same weights. With ``recipe_name`` 'pretrained' nothing is
+    trained: see :func:`pretrained`. Returns the model in evaluation mode.
     """
+    if recipe_name == "pretrained":
+        return pretrained(model, dataset).to(device)
     steps = replace(recipe(recipe_name, dataset), **changes)
     return fitted(model, load(dataset, "train"), steps, seed=seed, device=device)
+
+
+def pretrained(model: str, dataset: str) -> nn.Module:
+    """Network ``model`` with weights that others trained for ``dataset``, in evaluation mode.
+
+    There is one: MobileNet of width 0.75 for ImageNet, with Keras's weights, see
+    :func:`models.load_keras_weights`. Raises ``ValueError`` for any other, and
+    ``FileNotFoundError`` if the file is missing.
+
+    >>> pretrained("lenet5", "mnist")
+    Traceback (most recent call last):
+    ValueError: pretrained: expected mobilenet and imagenet, got lenet5 and mnist
+    """
+    if (model, dataset) != ("mobilenet", "imagenet"):
+        raise ValueError(f"pretrained: expected mobilenet and imagenet, got {model} and {dataset}")
+    return models.load_keras_weights(models.build(model, width=0.75)).eval()
 
 
 def fitted(model: str, data: Dataset, steps: Recipe, *, seed: int = 0,

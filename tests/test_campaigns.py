@@ -76,3 +76,7 @@ def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, seeds):
     assert list(found) == ["deepxplore", "dlfuzz", "deephunter"]
     assert all(each.budget == budget for each in found.values())
     assert found["deepxplore"].others == (oracle,) and found["deephunter"].reference is seeds
+
+
+def test_without_other_networks_deepxplore_runs_on_one(seeds):
+    assert fuzzing.rivals([], seeds)["deepxplore"].reading == "single"

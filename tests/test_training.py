@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from dnnlib import models, training
+from dnnlib import files, models, training
 from dnnlib.data import Dataset
 from dnnlib.inference import accuracy
 from dnnlib.training import Recipe, fit, fitted, trained
@@ -178,3 +178,14 @@ def test_recipes():
     assert training.recipe("nsatp", "digits") == training.recipe("default", "mnist")
     with pytest.raises(TypeError, match="learning_rat"):
         trained("net2", "digits", learning_rat=0.1)
+
+
+def test_pretrained_weights_are_those_of_the_file(folders, monkeypatch, tmp_path):
+    monkeypatch.setenv("DNNLIB_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="mobilenet_v1_0.75_224.safetensors"):
+        trained("mobilenet", "imagenet", recipe_name="pretrained")
+    given = models.build("mobilenet", width=0.75, seed=5)
+    files.save_tensors(tmp_path / "weights" / "mobilenet_v1_0.75_224.safetensors",
+                       given.state_dict())
+    found = trained("mobilenet", "imagenet", recipe_name="pretrained", seed=1)
+    assert weights(found) == weights(given) and not found.training

@@ -37,13 +37,15 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
            budget: Budget = Budget()) -> dict[str, Fuzzer]:
     """The three fuzzers that both DeepSensor papers compare with, by name.
 
-    ``others``: networks for the same task, with which DeepXplore compares; ``reference``: training
-    images (M, C, H, W), of which DeepHunter takes its neurons' boundaries.
+    ``others``: networks for the same task, with which DeepXplore compares; without any it is taken
+    in its reading on one network. ``reference``: training images (M, C, H, W), of which DeepHunter
+    takes its neurons' boundaries.
 
     >>> list(rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2)))
     ['deepxplore', 'dlfuzz', 'deephunter']
     """
-    return {"deepxplore": DeepXplore(others=tuple(others), budget=budget),
+    reading = "differential" if others else "single"
+    return {"deepxplore": DeepXplore(others=tuple(others), reading=reading, budget=budget),
             "dlfuzz": DLFuzz(budget=budget),
             "deephunter": DeepHunter(reference=reference, budget=budget)}
 

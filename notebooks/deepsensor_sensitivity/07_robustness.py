@@ -98,8 +98,8 @@ found = fuzzing.campaigns(network, seeds, labels, {
 examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
 examples["benign"] = (seeds, labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
-networks = retraining.retrained(network, replace(data, images=seeds, labels=labels), examples,
-                                steps, seed=seed)
+networks = {retraining.BEFORE: network} | retraining.retrained(
+    network, replace(data, images=seeds, labels=labels), examples, steps, seed=seed)
 
 # %% [markdown]
 # ## Attacks and scores
