@@ -8,6 +8,7 @@ silent, what the docstrings give a reason for.
 from dnnlib import checks
 from dnnlib.fuzzing import measures
 from dnnlib.fuzzing.campaigns import benign, campaigns, rivals
+from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
@@ -16,8 +17,8 @@ from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
 
 __all__ = ["Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore", "FUZZERS",
-           "Fuzzer", "Noise", "RandomFitness", "Swarm", "benign", "campaigns", "fuzzer", "measures",
-           "rivals"]
+           "Fuzzer", "Noise", "RandomFitness", "Swarm", "benign", "campaigns", "corner_cases",
+           "fuzzer", "measures", "rivals", "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

@@ -181,43 +181,20 @@ mine, others = (order[(right & (data.labels == c))[order]][:seeds_count]
                 for c in (seed_class, other_class))
 benign, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-examples: list[torch.Tensor] = []
-campaign = hunter.run(network, benign, labels, iterations=iterations, watch=examples.append,
-                      generator=torch.Generator().manual_seed(seed))
-examples = torch.stack(examples)
-parent, first = np.unique(campaign.origin[campaign.errors], return_index=True)
-corner, length = examples[campaign.errors][first], campaign.l2[campaign.errors][first]
+pairs = fuzzing.corner_cases(hunter, network, benign, labels, iterations=iterations, seed=seed)
+corner = pairs["error"][1]
+length = (corner - pairs["error"][0]).flatten(1).norm(dim=1)
 print(data)
 print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]!r} have a corner "
       f"case, at a median L2 distance of {length.median():.1f}")
 
 
 # %%
-def with_noise(x: torch.Tensor, length: torch.Tensor, seed: int) -> torch.Tensor:
-    """Images in [0, 1], each with noise that moves it by ``length``, found by bisection."""
-    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
-    low, high = torch.zeros(len(x)), torch.full((len(x),), 100.0)
-    for _ in range(40):
-        middle = (low + high) / 2
-        moved = (x + middle.view(-1, 1, 1, 1) * noise).clamp(0, 1)
-        short = (moved - x).flatten(1).norm(dim=1) < length
-        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
-    return moved
-
-
 def values(x: torch.Tensor, moved: torch.Tensor, label: int) -> shapley.Shapley:
     """Shapley values of all neurons for images of one class."""
     return shapley.diagonal(shapley.Game(network, x, moved, torch.full((len(x),), label)))
 
 
-kept = ~campaign.errors & (campaign.linf > 0.5 / 255)  # less is rounding
-apart = torch.stack([(campaign.l2 - l2).abs().masked_fill(~kept | (campaign.origin != i), torch.inf)
-                     for i, l2 in zip(parent.tolist(), length)]).flatten(1)
-nearest, place = apart.min(1)
-twin = nearest.isfinite()  # else no mutant of that image kept its class
-pairs = {"error": (benign[parent], corner),
-         "noise": (benign[parent], with_noise(benign[parent], length, seed)),
-         "right": (benign[parent][twin], examples.flatten(0, 1)[place[twin]])}
 found = {group: values(*pair, seed_class) for group, pair in pairs.items()}
 
 # %%
@@ -299,8 +276,8 @@ images = torch.cat(list(groups.values()))
 latent = activations.record(network, images, layers=[hidden], neuron="unit").values.numpy()
 plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(latent) // 4)).fit_transform(
     latent)
-number = [shapley.excitable(values(x, with_noise(x, length.median().expand(len(x)), seed),
-                                   label).values).sum(1)
+number = [shapley.excitable(values(x, fuzzing.with_noise(x, length.median().expand(len(x)),
+                                                         seed=seed), label).values).sum(1)
           for x, label in ((benign, seed_class), (data.images[others], other_class))]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
 for name, spot in zip(groups, np.split(plane, np.cumsum([*map(len, groups.values())])[:-1])):

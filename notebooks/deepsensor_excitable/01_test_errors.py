@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Do excitable neurons find more test errors?
 #
-# **The claim** (DeepSensor 6.1.1, Tables 1 and 3). A swarm that makes as many neurons as possible
+# **The claim** (DeepSensor II, 6.1.1, Tables 1 and 3). A swarm that makes as many neurons as possible
 # excitable finds about 1.2 times as many test errors as DeepXplore, DLFuzz and DeepHunter, in more
 # error categories, near seeds that they resemble (Fig. 9).
 #

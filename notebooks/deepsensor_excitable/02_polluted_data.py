@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Do excitable neurons find what pollution left behind?
 #
-# **The claim** (DeepSensor 6.1.2, Tables 2 and 4). In networks trained on polluted data the swarm
+# **The claim** (DeepSensor II, 6.1.2, Tables 2 and 4). In networks trained on polluted data the swarm
 # finds about five times as many errors as the other fuzzers: "defects placed during training are
 # likely to be captured by excitable neurons".
 #

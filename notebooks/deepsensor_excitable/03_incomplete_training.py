@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Excitable neurons of networks trained too little or too long
 #
-# **The claims** (DeepSensor 6.1.2, Tables 2 and 5). However far a network was trained, the swarm
+# **The claims** (DeepSensor II, 6.1.2, Tables 2 and 5). However far a network was trained, the swarm
 # finds more errors in it than each other fuzzer, and more in under- and overfitted networks than in
 # well trained ones: they "are more likely to change model loss due to incomplete training".
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Does a random start help to find excitable neurons?
 #
-# **The claim** (DeepSensor 4.3, 6.5.3, Fig. 11). Swarms whose particles start at random positions
+# **The claim** (DeepSensor II, 4.3, 6.5.3, Fig. 11). Swarms whose particles start at random positions
 # find more test errors than swarms that start at the seed, whatever the cause of the errors: "more
 # excitable neurons can be found", and local optima are avoided.
 #

@@ -269,8 +269,8 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/cost
 #
 # ```{admonition} Solution
 # :class: dropdown
-# An iteration takes $3P + 1$ passes against $P' + 1$, so $P' = 3P$.
-# [The chapter on test errors](01_test_errors) has that swarm, `sensitive_x3`.
+# With one gradient to a value an iteration takes $3P + 1$ passes against $P' + 1$, so $P' = 3P$.
+# [The chapter on test errors](01_test_errors) has that swarm, `sensitive_same_passes`.
 # ```
 #
 # **2.** How long would exact values take for a network of 16 neurons, and how long for 40?

@@ -73,12 +73,9 @@ mine, others = (order[(right & (data.labels == c))[order]][:seeds_count]
                 for c in (seed_class, other_class))
 benign, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-examples: list[torch.Tensor] = []
-campaign = hunter.run(network, benign, labels, iterations=iterations, watch=examples.append,
-                      generator=torch.Generator().manual_seed(seed))
-examples = torch.stack(examples)
-parent, first = np.unique(campaign.origin[campaign.errors], return_index=True)
-corner, length = examples[campaign.errors][first], campaign.l2[campaign.errors][first]
+pairs = fuzzing.corner_cases(hunter, network, benign, labels, iterations=iterations, seed=seed)
+corner = pairs["error"][1]
+length = (corner - pairs["error"][0]).flatten(1).norm(dim=1)
 print(data)
 print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]!r} have a corner "
       f"case, at a median L2 distance of {length.median():.1f}")
@@ -94,32 +91,12 @@ print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]
 #   length. It is of the same make, and no error.
 
 # %%
-def with_noise(x: torch.Tensor, length: torch.Tensor, seed: int) -> torch.Tensor:
-    """Images in [0, 1], each with noise that moves it by ``length``, found by bisection."""
-    noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed))
-    low, high = torch.zeros(len(x)), torch.full((len(x),), 100.0)
-    for _ in range(40):
-        middle = (low + high) / 2
-        moved = (x + middle.view(-1, 1, 1, 1) * noise).clamp(0, 1)
-        short = (moved - x).flatten(1).norm(dim=1) < length
-        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
-    return moved
-
-
 def sensitivities(x: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
     """Eq. 1 for every neuron: (N, neurons)."""
     before, after = (activations.record(network, images).values for images in (x, moved))
     return sensitivity.neuron_sensitivity(before, after, (moved - x).flatten(1).norm(dim=1))
 
 
-kept = ~campaign.errors & (campaign.linf > 0.5 / 255)  # less is rounding, divided by nearly 0
-apart = torch.stack([(campaign.l2 - l2).abs().masked_fill(~kept | (campaign.origin != i), torch.inf)
-                     for i, l2 in zip(parent.tolist(), length)]).flatten(1)
-nearest, place = apart.min(1)
-twin = nearest.isfinite()  # else no mutant of that image kept its class
-pairs = {"error": (benign[parent], corner),
-         "noise": (benign[parent], with_noise(benign[parent], length, seed)),
-         "right": (benign[parent][twin], examples.flatten(0, 1)[place[twin]])}
 found = {group: sensitivities(*pair) for group, pair in pairs.items()}
 
 # %%
@@ -182,8 +159,8 @@ plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(latent) // 4)
     latent)
 plain = images[:-len(corner)]
 typical = length.median().expand(len(plain))
-number = torch.cat([(sensitivities(plain, with_noise(plain, typical, seed)) > 0.5).sum(1),
-                    many["error"]])
+noisy = fuzzing.with_noise(plain, typical, seed=seed)
+number = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many["error"]])
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
 for name, place in zip(groups, np.split(plane, np.cumsum([*map(len, groups.values())])[:-1])):
     axes[0].scatter(*place.T, s=14, label=name)
