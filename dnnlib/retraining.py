@@ -20,7 +20,7 @@ BEFORE = "before"  # the name of the network that was not retrained
 def retrained(model: nn.Module, benign: Dataset,
               examples: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
               steps: Recipe = RECIPE, *, seed: int = 0) -> dict[str, nn.Module]:
-    """``model`` as 'before', and a copy for each set of examples, trained on with it.
+    """A copy of ``model`` for each set of examples, trained on with it, under the set's name.
 
     Each copy sees ``benign``, N images and their labels, and one set of ``examples``, by name:
     images (M, C, H, W) in [0, 1] and the classes (M,) they should have, for both papers those of
@@ -35,12 +35,13 @@ def retrained(model: nn.Module, benign: Dataset,
     >>> benign = Dataset("mine", "train", zeros, torch.tensor([0]), ("off", "on"), "")
     >>> found = retrained(network, benign, {"bright": (ones, torch.tensor([1]))},
     ...                   Recipe(1.0, 2, 20))
-    >>> list(found), found["bright"](torch.cat([zeros, ones])).argmax(1).tolist()
-    (['before', 'bright'], [0, 1])
+    >>> found["bright"](torch.cat([zeros, ones])).argmax(1).tolist()
+    [0, 1]
     """
     checks.images(benign.images, "benign")
     if BEFORE in examples:
-        raise ValueError(f"examples: expected names other than '{BEFORE}', which is the model")
+        raise ValueError(f"examples: expected names other than '{BEFORE}', which stands for the "
+                         "model itself")
     sets = {}
     for name, (images, labels) in examples.items():
         checks.images(images, name)
@@ -50,7 +51,7 @@ def retrained(model: nn.Module, benign: Dataset,
         labels = checks.labels(labels, len(images), len(benign.classes), f"{name}'s labels")
         sets[name] = replace(benign, images=torch.cat([benign.images, images.cpu()]),
                              labels=torch.cat([benign.labels, labels.cpu()]))
-    networks = {BEFORE: model}
+    networks = {}
     for name, data in tqdm(sets.items(), desc="retraining", leave=False):
         networks[name] = copy.deepcopy(model)
         fit(networks[name], data, steps, seed=seed)
