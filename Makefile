@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: book notebooks html test strict bench clean help
+.PHONY: book notebooks html browse test strict bench clean help
 .DEFAULT_GOAL := help
 
 help:  ## show these lines
@@ -27,6 +27,9 @@ notebooks: $(READY)  ## run every notebook and keep its outputs
 html: $(READY)  ## build the book from the stored outputs
 	jupyter-book build . --warningiserror --keep-going --quiet
 	@echo "The book: file://$(abspath _build/html/index.html)"
+
+browse: html  ## read every page of the built book in Chromium: errors, links, figures, themes
+	python -m pytest -q tests/browser
 
 test: $(READY)  ## the tests, and the notebooks' marked cells against the committed outputs
 	python -m pytest

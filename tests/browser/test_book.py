@@ -1,0 +1,171 @@
+"""The built book, read in a browser that reaches nothing but the book: `make browse`."""
+
+import functools
+import http.server
+import shutil
+import threading
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from playwright.sync_api import sync_playwright
+
+SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
+PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")
+               if "_static" not in path.parts)
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
+         "--disable-background-networking", "--disable-component-update"]
+PHONE, DESK = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
+LEGIBLE = 4.5  # contrast of text with what is behind it, WCAG 2.2, level AA
+
+# what of a page is wrong, as its own scripts left it
+LOOK = """() => {
+  const article = document.querySelector('article') ?? document.body;
+  const images = [...article.querySelectorAll('img')];
+  const named = image => image.src.split('/').pop();
+  return {
+    broken: images.filter(i => i.complete && !i.naturalWidth).map(named),
+    unnamed: images.filter(i => !i.alt || i.alt.includes('_images/')).map(named),
+    equations: article.querySelectorAll('.math').length,
+    typeset: article.querySelectorAll('.math mjx-container').length,
+    bad: article.querySelectorAll('mjx-merror, [data-mjx-error]').length,
+  };
+}"""
+WIDE = """() => [...document.querySelectorAll('article *')].filter(e => {
+  if (e.getBoundingClientRect().right <= innerWidth + 1 || !e.offsetParent) return false;
+  for (let box = e; box && box.tagName !== 'ARTICLE'; box = box.parentElement)
+    if (/auto|scroll|hidden/.test(getComputedStyle(box).overflowX)) return false;
+  return !e.closest('mjx-container, .headerlink');
+}).map(e => `${e.tagName}.${e.className}`).slice(0, 3)"""
+FAINT = """([theme, least]) => {
+  document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
+  const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = rgb => rgb.slice(0, 3).map(v => v / 255).map(
+    v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const rgba = parse(getComputedStyle(e).backgroundColor);
+      if (rgba.length === 3 || rgba[3] > 0.5) return rgba;
+    }
+    return theme === 'dark' ? [0, 0, 0] : [255, 255, 255];
+  };
+  const seen = new Map();
+  const article = document.querySelector('article');
+  if (!article) return [];  // the page of the search
+  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+  while (walk.nextNode()) {
+    const e = walk.currentNode.parentElement, style = getComputedStyle(e);
+    if (!walk.currentNode.data.trim() || !e.checkVisibility() || e.closest('mjx-container, svg')
+        || style.opacity < 1 || e.closest('.headerlink')) continue;
+    const [a, b] = [light(parse(style.color)), light(behind(e))].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < least) seen.set(`${e.tagName}.${e.className} ${ratio.toFixed(1)}`,
+                                walk.currentNode.data.trim().slice(0, 30));
+  }
+  return [...seen].slice(0, 5).map(pair => pair.join(': '));
+}"""
+
+
+class Anchors(HTMLParser):
+    """The ids and the links of a page."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.ids, self.links = set(), []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.ids |= {found[key] for key in ("id", "name") if found.get(key)}
+        if tag == "a" and found.get("href"):
+            self.links.append(found["href"])
+
+
+@functools.cache
+def anchors(page: str) -> Anchors:
+    return Anchors(SITE / page)
+
+
+@pytest.fixture(scope="session")
+def address():
+    """Where the book is served."""
+    assert PAGES, f"{SITE} has no pages; build the book first: make html"
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    handler = functools.partial(Quiet, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    assert path, "there is no Chromium: apt install chromium"
+    with sync_playwright() as tools:
+        browser = tools.chromium.launch(executable_path=path, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=PAGES)
+def opened(request, browser, address):
+    """A page of the book that has loaded, its name, and what went wrong on the way."""
+    wrong = []
+    page = browser.new_page(viewport=DESK)
+    page.set_default_timeout(10_000)
+
+    def guard(route):
+        if route.request.url.startswith((address, "data:", "blob:")):
+            route.continue_()
+        else:
+            wrong.append(f"asks for {route.request.url}")
+            route.abort()
+
+    page.route("**/*", guard)
+    page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("response", lambda got: got.status >= 400 and wrong.append(f"{got.status} {got.url}"))
+    page.goto(address + request.param, wait_until="networkidle")
+    yield page, request.param, wrong
+    page.close()
+
+
+def test_a_page_is_whole_on_screen_and_on_a_phone(opened):
+    page, name, wrong = opened
+    page.evaluate("() => document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+    if page.evaluate("() => !!document.querySelector('.math')"):
+        page.wait_for_function("() => window.MathJax?.startup?.promise")
+        page.evaluate("() => MathJax.startup.promise.then(() => 0)")
+    page.wait_for_function("() => [...document.images].every(i => i.complete)")
+    found = page.evaluate(LOOK)
+    assert found["typeset"] >= found["equations"] and not found["bad"], found
+    assert not found["broken"], f"figures that did not load: {found['broken']}"
+    assert not found["unnamed"], f"figures without alternative text: {found['unnamed']}"
+    for theme in ("light", "dark"):
+        assert page.evaluate(FAINT, [theme, LEGIBLE]) == [], theme
+    page.set_viewport_size(PHONE)
+    assert page.evaluate(WIDE) == [], "wider than a phone"
+    assert not wrong
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    lost = []
+    for link in anchors(page).links:
+        target = urlsplit(urljoin(page, link))
+        if target.scheme or target.netloc:
+            continue
+        path = unquote(target.path)
+        if not (SITE / path).is_file():
+            lost.append(link)
+        elif target.fragment and path.endswith(".html"):
+            if unquote(target.fragment) not in anchors(path).ids | {"top"}:
+                lost.append(link)
+    assert not lost
