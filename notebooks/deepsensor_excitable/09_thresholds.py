@@ -1,7 +1,7 @@
 # %% [markdown]
 # # How excitable, and in which unit
 #
-# **The claims** (DeepSensor 4.2, 6.5.1, 6.5.2, Figs. 3 and 10). A neuron whose Shapley value is
+# **The claims** (DeepSensor II, 4.2, 6.5.1, 6.5.2, Figs. 3 and 10). A neuron whose Shapley value is
 # above $\lambda = 0.5$ is excitable; after 20 iterations 37 % of VGG16's neurons are. Up to 0.6,
 # raising $\lambda$ finds more errors of all three kinds. And the larger $\epsilon$, the share at
 # which the search stops, the more errors.
