@@ -278,6 +278,10 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/over
 # about the kind of example, and none can be expected above the third. And it is no merit of
 # excitable neurons unless the swarm that is guided by a constant, whose examples are random images,
 # has less of it.
+#
+# On MNIST with LeNet-5 it is the attacks that share neurons with each other, more than different seeds
+# do. What the swarm of excitable neurons shares with them is no more than any two seeds share, and no
+# more than random images do.
 
 # %% [markdown]
 # ## Exercises

@@ -232,6 +232,10 @@ plt.show()
 # the Shapley values added nothing to the sum that they share out. And `true labels` says whether it
 # is the missing label that holds the count back: there, a fault is an input whose loss is high
 # *before* the mutation, which lets it rise the less.
+#
+# On MNIST, with either network, the count finds no more faults than random order, with 5 % selected
+# even fewer, and it is not the neurons that fail: `loss` and `flip`, and NSS too, are near chance as
+# well. DeepGini finds about three times as many.
 
 # %% [markdown]
 # ## Exercises
