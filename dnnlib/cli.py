@@ -93,7 +93,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     board = compare.scoreboard(paper or None).reset_index(drop=True)
     print_table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
-        "not run": "[dim]{}[/]"})
+        "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
 
 
 @app.command(epilog="Example: `dnnlib notebooks nsatp/02`")

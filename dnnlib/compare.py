@@ -94,8 +94,8 @@ class Verdict:
 def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     """Apply a claim's rule to the records of its experiment.
 
-    'reproduced': every cell that was run holds; 'not reproduced': none does; 'partly': some do;
-    'not run': no cell has three seeds.
+    'reproduced': every cell that was run holds; 'partly': some do; 'undecided': none does, and
+    none fails; 'not reproduced': none does, and some fail; 'not run': no cell has three seeds.
     """
     rows = records.frame(claim.experiment, root)
     where = {"quantity": claim.quantity, **claim.where}
@@ -120,7 +120,7 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     holds = sum(c["outcome"] == "holds" for c in cells)
     fails = sum(c["outcome"] == "fails" for c in cells)
     state = ("not run" if not cells else "reproduced" if holds == len(cells)
-             else "partly" if holds else "not reproduced")
+             else "partly" if holds else "not reproduced" if fails else "undecided")
     return Verdict(claim, state, holds, fails, len(cells), table)
 
 
@@ -147,7 +147,12 @@ def scoreboard(paper: str | None = None, root: Path | None = None, *,
             continue
         found = verdict(claim, root)
         rows.append({"paper": claim.paper, "claim": claim.statement, "place": claim.place,
-                     "verdict": found.state,
-                     "cells (paper's)": (f"{found.holds} of {found.run} hold " if found.run else "")
-                     + f"({claim.expected})", "id": claim.id})
+                     "verdict": found.state, "cells (paper's)": _cells(found), "id": claim.id})
     return pd.DataFrame(rows).set_index("id")
+
+
+def _cells(found: Verdict) -> str:
+    """'1 of 3 hold, 2 open (21)'"""
+    still = found.run - found.holds - found.fails
+    text = f"{found.holds} of {found.run} hold" + (f", {still} open" if still else "")
+    return f"{text} ({found.claim.expected})" if found.run else f"({found.claim.expected})"

@@ -98,7 +98,8 @@ def test_rules_look_at_the_whole_interval(rule, threshold, outcome):
     assert found.cells[["dataset", "mean", "seeds", "outcome"]].values.tolist() == [
         ["mnist", 2, 3, outcome]]
     assert (found.holds, found.fails, found.run) == (outcome == "holds", outcome == "fails", 1)
-    assert found.state == ("reproduced" if outcome == "holds" else "not reproduced")
+    assert found.state == {"holds": "reproduced", "fails": "not reproduced",
+                           "open": "undecided"}[outcome]
 
 
 @pytest.mark.parametrize("rule, outcome", [("above", "fails"), ("at_least", "holds"),
@@ -131,6 +132,15 @@ def test_partly_and_not_reproduced():
     assert compare.verdict(claim("at_most", 1)).state == "reproduced"
 
 
+def test_the_scoreboard_counts_what_is_open(monkeypatch):
+    monkeypatch.setattr(compare.published, "claims", lambda paper: [claim()])
+    for dataset, values in (("mnist", [1, 1, 1]), ("digits", [-1, 0, 1]), ("svhn", [-1, -1, -1])):
+        save(values, dataset)
+    board = compare.scoreboard()
+    assert board["verdict"].tolist() == ["partly"]
+    assert board["cells (paper's)"].str.startswith("1 of 3 hold, 1 open (").all()
+
+
 def test_cells_of_two_columns():
     for model, value in (("net1", 1), ("net2", -1)):
         save([value] * 3, model=model)
@@ -161,7 +171,7 @@ def test_where_can_name_a_column_of_the_cells():
 def test_undefined_values_neither_hold_nor_fail(rule, values):
     save(values)
     found = compare.verdict(claim(rule))
-    assert (found.state, found.holds, found.fails, found.run) == ("not reproduced", 0, 0, 1)
+    assert (found.state, found.holds, found.fails, found.run) == ("undecided", 0, 0, 1)
 
 
 def test_an_undefined_row_is_not_averaged_away():

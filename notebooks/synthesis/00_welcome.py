@@ -24,14 +24,38 @@ board.reset_index(drop=True)
 
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
-# that none does, *not run* that no cell has three seeds. Where a claim fails, its chapter says why.
-# The number in brackets is how many cells the paper has. NSS is judged as its text describes it; what its
+# that none does and some fail, *undecided* that none does either (the threshold lies inside each
+# interval: three seeds are too few), *not run* that no cell has three seeds. Where a claim fails, its
+# chapter says why. The number in brackets is how many cells the paper has. NSS is judged as its text describes it; what its
 # released code assumes beyond that, and what it then finds, is in
-# [its chapter on fault detection](../nss/02_fault_detection.ipynb). The claims of the first DeepSensor paper are
-# written down and its chapters run, but not yet at paper scale.
+# [its chapter on fault detection](../nss/02_fault_detection.ipynb).
 
 # %%
-board["verdict"].value_counts().rename("claims").to_frame()
+pd.crosstab(board["paper"], board["verdict"])
+
+# %% [markdown]
+# ## In one page
+#
+# **Ranking by the softmax vector works** (NSATP, PEACEPACT). Inputs of which the network is less sure
+# fall to small noise sooner than others, in every setting that was run. How much is saved, and that
+# vulnerability falls exponentially with certainty, holds only in part: the curves fall, but are not
+# that smooth.
+#
+# **Selecting tests by sensitive neurons does not, as described** (NSS). With one mutation of an input,
+# as the paper's text has it, the order found is near a random one, and DeepGini, which needs one pass,
+# finds two to four times the faults. The released code compares with the *unmutated original*, which
+# nobody has who has only unlabelled data; that is what its numbers rest on.
+#
+# **The DeepSensor papers count errors without a bound on the distance** (both). A swarm that starts at
+# random pixels is judged on images of noise, of which about nine in ten are errors whatever guides it:
+# with a fitness that is constant, the published share of errors comes out as well. Near the seeds,
+# where an error is one to a person, a gradient (DLFuzz) finds most and a swarm next to none. Sensitive
+# neurons do guide in between, and where training data were polluted. Excitable neurons, by Shapley
+# value, mostly count the change of loss that they share out; and the second paper prints, for another
+# method, the first one's numbers.
+#
+# **What to use.** For unlabelled inputs: DeepGini, or least confidence. To break given inputs nearby: a gradient.
+# In both cases: random order, or noise, beside it, at the same distance and cost.
 
 # %% [markdown]
 # ## What was run
@@ -43,10 +67,14 @@ board["verdict"].value_counts().rename("claims").to_frame()
 
 # %%
 ran = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
-       "NSS": records.frame("nss/fault_detection", recipe="nss", candidates="random")}
+       "NSS": records.frame("nss/fault_detection", recipe="nss", candidates="random"),
+       "DeepSensor, sensitive neurons": records.frame("deepsensor_sensitivity/test_errors"),
+       "DeepSensor, excitable neurons": records.frame("deepsensor_excitable/test_errors")}
 rows = []
 for paper, found in ran.items():
-    accuracy = found[found["quantity"] == "accuracy"]
+    accuracy = found[found["quantity"] == "accuracy"] if len(found) else []
+    if not len(accuracy):
+        continue
     for (data, model), group in accuracy.groupby(["dataset", "model"]):
         share = group.drop_duplicates("seed")["value"].astype(float).mean()
         rows.append({"paper": paper, "dataset": data, "network": model,
@@ -59,8 +87,9 @@ pd.DataFrame(rows)
 #
 # - New here? Read [how to read this book](../../book/how_to_read.md), then
 #   [NSATP's question](../nsatp/02_noise_sensitivity.ipynb).
-# - Testing your own model? [Rank your own images](../nss/08_your_own_model.ipynb); every notebook takes
-#   images by path, too.
+# - Testing your own model? [Rank your own images](../nss/08_your_own_model.ipynb), or
+#   [make inputs of them that it gets wrong](../deepsensor_sensitivity/12_your_own_model.ipynb); every
+#   notebook takes images by path, too.
 # - Teaching? Chapters end with exercises and hidden solutions, and run in seconds on embedded data.
 # - Checking a number? [The papers' inconsistencies](../../book/inconsistencies.md) lists where they
 #   disagree with themselves.
