@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 export PATH := $(abspath $(BIN)):$(PATH)
 
-.PHONY: book notebooks html browse test strict bench clean help
+.PHONY: book notebooks html browse figures test strict bench clean help
 .DEFAULT_GOAL := help
 
 help:  ## show these lines
@@ -30,6 +30,9 @@ html: $(READY)  ## build the book from the stored outputs
 
 browse: html  ## read every page of the built book in Chromium: errors, links, figures, themes
 	python -m pytest -q tests/browser
+
+figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
+	dnnlib figures --out _build/figures
 
 test: $(READY)  ## the tests, and the notebooks' marked cells against the committed outputs
 	python -m pytest

@@ -102,14 +102,24 @@ def notebooks(names: Annotated[list[str], typer.Argument(
     """Regenerate the book's notebooks from their sources, on the embedded default."""
     from dnnlib import notebooks as books
 
-    every = sorted(books.folder().glob("*/*.py"))
-    chosen = [p for p in every if not names or any(
-        p.relative_to(books.folder()).as_posix().startswith(n) for n in names)]
-    if not chosen:
-        raise ValueError(f"no source below {books.folder()} starts with {', '.join(names)}")
-    for source in track(chosen, description="notebooks", console=err):
+    for source in track(books.starting(names, ".py"), description="notebooks", console=err):
         err.print(f"  {source.parent.name}/{source.stem}")
         _attempt(books.make, source)
+
+
+@app.command("figures", epilog="Example: `dnnlib figures nss/02 --out slides`")
+def draw_figures(names: Annotated[list[str], typer.Argument(
+        help="Starts of names; default: all.")] = [],
+        output: Annotated[str, typer.Option(
+            "-o", "--out", help="The folder for the pictures.")] = "figures") -> None:
+    """Draw the chapters' figures as SVG and PNG, with their captions, for slides."""
+    from dnnlib import figures
+    from dnnlib import notebooks as books
+
+    chosen = books.starting(names, ".ipynb")
+    for path in track(chosen, description="figures", console=err):
+        for target in _attempt(figures.draw, path, Path(output).expanduser()):
+            say(str(target))
 
 
 app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
@@ -120,12 +130,12 @@ app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safet
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
 
 
-def _attempt(action: Callable, *arguments) -> None:
-    """Call ``action``; a failed cell ends the program with exit code 1."""
+def _attempt(action: Callable, *arguments):
+    """What ``action`` returns; a failed cell ends the program with exit code 1."""
     from dnnlib.notebooks import CellFailed
 
     try:
-        action(*arguments)
+        return action(*arguments)
     except CellFailed as error:
         if DEBUG:
             raise

@@ -55,6 +55,15 @@ def find(name: str) -> Path:
     return known[checks.known(name, known, "notebook")]
 
 
+def starting(names: list[str], ending: str) -> list[Path]:
+    """The sources (``.py``) or notebooks (``.ipynb``) whose names start so; all for no names."""
+    found = [p for p in sorted(folder().glob(f"*/*{ending}")) if not names or any(
+        p.relative_to(folder()).as_posix().startswith(name) for name in names)]
+    if not found:
+        raise ValueError(f"no {ending} file below {folder()} starts with {', '.join(names)}")
+    return found
+
+
 def parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook with their defaults, in order; comments are their help."""
     tagged = [c for c in _cells(path) if "parameters" in c["metadata"].get("tags", ())]
@@ -153,12 +162,13 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     ``output``, and :class:`CellFailed` is raised.
     """
     output.parent.mkdir(parents=True, exist_ok=True)
-    _execute(path, output, parameters=values, cwd=path.parent, progress_bar=bar,
+    execute(path, output, parameters=values, cwd=path.parent, progress_bar=bar,
              stderr_file=sys.stderr)
     return output
 
 
-def _execute(path: Path, output: Path, **options) -> None:
+def execute(path: Path, output: Path, **options) -> None:
+    """papermill's ``execute_notebook``; raises :class:`CellFailed` if a cell does."""
     import papermill
 
     for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
@@ -191,7 +201,7 @@ def make(source: Path) -> Path:
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)
-    _execute(fresh, done, cwd=source.parent, progress_bar=False)
+    execute(fresh, done, cwd=source.parent, progress_bar=False)
     product = source.with_suffix(".ipynb")
     text = nbformat.writes(_normalised(load_notebook_node(str(done)))) + "\n"
     files.write_atomically(product, text.encode())

@@ -12,7 +12,8 @@ from rich.console import Console
 from dnnlib import cli, files, models, published, terminal
 from dnnlib.data import sources
 
-COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "notebooks"]
+COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "notebooks",
+            "figures"]
 
 
 @pytest.fixture
