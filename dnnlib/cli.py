@@ -86,10 +86,24 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
 
 
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
-def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "") -> None:
+def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
+               check: Annotated[bool, typer.Option(
+                   "--check", help="Instead: do the chapters show the records as they are now? "
+                                   "Exit code 1 if one does not.")] = False) -> None:
     """Every claim of the papers, and what the committed records say of it."""
     from dnnlib import compare
+    from dnnlib import notebooks as books
 
+    if check:
+        names = [path.relative_to(books.folder()).with_suffix("").as_posix()
+                 for path in books.starting([paper] if paper else [], ".ipynb")
+                 if books.stale(path)]
+        if names:
+            say("records have changed since these chapters were made:",
+                f"dnnlib notebooks {' '.join(names)}")
+            raise typer.Exit(1)
+        say("every chapter shows the records as they are")
+        return
     board = compare.scoreboard(paper or None).reset_index(drop=True)
     print_table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",

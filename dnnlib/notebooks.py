@@ -3,11 +3,12 @@
 import ast
 import json
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib import checks, data, files, models, vulnerability
+from dnnlib import checks, data, files, models, records, vulnerability
 from dnnlib.data import sources
 
 KEPT_METADATA = ("tags", "mystnb")
@@ -208,11 +209,25 @@ def make(source: Path) -> Path:
     return product
 
 
+def quoted(notebook) -> set[str] | None:
+    """The experiments whose records a notebook shows; None for all of them."""
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    return None if "scoreboard()" in code else set(re.findall(r'"([a-z]\w*/\w+)"', code))
+
+
+def stale(path: Path) -> bool:
+    """Whether the records that a made notebook shows have changed since it was made."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    return notebook.metadata.get("records") != records.state(quoted(notebook))
+
+
 def _normalised(notebook):
-    """Drop what differs between two runs, and name cells by their place and text."""
-    kernel = notebook.metadata.kernelspec
-    notebook.metadata = type(notebook.metadata)(kernelspec=kernel,
-                                                language_info={"name": "python"})
+    """Drop what differs between two runs, name cells by place and text, note what was shown."""
+    notebook.metadata = type(notebook.metadata)(
+        kernelspec=notebook.metadata.kernelspec, language_info={"name": "python"},
+        records=records.state(quoted(notebook)))
     for i, cell in enumerate(notebook.cells):
         cell.metadata = type(cell.metadata)(
             {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA and v})

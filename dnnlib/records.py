@@ -6,6 +6,7 @@ import platform
 import re
 import subprocess
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -118,6 +119,15 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
     every = map(read, sorted(((root or files.results_dir()) / experiment).glob("*.json")))
     return [record for record in every
             if all(record.parameters.get(k) == v for k, v in parameters.items())]
+
+
+def state(experiments: Iterable[str] | None = None, root: Path | None = None) -> str:
+    """A hash of what the records of some experiments say (default: of all); not of how they ran."""
+    root = root or files.results_dir()
+    if experiments is None:
+        experiments = {path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json")}
+    return files.digest([[record.experiment, record.parameters, record.rows]
+                         for name in sorted(experiments) for record in find(name, root)])
 
 
 def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:

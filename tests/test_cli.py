@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from dnnlib import cli, files, models, published, terminal
+from dnnlib import cli, files, models, notebooks, published, terminal
 from dnnlib.data import sources
 
 COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "notebooks",
@@ -333,6 +333,21 @@ def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
             theirs = [f"{spec.published[what]:,}" for what in ("parameters", "neurons")]
             assert [rows[name][7], rows[name][9]] == theirs
         assert not squeezed(spec.note, out)
+
+
+@pytest.mark.parametrize("stale, code, last", [
+    (["nss/02_b"], 1, "dnnlib notebooks nss/02_b"),
+    ([], 0, "every chapter shows the records as they are")])
+def test_scoreboard_check_names_chapters_made_before_their_records(dnnlib, monkeypatch, tmp_path,
+                                                                   stale, code, last):
+    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path)
+    for name in ("nss/01_a", "nss/02_b"):
+        (tmp_path / f"{name}.ipynb").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.ipynb").write_text("{}")
+    monkeypatch.setattr(notebooks, "stale",
+                        lambda path: f"{path.parent.name}/{path.stem}" in stale)
+    found, out, _ = dnnlib("scoreboard", "--check")
+    assert found == code and out.strip().endswith(last)
 
 
 @pytest.mark.parametrize("width", [100, 120])

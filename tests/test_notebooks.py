@@ -7,7 +7,7 @@ import jupytext
 import nbformat
 import pytest
 
-from dnnlib import notebooks
+from dnnlib import notebooks, records
 
 SOURCE = '''# %% [markdown]
 # # A page
@@ -199,9 +199,39 @@ def test_made_twice_gives_the_same_bytes(write):
     assert [c.metadata for c in made.cells] == [
         {}, {"tags": ["parameters"]}, {"mystnb": {"figure": {"caption": "Nothing.",
                                                              "name": "fig-x"}}}, {}]
-    assert set(made.metadata) == {"kernelspec", "language_info"}
+    assert set(made.metadata) == {"kernelspec", "language_info", "records"}
     assert made.metadata.language_info == {"name": "python"}  # no version
     assert [c.execution_count for c in made.cells[1:]] == [1, 2, 3]
+
+
+QUOTING = """# %%
+from dnnlib import records
+print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
+"""
+
+
+def save_luck(experiment="toy/luck", value=1, **provenance):
+    records.save(records.Record(experiment, {"seed": 0}, [{"value": value}], provenance))
+
+
+def test_a_chapter_is_stale_once_its_records_change(write):
+    source = write(QUOTING)
+    product = notebooks.make(source)
+    save_luck("toy/unseen")
+    assert not notebooks.stale(product)
+    save_luck()
+    assert notebooks.stale(product)
+    notebooks.make(source)
+    save_luck(seconds=8)  # the same numbers, made again
+    assert not notebooks.stale(product)
+    save_luck(value=2)
+    assert notebooks.stale(product)
+
+
+def test_the_scoreboard_shows_all_records(write):
+    product = notebooks.make(write("# %%\nfrom dnnlib import compare\ncompare.scoreboard()\n"))
+    save_luck("toy/unseen")
+    assert notebooks.stale(product)
 
 
 def test_failing_source_keeps_the_old_notebook(write):
@@ -309,3 +339,9 @@ def test_outputs_name_no_folder_of_a_machine(source):
     texts = [json.dumps({k: v for k, v in o.get("data", {}).items() if not k.startswith("image/p")})
              + o.get("text", "") for cell in code(source) for o in cell.outputs]
     assert [t for t in texts if any(folder in t for folder in MACHINE)] == []
+
+
+@pair
+def test_the_records_are_those_that_the_chapter_shows(source, monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    assert not notebooks.stale(source.with_suffix(".ipynb"))
