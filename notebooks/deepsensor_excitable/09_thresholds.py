@@ -235,7 +235,7 @@ if len(ours):
     for table in (counts, reached):
         display(table.pivot_table(index=["dataset", "model", "swarm", "varied", "errors"],
                                   columns="threshold", values="share", aggfunc="mean",
-                                  sort=False).sort_index(axis=1).round(1).fillna(""))
+                                  sort=False).sort_index(axis=1).round(1).astype(object).fillna(""))
 
 # %% mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
 if len(ours):

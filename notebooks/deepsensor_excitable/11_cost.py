@@ -235,7 +235,7 @@ if len(ours):
     for quantity in ("times_deepsensor", "times_passes"):
         parts[quantity] = multiples[multiples["quantity"] == quantity].pivot_table(
             index=["dataset", "model"], columns="baseline", values="value").round(3)
-pd.concat(parts, names=["numbers"]).fillna("")
+pd.concat(parts, names=["numbers"]).astype(object).fillna("")
 
 # %% [markdown]
 # ## Errors for the money, over all records

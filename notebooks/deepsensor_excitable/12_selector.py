@@ -130,7 +130,7 @@ def selector_table(table: pd.DataFrame, index: list[str]) -> pd.DataFrame:
                              sort=False)[columns].round(1)
 
 
-selector_table(pd.DataFrame(rows), []).fillna("")
+selector_table(pd.DataFrame(rows), []).astype(object).fillna("")
 
 # %% mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-excitable-selector"}}
 shown = ["gini", "nss", "excitable", "excitable, total", "loss", "true labels"]
@@ -206,7 +206,7 @@ if profile == "paper":
 ours = records.frame("deepsensor_excitable/selector")
 if len(ours):
     cell = ["dataset", "model"]
-    display(selector_table(ours, cell).fillna(""))
+    display(selector_table(ours, cell).astype(object).fillna(""))
     ahead = ours[ours["quantity"].str.startswith("over_")]
     display(ahead.pivot_table(index=[*cell, "quantity"], columns="rate", values="value",
                               sort=False).rename(columns=int).round(1))
