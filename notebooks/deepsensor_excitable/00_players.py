@@ -310,7 +310,8 @@ for i, scale in enumerate(shapley.SCALES):
     axis.plot(share, color=f"C{i}", lw=1, label=f"scale: {scale}")
     axis.scatter(np.arange(iterations), share, s=18, edgecolors=f"C{i}",
                  color=[f"C{i}" if e else "white" for e in wrong.tolist()], zorder=3)
-    rows.append({"scale": scale, "lambda": 0.5, "quantity": "last_share", "value": float(share[-1])})
+    rows.append({"scale": scale, "lambda": 0.5, "quantity": "last_share",
+                 "value": float(share[-1])})
 axis.axhline(37, color="0.5", ls="--", lw=1)
 axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None))
 axis.legend()

@@ -205,8 +205,8 @@ if profile == "paper":
     records.save(records.Record(
         "deepsensor_excitable/test_errors",
         dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, points=points, near=near, distances=distances,
-             others=others, references=references), rows,
+             iterations=iterations, population=population, points=points, near=near,
+             distances=distances, others=others, references=references), rows,
         records.provenance(data=data.fingerprint, device=device, clock=clock)))
 
 # %% [markdown]

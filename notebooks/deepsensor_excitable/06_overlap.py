@@ -248,8 +248,10 @@ if profile == "paper":
 ours = records.frame("deepsensor_excitable/overlap")
 if len(ours):
     cell = ["dataset", "model"]
-    for quantities, line in ((["overlap", "overlap_lead", "beyond"], ["quantity", "swarm"]),
-                             (["between_attacks", "between_attacks_beyond"], ["quantity", "other"])):
+    swarms_share, attacks_share = ["overlap", "overlap_lead", "beyond"], [
+        "between_attacks", "between_attacks_beyond"]
+    for quantities, line in ((swarms_share, ["quantity", "swarm"]),
+                             (attacks_share, ["quantity", "other"])):
         part = ours[ours["quantity"].isin(quantities)]
         display(part.pivot_table(index=[*cell, *line], columns="attack", values="value",
                                  sort=False).round(1))

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Do its examples stand apart, and look like their seeds?
 #
-# **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture DeepHunter's examples overlap with
-# the class that they were made from, and DeepSensor's stand apart from it; and DeepSensor's
+# **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture DeepHunter's examples overlap
+# with the class that they were made from, and DeepSensor's stand apart from it; and DeepSensor's
 # "closely resemble original images, with perturbation nearly imperceptible to human eyes".
 #
 # **What you will learn.** A test of whether two sets of images are told apart, and what it says of

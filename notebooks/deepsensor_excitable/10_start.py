@@ -168,7 +168,8 @@ if profile == "paper":
         "deepsensor_excitable/start",
         dict(dataset=dataset, model=model, recipe=recipe, learning_rate=learning_rate, seed=seed,
              seeds_count=seeds_count, iterations=iterations, population=population,
-             points=points, near=near), rows, records.provenance(data=data.fingerprint, clock=clock)))
+             points=points, near=near), rows,
+        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## Over all records
