@@ -186,7 +186,7 @@ if len(ours):
         share=lambda t: 100 * t["value"] / t["seeds_count"])
     cell = ["dataset", "model", "swarm", "varied", "errors"]
     display(counts.pivot_table(index=cell, columns="threshold", values="share", aggfunc="mean",
-                               sort=False).sort_index(axis=1).round(1).fillna(""))
+                               sort=False).sort_index(axis=1).round(1).astype(object).fillna(""))
 
 # %% mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 if len(ours):
