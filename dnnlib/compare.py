@@ -138,6 +138,33 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return float(values.mean() - half), float(values.mean() + half)
 
 
+def mean_and_interval(table: pd.DataFrame, *, index: Sequence[str], columns: Sequence[str] = (),
+                      digits: int = 1) -> pd.DataFrame:
+    """Records as a table of "mean ± half width of the 95 % interval over the seeds".
+
+    ``table``: tidy, with the columns ``index``, ``columns``, 'seed' and 'value'. Two seeds or fewer
+    have no interval worth the name and give the mean alone; what nobody ran is blank, and
+    a mean of values of which one is missing is "undefined".
+
+    >>> runs = pd.DataFrame({"method": "gini", "seed": [0, 1, 2], "value": [1.0, 2.0, 3.0]})
+    >>> mean_and_interval(runs, index=["method"]).loc["gini", "value"]
+    '2.0 ± 2.5'
+    """
+    def text(values: pd.Series) -> str:
+        if values.isna().any():
+            return "undefined"
+        low, high = interval(values)
+        return f"{values.mean():.{digits}f}" + (
+            f" ± {(high - low) / 2:.{digits}f}" if len(values) >= SEEDS else "")
+
+    group = [*index, *columns]
+    values = table.groupby([*group, "seed"], sort=False)["value"].agg(
+        lambda v: v.astype(float).mean(skipna=False))
+    texts = values.groupby(group, sort=False).agg(text)
+    return (texts.unstack(list(columns), sort=False).fillna("") if columns
+            else texts.to_frame("value"))
+
+
 def scoreboard(paper: str | None = None, root: Path | None = None, *,
                experiment: str | None = None) -> pd.DataFrame:
     """Every claim (of one paper, of one experiment) with its verdict: the book's first table."""

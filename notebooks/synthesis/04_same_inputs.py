@@ -1,0 +1,169 @@
+# %% [markdown]
+# # Sensitive, excitable, uncertain: the same inputs?
+#
+# **The question.** The five papers look at an input from three sides: how sure the network is of it
+# (NSATP, PEACEPACT), how many neurons a change of it moves (NSS, the first DeepSensor), and which
+# neurons carry the change of loss (the second). Each calls the inputs that stand out the ones that
+# break the network. No paper asks whether they are the same inputs, and an input can break a
+# network in more than one way.
+#
+# **What you will learn.** How to tell whether two scores measure the same thing; and that "this input
+# is fragile" and "this input is misclassified" are two statements.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from scipy import stats
+
+from dnnlib import (compare, inference, metrics, plots, records, selection, training,
+                    vulnerability)
+from dnnlib.data import load, mutations, profile_limit
+
+plots.style()
+clock = records.Clock()
+
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
+seed = 0  # of the training, of the mutations and of the patches
+trials = 100  # patched copies of each input
+references = 10000  # training images that DSA looks at
+limit = 2000  # candidates at most, in the profile `paper`
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
+
+# %% [markdown]
+# ## The candidates, and three ways to break
+#
+# Test images, each changed by one of seven benign mutations, as in
+# [the chapters on NSS](../nss/02_fault_detection). Then:
+#
+# - **wrong**: the network gives the candidate another class than its label. Needs the label.
+# - **fragile**: of `trials` patches of 2 x 2 random pixels, at least one changes the class that the
+#   network gives. NSATP's kind of failure; needs no label.
+# - **flipped**: one fresh mutation changes the class. What NSS looks at, in its own terms.
+
+# %%
+data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
+reference = load(dataset, "train").images[:references]
+network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+candidates = mutations.mutate(data.images, seed=seed).images
+fresh_seed = 1000 + seed
+fresh = mutations.mutate(candidates, seed=fresh_seed).images
+probabilities = inference.predict(network, candidates)
+given = probabilities.argmax(1)
+patched = vulnerability.success_matrix(network, candidates, trials=trials,
+                                       generator=torch.Generator().manual_seed(seed))
+broken = {"wrong": (given != data.labels).numpy(), "fragile": metrics.eff(patched) > 0,
+          "flipped": (inference.predict(network, fresh).argmax(1) != given).numpy()}
+print(data)
+print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))
+
+# %% [markdown]
+# Do the three ways hit the same inputs? The share of those broken in one way (row) that are broken in
+# the other (column), in percent; the last row is the share among all, which chance would give.
+
+# %%
+def shared(a: np.ndarray, b: np.ndarray) -> float:
+    """Of the inputs in ``a``, the share in ``b``, in percent."""
+    return 100 * b[a].mean() if a.any() else np.nan
+
+
+rows = [{"method": a, "other": b, "quantity": "also_broken", "value": shared(broken[a], broken[b])}
+        for a in broken for b in broken if a != b]
+rows += [{"method": way, "quantity": "share", "value": 100 * hit.mean()}
+         for way, hit in broken.items()]
+both = pd.DataFrame({b: {a: shared(broken[a], broken[b]) for a in broken} for b in broken})
+both.loc["all"] = {b: 100 * hit.mean() for b, hit in broken.items()}
+both.round(1)
+
+# %% [markdown]
+# ## The scores
+#
+# Uncertain: DeepGini and NSATP's PD, turned round so that a larger value is less decided. Sensitive:
+# NSS, with a fresh mutation. Excitable: the number of neurons with a Shapley value above 0.5 under
+# the same mutation. And DSA, which looks at the distance from the training images.
+
+# %%
+options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"seed": fresh_seed},
+           "dsa": {"reference": reference}}
+scores = {name: selection.selector(name, **given).score(network, candidates).double().numpy()
+          for name, given in options.items()}
+
+
+def auc(score: np.ndarray, hit: np.ndarray) -> float:
+    """The chance that a broken input has a higher score than one that is not."""
+    if hit.all() or not hit.any():
+        return np.nan
+    return stats.mannwhitneyu(score[hit], score[~hit]).statistic / (hit.sum() * (~hit).sum())
+
+
+found = pd.DataFrame({way: {name: auc(score, hit) for name, score in scores.items()}
+                      for way, hit in broken.items()})
+rows += [{"method": name, "other": way, "quantity": "auc", "value": value}
+         for way in broken for name, value in found[way].items()]
+found.round(2)
+
+# %% [markdown]
+# The table holds areas under the ROC curve: 0.5 is chance, 1 has all broken inputs first. The rank
+# correlation of each two scores, and how much of their first tenths they have in common (by chance,
+# about 5 % of what both hold together):
+
+# %%
+order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
+first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
+names = list(scores)
+rho = pd.DataFrame(scores).corr("spearman")
+common = pd.DataFrame([[len(first[a] & first[b]) / len(first[a] | first[b]) for b in names]
+                       for a in names], names, names)
+rows += [{"method": a, "other": b, "quantity": quantity, "value": table.loc[a, b]}
+         for i, a in enumerate(names) for b in names[i + 1:]
+         for quantity, table in (("spearman", rho), ("jaccard", common))]
+
+# %% mystnb={"figure": {"caption": "Agreement of five scores in the run above: rank correlation over all candidates (left), what the first tenths have in common (right).", "name": "fig-same-inputs"}}
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
+plots.matrix(axes[0], rho, "rank correlation")
+plots.matrix(axes[1], common, "first tenths in common")
+plt.show()
+
+# %% [markdown]
+# ## Look at them
+#
+# The candidates that each score puts first.
+
+# %% mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
+titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}" for k, wrong in zip(given,
+                                                                               broken["wrong"])]
+plots.sheet({name: (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
+             for name, place in order.items()}, columns=8, scale=0.8)
+plt.show()
+
+# %%
+if profile == "paper":
+    records.save(records.Record(
+        "synthesis/same_inputs", dict(dataset=dataset, model=model, recipe=recipe, seed=seed,
+                                      trials=trials, references=references, limit=limit), rows,
+        records.provenance(data=data.fingerprint, clock=clock)))
+
+# %% [markdown]
+# ## Over all records
+#
+# How well each score finds each kind of broken input (area under the ROC curve), and how the scores
+# agree (rank correlation): means over the seeds, and the half width of their 95 % interval. CIFAR-10
+# is a JPEG copy.
+
+# %%
+ours = records.frame("synthesis/same_inputs")
+if len(ours):
+    cell = ["dataset", "model"]
+    for quantity in ("auc", "spearman"):
+        display(compare.mean_and_interval(
+            ours[ours["quantity"] == quantity], index=["method", "other"], columns=cell,
+            digits=2))
+    shares = ours[ours["quantity"].isin(["share", "also_broken"])].fillna({"other": "of all"})
+    display(compare.mean_and_interval(shares, index=["method", "other"], columns=cell, digits=1))
+
+# %% [markdown]
+# TEXT
