@@ -135,3 +135,18 @@ def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFra
     rows = [record.parameters | row for record in find(experiment, root, **parameters)
             for row in record.rows]
     return pd.DataFrame(rows, columns=None if rows else COLUMNS)
+
+
+def existing(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
+    """As :func:`frame`; ``ValueError`` if there is nothing to show.
+
+    >>> existing("nss/no_such")
+    Traceback (most recent call last):
+    ValueError: no records of nss/no_such; `dnnlib sweep sweeps/paper.toml` makes all that there are
+    """
+    found = frame(experiment, root, **parameters)
+    if found.empty:
+        with_ = "".join(f", {name} = {value}" for name, value in parameters.items())
+        raise ValueError(f"no records of {experiment}{with_}; `dnnlib sweep sweeps/paper.toml` "
+                         "makes all that there are")
+    return found

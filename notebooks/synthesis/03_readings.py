@@ -1,0 +1,173 @@
+# %% [markdown]
+# # What the papers leave open, and what it changes
+#
+# **The question.** Where a paper's text allows more than one experiment, its chapter takes one reading
+# for the verdict and runs the others beside it. Would another choice have led to another verdict?
+#
+# **What you will learn.** Which verdicts of this book hang on a choice of ours, and which do not; and
+# that one sentence about what is given, or counted, can decide a whole comparison.
+#
+# Nothing runs here but the rules: each claim is judged again on the records of the other readings.
+# [The list of inconsistencies](../../book/inconsistencies.md) has all places where the texts disagree
+# with themselves; here are those of which both sides were run.
+
+# %%
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from dnnlib import compare, plots, published
+
+plots.style()
+
+# %% [markdown]
+# ## The readings
+#
+# By column of the records: what is open, and the values that it can take.
+
+# %%
+OPEN = {
+    "fit": ("least squares on ln Eff, or on Eff", ["loglinear", "curve"]),
+    "points": ("points of a fit: images, or means over intervals", ["examples", "bins"]),
+    "distance": ("PE as Eq. 3 prints it, or turned round and scaled",
+                 [["pd", "pe", "pv"], ["pd", "certainty", "pv"]]),
+    "definition": ("F-measure: perturbed samples tried, or images tried", ["samples", "examples"]),
+    "pair": ("a candidate against its own fresh mutation, or against the original that it was "
+             "made from", ["remutated", "original"]),
+    "difference": ("how far activations are apart: as in the text, or as in the released code",
+                   ["l1", "squared_normalised"]),
+    "mutations": ("strength of the mutations: as in the text, or as in the released code",
+                  ["paper", "released"]),
+    "budget": ("no bound on the distance, or the one of IV.C", ["none", "paper"]),
+    "swarm": ("the swarm of the equations, or of the released code", ["paper", "released"]),
+    "scale": ("Shapley values in nats, or scaled by their mean size", ["none", "total"]),
+    "quantity": ("the last example of each seed counts, or those of all iterations", [])}
+LAST_OR_ALL = {"errors_over": "errors_over_all_iterations", "test_errors": "test_errors_all",
+               "least_step": "least_step_all"}
+
+
+def name(reading: str | list[str]) -> str:
+    """A reading in one word, or a few."""
+    return reading if isinstance(reading, str) else " ".join(reading)
+
+
+pd.DataFrame([{"what is open": text, "readings": ", ".join(map(name, values)) or "last, all"}
+              for text, values in OPEN.values()], index=pd.Index(OPEN, name="column"))
+
+# %% [markdown]
+# ## Each claim under each reading
+#
+# One row for each claim and open place. The first verdict is the book's; *ours* are the least and the
+# greatest mean of a cell, to be compared with the claim's threshold.
+
+# %%
+def readings(claim: published.Claim) -> dict[str, list]:
+    """The values that a claim's open columns can take, the book's own first."""
+    where = claim.where | {"quantity": claim.quantity}
+    found = {column: values for column, (_, values) in OPEN.items() if where.get(column) in values}
+    last = LAST_OR_ALL.get(claim.quantity)
+    return {column: sorted(values, key=lambda v: v != where[column])
+            for column, values in found.items()} | (
+        {"quantity": [claim.quantity, last]} if last else {})
+
+
+def judged(claim: published.Claim, column: str, value: str | list[str]) -> dict:
+    """The verdict of a claim, had this reading been taken."""
+    found = compare.verdict(replace(claim, where=claim.where | {column: value}))
+    span = (f"{found.cells['mean'].min():.3g} to {found.cells['mean'].max():.3g}"
+            if found.run else "")
+    return {"paper": claim.paper, "claim": claim.statement, "column": column, "reading": name(value),
+            "needed": f"{claim.rule.replace('_', ' ')} {claim.threshold:g}", "ours": span,
+            "cells": f"{found.holds} of {found.run} hold", "verdict": found.state,
+            "share": found.holds / max(1, found.run), "id": claim.id}
+
+
+rows = pd.DataFrame([judged(claim, column, value) for claim in published.claims()
+                     for column, values in readings(claim).items() for value in values])
+rows = rows[rows["verdict"] != "not run"]
+several = rows.groupby(["id", "column"])["reading"].transform("nunique") > 1
+rows = rows[several]
+changed = rows.groupby(["id", "column"])["verdict"].transform("nunique") > 1
+print(f"{rows['id'].nunique()} claims have a place that was run in more than one reading; "
+      f"for {rows[changed]['id'].nunique()} the verdict depends on it")
+
+# %% [markdown]
+# Where the verdict depends on the reading:
+
+# %%
+SHOWN = ["claim", "column", "reading", "needed", "ours", "cells", "verdict"]
+rows[changed].set_index("paper")[SHOWN]
+
+# %% [markdown]
+# The same as a picture. A cell is one combination of dataset, network and measure.
+
+# %% mystnb={"figure": {"caption": "Share of the cells in which a claim holds, where the verdict depends on the reading. Filled: the reading that this book judges by; open: the other one. The claim's name, and in brackets the column.", "name": "fig-readings"}}
+pairs = [(f"{key} ({column})", *group["share"])
+         for (key, column), group in rows[changed].groupby(["id", "column"], sort=False)]
+figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.27 * len(pairs)))
+for y, (label, own, other) in enumerate(pairs):
+    axis.plot([own, other], [y, y], color="0.7", lw=1.5, zorder=1)
+axis.scatter([other for *_, other in pairs], range(len(pairs)), fc="white", ec="C0", s=36, zorder=2)
+axis.scatter([own for _, own, _ in pairs], range(len(pairs)), color="C0", s=20, zorder=3)
+axis.set_yticks(range(len(pairs)), [label for label, *_ in pairs], fontsize=8)
+axis.set(xlabel="share of the cells in which the claim holds", xlim=(-0.03, 1.03))
+axis.invert_yaxis()
+plt.show()
+
+# %% [markdown]
+# And where it does not:
+
+# %%
+rows[~changed].set_index("paper")[SHOWN]
+
+# %% [markdown]
+# ## How often, and where
+
+# %%
+counts = rows.assign(depends=changed).groupby(["column", "id"])["depends"].any().groupby(
+    level="column").agg(["size", "sum"])
+counts.rename(columns={"size": "claims judged", "sum": "verdict depends on it"}).join(
+    pd.Series({column: text for column, (text, _) in OPEN.items()}, name="what is open"))
+
+# %% [markdown]
+# **What it means.** Most alternatives change a number and no verdict: how one fits the curve of NSATP,
+# or measures how far an activation moved. Three change what is being compared, and with it the answer:
+#
+# - **What is known** (`pair`). With the original at hand NSS's claims on finding faults hold in many
+#   cells; without it, in the situation that the paper describes, in none.
+# - **Where one may look** (`budget`). Without a bound on the distance the first DeepSensor's claims
+#   mostly hold on MNIST, because a swarm that starts at noise is judged on noise. Within the distance
+#   that the same paper sets for its coverage, none of them does.
+# - **What was run** (`swarm`). The equations describe a hundred particles that start at random, the
+#   released script one particle at the seed. The first finds the errors, the second takes the
+#   time that the paper praises; no one swarm has both.
+#
+# The rest is milder. Means over intervals lie on a smooth curve better than images do (`points`), as
+# means always will, and that is as near as the correlations of NSATP come to the printed ones. PE
+# turned round (`distance`) falls everywhere, as printed; nothing in the text turns it.
+#
+# For a paper of your own: say what is known, where the search may look, and what was run.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** A row of the table is a rule applied to records. Judge NSS's claim on random order for a network
+# trained longer, `recipe = "nss_second"`.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# [judged(claim, "recipe", "nss_second") for claim in published.claims("nss")
+#  if claim.experiment == "nss/fault_detection" and claim.where.get("candidates") == "random"]
+# ~~~
+# ```
+#
+# **2.** With every further reading there is one more chance that a claim holds by luck. How would you
+# guard against it?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Choose the reading before looking, as the verdicts of this book do, and report the others beside it;
+# or ask for a wider interval, such as one of $1 - 0.05 / k$ for $k$ readings.
+# ```
