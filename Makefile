@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 export PATH := $(abspath $(BIN)):$(PATH)
+# Small networks gain nothing from threads, and lose tenfold when something else runs beside them.
+export OMP_NUM_THREADS ?= 1
 
 .PHONY: book notebooks html browse figures test strict bench clean help
 .DEFAULT_GOAL := help

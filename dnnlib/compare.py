@@ -147,15 +147,16 @@ def mean_and_interval(table: pd.DataFrame, *, index: Sequence[str], columns: Seq
     a mean of values of which one is missing is "undefined".
 
     >>> runs = pd.DataFrame({"method": "gini", "seed": [0, 1, 2], "value": [1.0, 2.0, 3.0]})
-    >>> mean_and_interval(runs, index=["method"]).loc["gini", "value"]
-    '2.0 ± 2.5'
+    >>> print(*mean_and_interval(runs, index=["method"]).loc["gini", "value"].split())
+    2.0 ± 2.5
     """
     def text(values: pd.Series) -> str:
         if values.isna().any():
             return "undefined"
         low, high = interval(values)
-        return f"{values.mean():.{digits}f}" + (
-            f" ± {(high - low) / 2:.{digits}f}" if len(values) >= SEEDS else "")
+        half = f"{(high - low) / 2:.{digits}f}"
+        parts = [f"{values.mean():.{digits}f}", *(["±", half] if len(values) >= SEEDS else [])]
+        return "\N{NO-BREAK SPACE}".join(parts)
 
     group = [*index, *columns]
     values = table.groupby([*group, "seed"], sort=False)["value"].agg(

@@ -12,6 +12,14 @@ from dnnlib import checks, data, files, models, records, vulnerability
 from dnnlib.data import sources
 
 KEPT_METADATA = ("tags", "mystnb")
+FETCH = """\
+import importlib.util
+
+if importlib.util.find_spec("dnnlib") is None:  # opened alone, as on Colab: fetch the book
+    import sys
+    !git clone -q --depth 1 https://github.com/dnnlib/dnnlib book
+    %pip install -q -e book
+    sys.path.insert(0, "book")"""
 CHOICES = {"model": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
            "split": ("train", "test")}
 
@@ -186,6 +194,7 @@ def execute(path: Path, output: Path, **options) -> None:
 def make(source: Path) -> Path:
     """Write the notebook beside a py:percent ``source``: same cells, run on its defaults.
 
+    Before them stands a cell, not shown in the book, that fetches the book where it is not at hand.
     Nothing in it depends on when or how fast it ran, so that two runs on one machine give
     the same bytes. If a cell fails, the old notebook stays and :class:`CellFailed` is raised.
     """
@@ -199,6 +208,7 @@ def make(source: Path) -> Path:
     work.mkdir(parents=True, exist_ok=True)
     fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
     notebook = jupytext.read(source)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(FETCH, metadata={"tags": ["remove-cell"]}))
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)

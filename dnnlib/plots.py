@@ -154,6 +154,13 @@ def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:
     axis.set_title(title)
 
 
+def sentences(table: pd.DataFrame):
+    """A table whose cells hold text, for a notebook: they wrap, and stand at the left."""
+    from IPython.display import HTML  # the engine does without notebooks
+
+    return HTML(table.to_html(classes="sentences"))
+
+
 def nothing() -> Figure:
     """What stands in the place of a figure whose records are yet to be made."""
     figure, axis = plt.subplots(figsize=(4, 1))

@@ -188,6 +188,25 @@ def test_records_without_a_column_of_the_claim(changes, column):
         compare.verdict(claim(**changes))
 
 
+def test_a_table_of_means_and_intervals():
+    runs = pd.DataFrame([("gini", "mnist", s, v) for s, v in enumerate([1.0, 2.0, 3.0])]
+                        + [("gini", "cifar10", 0, 5.0), ("gini", "cifar10", 1, 6.0)]
+                        + [("pd", "cifar10", s, v) for s, v in enumerate([1.0, math.nan, 3.0])],
+                        columns=["method", "dataset", "seed", "value"])
+    table = compare.mean_and_interval(runs, index=["method"], columns=["dataset"])
+    half = stats.t.ppf(0.975, 2) / math.sqrt(3)
+    assert table.loc["gini", "mnist"].split() == ["2.0", "±", f"{half:.1f}"]
+    assert table.loc["gini", "cifar10"] == "5.5"  # two seeds: no interval
+    assert table.loc["pd", "cifar10"] == "undefined" and table.loc["pd", "mnist"] == ""
+
+
+def test_several_rows_of_a_seed_are_one_value_of_the_interval():
+    runs = pd.DataFrame({"m": "a", "seed": [0, 0, 1, 1, 2, 2], "value": [0, 2, 1, 3, 2, 4]})
+    merged = runs.groupby(["m", "seed"], as_index=False)["value"].mean()
+    assert compare.mean_and_interval(runs, index=["m"]).equals(
+        compare.mean_and_interval(merged, index=["m"]))
+
+
 def test_interval_is_student_s():
     values = np.random.default_rng(0).normal(size=5)
     low, high = compare.interval(values)

@@ -296,11 +296,19 @@ def test_every_notebook_has_a_source():
 
 @pair
 def test_pair_has_the_same_cells(source):
-    ours, theirs = product(source).cells, jupytext.read(source).cells
+    fetch, *ours = product(source).cells
+    theirs = jupytext.read(source).cells
+    assert fetch.source == notebooks.FETCH and tags(fetch) == ["remove-cell"]
     assert [(c.cell_type, c.source) for c in ours] == [(c.cell_type, c.source) for c in theirs]
     assert [c.metadata for c in ours] == [
         {k: v for k, v in c.metadata.items() if k in notebooks.KEPT_METADATA} for c in theirs]
     assert len({c.id for c in ours}) == len(ours)
+
+
+def test_a_notebook_opened_alone_fetches_the_repository_of_the_book():
+    lines = (notebooks.folder().parent / "_config.yml").read_text().splitlines()
+    url = next(line.split()[1] for line in lines if line.strip().startswith("url:"))
+    assert f"git clone -q --depth 1 {url} book\n" in notebooks.FETCH
 
 
 @pair

@@ -169,3 +169,10 @@ def test_frame_of_no_records_can_be_asked():
             "definition == 'samples' and fit == 'curve' and points == 'bins' and " \
             "quantity == 'b' and x > 0 and value > 0"
     assert frame.query(asked).empty
+
+
+def test_records_that_must_exist():
+    records.save(Record("toy/luck", {"seed": 1}, [{"value": 2}]))
+    assert records.existing("toy/luck", seed=1)["value"].tolist() == [2]
+    with pytest.raises(ValueError, match="no records of toy/luck, seed = 3; `dnnlib sweep"):
+        records.existing("toy/luck", seed=3)

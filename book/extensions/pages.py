@@ -1,8 +1,14 @@
-"""What the theme leaves undone: figures without alternative text, and a script that fails."""
+"""What the theme leaves undone: how long a chapter takes, figures without alternative text."""
+
+import tomllib
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+WORDS = 130  # a minute, of text and of code
+EXERCISE = 10  # minutes
 
 
 class FigureAlt(SphinxPostTransform):
@@ -17,6 +23,38 @@ class FigureAlt(SphinxPostTransform):
                     image.setdefault("alt", caption.astext())
 
 
+def minutes_of(docname: str, grids: list[dict]) -> str:
+    """What the sweep file says of a chapter at paper scale: '4 to 12', or ''."""
+    def names(grid: dict) -> tuple[str, ...]:
+        one_or_more = grid["notebook"]
+        return (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
+
+    chapter = docname.removeprefix("notebooks/")
+    found = sorted({grid["minutes"] for grid in grids if chapter.startswith(names(grid))})
+    return " to ".join(f"{m:g}" for m in dict.fromkeys([found[0], found[-1]])) if found else ""
+
+
+def with_time(app: Sphinx, doctree: nodes.document) -> None:
+    """Under a chapter's title: the time to read it, for its exercises, and at paper scale."""
+    docname = app.env.docname
+    if not docname.startswith("notebooks/"):
+        return
+    shown = {id(part) for output in doctree.findall(nodes.container)
+             if "cell_output" in output["classes"] for part in output.findall()}
+    words = sum(len(part.astext().split()) for kind in (nodes.paragraph, nodes.literal_block)
+                for part in doctree.findall(kind) if id(part) not in shown)
+    exercises = sum("dropdown" in a["classes"] for a in doctree.findall(nodes.Admonition))
+    grids = tomllib.loads((Path(app.srcdir) / "sweeps" / "paper.toml").read_text())["grid"]
+    text = f"Time: about {max(5, 5 * round(words / WORDS / 5))} min to read"
+    if exercises:
+        text += f", {EXERCISE * exercises} for the exercises"
+    if scale := minutes_of(docname, grids):
+        text += f"; a run at paper scale takes {scale} min on one core"
+    title = next(doctree.findall(nodes.title))
+    title.parent.insert(title.parent.index(title) + 1,
+                        nodes.paragraph("", text + ".", classes=["time"]))
+
+
 def without_thebe(app: Sphinx, config) -> None:
     """Thebe, which runs cells in the page, is not offered; its script would be put in twice."""
     for event in ("env-before-read-docs", "doctree-resolved"):
@@ -28,4 +66,5 @@ def without_thebe(app: Sphinx, config) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_post_transform(FigureAlt)
     app.connect("config-inited", without_thebe)
+    app.connect("doctree-read", with_time)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

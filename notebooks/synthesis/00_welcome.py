@@ -54,8 +54,11 @@ pd.crosstab(board["paper"], board["verdict"])
 # value, mostly count the change of loss that they share out; and the second paper prints, for another
 # method, the first one's numbers.
 #
-# **What to use.** For unlabelled inputs: DeepGini, or least confidence. To break given inputs nearby: a gradient.
-# In both cases: random order, or noise, beside it, at the same distance and cost.
+# **What to use.** For unlabelled inputs: [DeepGini, or the least confidence](01_selectors). To break
+# given inputs nearby: [a gradient](02_fuzzers). In both cases: random order, or noise, beside it, at
+# the same distance and cost. Which verdicts hang on what the papers leave open is on
+# [a page of its own](03_readings), and so is whether the methods
+# [point at the same inputs](04_same_inputs).
 
 # %% [markdown]
 # ## What was run
@@ -87,6 +90,8 @@ pd.DataFrame(rows)
 #
 # - New here? Read [how to read this book](../../book/how_to_read.md), then
 #   [NSATP's question](../nsatp/02_noise_sensitivity.ipynb).
+# - Deciding what to use? [Which inputs to label first](01_selectors), and
+#   [who breaks a given input, and how near](02_fuzzers).
 # - Testing your own model? [Rank your own images](../nss/08_your_own_model.ipynb), or
 #   [make inputs of them that it gets wrong](../deepsensor_sensitivity/12_your_own_model.ipynb); every
 #   notebook takes images by path, too.

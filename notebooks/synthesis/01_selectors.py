@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Which inputs to label first?
 #
-# **The question.** You have many unlabelled images and can pay for labels of a few. NSATP and PEACEPACT
-# rank by the softmax vector, NSS by sensitive neurons, and NSS compares itself with seven others; each
-# paper has its own data and its own measure. Here all selectors stand on the same candidates, in four
-# measures: faults found, how early they come, how many kinds, and what it costs.
+# **The question.** You have many unlabelled images and can pay for labels of a few. NSATP and
+# PEACEPACT rank by the softmax vector, NSS by sensitive neurons, and NSS compares itself with seven
+# others; each paper has its own data and its own measure. Here all selectors stand on the same
+# candidates, in four measures: faults found, how early they come, how many kinds, and what it
+# costs.
 #
 # **What you will learn.** What to use, and what the choice depends on.
 
@@ -78,15 +79,15 @@ by_apfd = live[live["quantity"] == "APFD"].groupby("selector")["value"].mean()
 here.loc[by_apfd.sort_values(ascending=False).index.tolist() + ["best possible"]]
 
 # %% [markdown]
-# Mean over the seeds and half the width of its 95 % interval. With 500 images and three networks the
-# intervals are wide: differences of a few points decide nothing here.
+# Mean over the seeds and half the width of its 95 % interval. With 500 images and three networks
+# the intervals are wide: differences of a few points decide nothing here.
 
 # %% [markdown]
 # ## At paper scale
 #
-# The same from the records of the chapters: 10,000 candidates in each cell, three seeds. CIFAR-10 is a
-# JPEG copy. So that cells with many faults and with few compare, the fault detection rate is shown as
-# the **gain** over random order, in percent of what the best possible order gains:
+# The same from the records of the chapters: 10,000 candidates in each cell, three seeds. CIFAR-10
+# is a JPEG copy. So that cells with many faults and with few compare, the fault detection rate is
+# shown as the **gain** over random order, in percent of what the best possible order gains:
 #
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
@@ -134,8 +135,8 @@ plt.show()
 # %% [markdown]
 # ### How early, and how many kinds
 #
-# The APFD, and the mean share of the kinds of fault found on the way to 20 % (the area of NSS's Table
-# VII).
+# The APFD, and the mean share of the kinds of fault found on the way to 20 % (the area of NSS's
+# Table VII).
 
 # %%
 apfd = pd.concat([found, extra])
@@ -148,8 +149,8 @@ compare.mean_and_interval(area, index=["selector"], columns=CELL).loc[area_order
 # %% [markdown]
 # ### What it costs
 #
-# Seconds to order 10,000 candidates, in units of one pass of the network over them; with the time to
-# prepare what the selector needs of the training images.
+# Seconds to order 10,000 candidates, in units of one pass of the network over them; with the time
+# to prepare what the selector needs of the training images.
 
 # %%
 whole = cost[(cost["quantity"] == "seconds") & (cost["candidates"] == 10_000)]
@@ -198,33 +199,34 @@ for situation, table in SITUATIONS.items():
 pd.DataFrame(best).T
 
 # %% [markdown]
-# **What it means.** Whatever one counts, the list falls into three parts. The measures of the softmax
-# vector (DeepGini, the least confidence, NSATP's PD, the margin) gain half and more of what the best
-# order could, in every cell, for one pass; which of them hardly matters. Neuron coverage (NAC, KMNC),
-# NPC and NSS as its text has it are near random order, and some below it: what many neurons do is not
-# what the network gets wrong. In between stands the distance from the training data, DSA: the best of
-# all with LeNet-1 on MNIST, useless with ResNet-20 on CIFAR-10.
+# **What it means.** Whatever one counts, the list falls into three parts. The measures of the
+# softmax vector (DeepGini, the least confidence, NSATP's PD, the margin) gain half and more of what
+# the best order could, in every cell, for one pass; which of them hardly matters. Neuron coverage
+# (NAC, KMNC), NPC and NSS as its text has it are near random order, and some below it: what many
+# neurons do is not what the network gets wrong. In between stands the distance from the training
+# data, DSA: the best of all with LeNet-1 on MNIST, useless with ResNet-20 on CIFAR-10.
 #
-# *NSS, known original* finds most at 5 %, and less than DeepGini over the whole order; it is told what
-# the others have to guess.
+# *NSS, known original* finds most at 5 %, and less than DeepGini over the whole order; it is told
+# what the others have to guess.
 #
 # **What to use.**
 #
-# - *Unlabelled images and a model*: DeepGini or the least confidence. Nothing here beats them for sure.
+# - *Unlabelled images and a model*: DeepGini or the least confidence. Nothing here beats them for
+#   sure.
 # - *Many different kinds of fault*, such as for debugging: ATS, at about six times the cost.
 # - *Fear of confident mistakes*: DSA beside DeepGini, if you have the training images. Label a few
 #   dozen of each first: on one of these networks DSA finds less than random order.
-# - *Retraining*: the selectors differ by a point of accuracy or less, and random order is not
-#   far behind; the number of labels matters more.
+# - *Retraining*: the selectors differ by a point of accuracy or less, and random order is not far
+#   behind; the number of labels matters more.
 #
-# All faults here come from mild mutations of images of ten classes. With other shifts the order of the
-# first few may change; that they are worth comparing with random order on a sample will not.
+# All faults here come from mild mutations of images of ten classes. With other shifts the order of
+# the first few may change; that they are worth comparing with random order on a sample will not.
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** The intervals over three seeds are wide, yet the selectors see the same candidates in each seed.
-# Compare `least_confidence` and `gini` by their differences within a seed.
+# **1.** The intervals over three seeds are wide, yet the selectors see the same candidates in each
+# seed. Compare `least_confidence` and `gini` by their differences within a seed.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -240,6 +242,6 @@ pd.DataFrame(best).T
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The gain is measured from the *expected* rate, the share of faults among all candidates; `random` is
-# one order drawn at random, and finds a few more or fewer.
+# The gain is measured from the *expected* rate, the share of faults among all candidates; `random`
+# is one order drawn at random, and finds a few more or fewer.
 # ```

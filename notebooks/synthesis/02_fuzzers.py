@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Who breaks a given input, and how near?
 #
-# **The question.** You have inputs that the network gets right, and look for others beside them that it
-# gets wrong. Both DeepSensor papers compare a swarm with DeepXplore, DLFuzz and DeepHunter, and count
-# errors at whatever distance they come. Here all fuzzers have the same bounds on the L2 distance, the
-# same seeds and the same number of iterations.
+# **The question.** You have inputs that the network gets right, and look for others beside them
+# that it gets wrong. Both DeepSensor papers compare a swarm with DeepXplore, DLFuzz and DeepHunter,
+# and count errors at whatever distance they come. Here all fuzzers have the same bounds on the L2
+# distance, the same seeds and the same number of iterations.
 #
 # **What you will learn.** What to use at which distance; and to ask three things of every such
 # comparison: how far, for how many passes, and compared with what.
@@ -39,8 +39,8 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 # ## The same inputs, bounds and iterations
 #
 # Beside the fuzzers of the papers stand two that know nothing: **noise**, as strong as the bound
-# allows, and the swarm under a **constant** fitness. What does not find more than these was not guided
-# to it.
+# allows, and the swarm under a **constant** fitness. What does not find more than these was not
+# guided to it.
 
 # %%
 def measured(seed: int) -> list[dict]:
@@ -79,8 +79,9 @@ live = pd.DataFrame([row for seed in tqdm(seeds.split(), desc="seeds", leave=Fal
 by_bound(live, "error_rate", ["name"])
 
 # %% [markdown]
-# Test errors in percent of the examples of all iterations: mean over the seeds and half the width of its
-# 95 % interval. And errors for 1,000 passes of the network, where a gradient counts as two passes more:
+# Test errors in percent of the examples of all iterations: mean over the seeds and half the width
+# of its 95 % interval. And errors for 1,000 passes of the network, where a gradient counts as two
+# passes more:
 
 # %%
 by_bound(live, "errors_per_1000_passes", ["name"])
@@ -88,10 +89,10 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # %% [markdown]
 # ## From the records
 #
-# The same at paper scale, from [the chapter on sensitive neurons](../deepsensor_sensitivity/02_test_errors)
-# and, where it was run, [on excitable ones](../deepsensor_excitable/01_test_errors). CIFAR-10 is a
-# JPEG copy; its images have 3,072 numbers where MNIST's have 784, so the same distance is less of a
-# change.
+# The same at paper scale, from [the chapter on sensitive
+# neurons](../deepsensor_sensitivity/02_test_errors) and, where it was run, [on excitable
+# ones](../deepsensor_excitable/01_test_errors). CIFAR-10 is a JPEG copy; its images have 3,072
+# numbers where MNIST's have 784, so the same distance is less of a change.
 
 # %%
 first = records.existing("deepsensor_sensitivity/test_errors")
@@ -155,16 +156,16 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 
 # %% [markdown]
 # **What it means.** Near an input, where an error is an error to a person, one thing finds them: to
-# follow the gradient of the network's decision, as DLFuzz does. Within a distance of 2 seven of ten of
-# its examples on MNIST are errors, where no other fuzzer gets to one in a hundred, and nearly all of
-# them on CIFAR-10 within the nearest distance that was tried. DeepXplore has a gradient too, but spends it on
-# disagreement and coverage, and makes only changes of light or of a patch; DeepHunter makes changes
-# that leave the meaning alone, and so the class.
+# follow the gradient of the network's decision, as DLFuzz does. Within a distance of 2 seven of ten
+# of its examples on MNIST are errors, where no other fuzzer gets to one in a hundred, and nearly
+# all of them on CIFAR-10 within the nearest distance that was tried. DeepXplore has a gradient too,
+# but spends it on disagreement and coverage, and makes only changes of light or of a patch;
+# DeepHunter makes changes that leave the meaning alone, and so the class.
 #
 # The swarm needs room. At a distance of 8, a third or more of the change it takes to erase a digit,
 # sensitive neurons lead it to more errors than noise, and mostly to more than a swarm without a
-# fitness; at 12 that one finds nearly as many. For the passes that it makes, it finds fewer errors than
-# noise does, at every distance.
+# fitness; at 12 that one finds nearly as many. For the passes that it makes, it finds fewer errors
+# than noise does, at every distance.
 #
 # **What to use.**
 #
@@ -179,8 +180,8 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 # %% [markdown]
 # ## Exercises
 #
-# **1.** DLFuzz breaks about 80 % of the examples on MNIST and stays there, however large the bound. Why
-# not 100 %?
+# **1.** DLFuzz breaks about 80 % of the examples on MNIST and stays there, however large the bound.
+# Why not 100 %?
 #
 # ```{admonition} Solution
 # :class: dropdown

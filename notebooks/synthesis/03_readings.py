@@ -1,15 +1,16 @@
 # %% [markdown]
 # # What the papers leave open, and what it changes
 #
-# **The question.** Where a paper's text allows more than one experiment, its chapter takes one reading
-# for the verdict and runs the others beside it. Would another choice have led to another verdict?
+# **The question.** Where a paper's text allows more than one experiment, its chapter takes one
+# reading for the verdict and runs the others beside it. Would another choice have led to another
+# verdict?
 #
-# **What you will learn.** Which verdicts of this book hang on a choice of ours, and which do not; and
-# that one sentence about what is given, or counted, can decide a whole comparison.
+# **What you will learn.** Which verdicts of this book hang on a choice of ours, and which do not;
+# and that one sentence about what is given, or counted, can decide a whole comparison.
 #
 # Nothing runs here but the rules: each claim is judged again on the records of the other readings.
-# [The list of inconsistencies](../../book/inconsistencies.md) has all places where the texts disagree
-# with themselves; here are those of which both sides were run.
+# [The list of inconsistencies](../../book/inconsistencies.md) has all places where the texts
+# disagree with themselves; here are those of which both sides were run.
 
 # %%
 from dataclasses import replace
@@ -52,14 +53,16 @@ def name(reading: str | list[str]) -> str:
     return reading if isinstance(reading, str) else " ".join(reading)
 
 
-pd.DataFrame([{"what is open": text, "readings": ", ".join(map(name, values)) or "last, all"}
-              for text, values in OPEN.values()], index=pd.Index(OPEN, name="column"))
+plots.sentences(pd.DataFrame(
+    [{"what is open": text, "readings": ", ".join(map(name, values)) or "last, all"}
+     for text, values in OPEN.values()], index=OPEN))
 
 # %% [markdown]
 # ## Each claim under each reading
 #
-# One row for each claim and open place. The first verdict is the book's; *ours* are the least and the
-# greatest mean of a cell, to be compared with the claim's threshold.
+# One row for each claim and open place, with the verdict under the reading that this book judges by
+# and under the other one. In brackets: the least and the greatest mean of a cell, to be compared
+# with what the claim needs.
 
 # %%
 def readings(claim: published.Claim) -> dict[str, list]:
@@ -75,12 +78,13 @@ def readings(claim: published.Claim) -> dict[str, list]:
 def judged(claim: published.Claim, column: str, value: str | list[str]) -> dict:
     """The verdict of a claim, had this reading been taken."""
     found = compare.verdict(replace(claim, where=claim.where | {column: value}))
-    span = (f"{found.cells['mean'].min():.3g} to {found.cells['mean'].max():.3g}"
-            if found.run else "")
-    return {"paper": claim.paper, "claim": claim.statement, "column": column, "reading": name(value),
-            "needed": f"{claim.rule.replace('_', ' ')} {claim.threshold:g}", "ours": span,
-            "cells": f"{found.holds} of {found.run} hold", "verdict": found.state,
-            "share": found.holds / max(1, found.run), "id": claim.id}
+    means = (f"; {found.cells['mean'].min():.3g} to {found.cells['mean'].max():.3g}"
+             if found.run else "")
+    return {"paper": claim.paper, "claim": claim.statement, "column": column,
+            "reading": name(value),
+            "needed": f"{claim.rule.replace('_', ' ')} {claim.threshold:g}",
+            "verdict": found.state, "share": found.holds / max(1, found.run), "id": claim.id,
+            "text": f"{name(value)}: {found.state} ({found.holds} of {found.run} hold{means})"}
 
 
 rows = pd.DataFrame([judged(claim, column, value) for claim in published.claims()
@@ -96,8 +100,14 @@ print(f"{rows['id'].nunique()} claims have a place that was run in more than one
 # Where the verdict depends on the reading:
 
 # %%
-SHOWN = ["claim", "column", "reading", "needed", "ours", "cells", "verdict"]
-rows[changed].set_index("paper")[SHOWN]
+def side_by_side(part: pd.DataFrame) -> pd.DataFrame:
+    """One row for each claim and column: as judged, and otherwise."""
+    keys = ["paper", "claim", "needed", "column"]
+    return pd.DataFrame([dict(zip(keys, key)) | dict(zip(["as judged", "otherwise"], group["text"]))
+                         for key, group in part.groupby(keys, sort=False)]).set_index("paper")
+
+
+plots.sentences(side_by_side(rows[changed]))
 
 # %% [markdown]
 # The same as a picture. A cell is one combination of dataset, network and measure.
@@ -119,7 +129,7 @@ plt.show()
 # And where it does not:
 
 # %%
-rows[~changed].set_index("paper")[SHOWN]
+plots.sentences(side_by_side(rows[~changed]))
 
 # %% [markdown]
 # ## How often, and where
@@ -127,33 +137,35 @@ rows[~changed].set_index("paper")[SHOWN]
 # %%
 counts = rows.assign(depends=changed).groupby(["column", "id"])["depends"].any().groupby(
     level="column").agg(["size", "sum"])
-counts.rename(columns={"size": "claims judged", "sum": "verdict depends on it"}).join(
-    pd.Series({column: text for column, (text, _) in OPEN.items()}, name="what is open"))
+plots.sentences(counts.rename(columns={
+    "size": "claims judged", "sum": "verdict depends on it"}).rename_axis(None).join(
+        pd.Series({column: text for column, (text, _) in OPEN.items()}, name="what is open")))
 
 # %% [markdown]
-# **What it means.** Most alternatives change a number and no verdict: how one fits the curve of NSATP,
-# or measures how far an activation moved. Three change what is being compared, and with it the answer:
+# **What it means.** Most alternatives change a number and no verdict: how one fits the curve of
+# NSATP, or measures how far an activation moved. Three change what is being compared, and with it
+# the answer:
 #
-# - **What is known** (`pair`). With the original at hand NSS's claims on finding faults hold in many
-#   cells; without it, in the situation that the paper describes, in none.
+# - **What is known** (`pair`). With the original at hand NSS's claims on finding faults hold in
+#   many cells; without it, in the situation that the paper describes, in none.
 # - **Where one may look** (`budget`). Without a bound on the distance the first DeepSensor's claims
-#   mostly hold on MNIST, because a swarm that starts at noise is judged on noise. Within the distance
-#   that the same paper sets for its coverage, none of them does.
+#   mostly hold on MNIST, because a swarm that starts at noise is judged on noise. Within the
+#   distance that the same paper sets for its coverage, none of them does.
 # - **What was run** (`swarm`). The equations describe a hundred particles that start at random, the
-#   released script one particle at the seed. The first finds the errors, the second takes the
-#   time that the paper praises; no one swarm has both.
+#   released script one particle at the seed. The first finds the errors, the second takes the time
+#   that the paper praises; no one swarm has both.
 #
-# The rest is milder. Means over intervals lie on a smooth curve better than images do (`points`), as
-# means always will, and that is as near as the correlations of NSATP come to the printed ones. PE
-# turned round (`distance`) falls everywhere, as printed; nothing in the text turns it.
+# The rest is milder. Means over intervals lie on a smooth curve better than images do (`points`),
+# as means always will, and that is as near as the correlations of NSATP come to the printed ones.
+# PE turned round (`distance`) falls everywhere, as printed; nothing in the text turns it.
 #
 # For a paper of your own: say what is known, where the search may look, and what was run.
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** A row of the table is a rule applied to records. Judge NSS's claim on random order for a network
-# trained longer, `recipe = "nss_second"`.
+# **1.** A row of the table is a rule applied to records. Judge NSS's claim on random order for a
+# network trained longer, `recipe = "nss_second"`.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -163,11 +175,11 @@ counts.rename(columns={"size": "claims judged", "sum": "verdict depends on it"})
 # ~~~
 # ```
 #
-# **2.** With every further reading there is one more chance that a claim holds by luck. How would you
-# guard against it?
+# **2.** With every further reading there is one more chance that a claim holds by luck. How would
+# you guard against it?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Choose the reading before looking, as the verdicts of this book do, and report the others beside it;
-# or ask for a wider interval, such as one of $1 - 0.05 / k$ for $k$ readings.
+# Choose the reading before looking, as the verdicts of this book do, and report the others beside
+# it; or ask for a wider interval, such as one of $1 - 0.05 / k$ for $k$ readings.
 # ```

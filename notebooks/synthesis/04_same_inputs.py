@@ -7,8 +7,8 @@
 # break the network. No paper asks whether they are the same inputs, and an input can break a
 # network in more than one way.
 #
-# **What you will learn.** How to tell whether two scores measure the same thing; and that "this input
-# is fragile" and "this input is misclassified" are two statements.
+# **What you will learn.** How to tell whether two scores measure the same thing; and that "this
+# input is fragile" and "this input is misclassified" are two statements.
 
 # %%
 import matplotlib.pyplot as plt
@@ -62,8 +62,8 @@ print(data)
 print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))
 
 # %% [markdown]
-# Do the three ways hit the same inputs? The share of those broken in one way (row) that are broken in
-# the other (column), in percent; the last row is the share among all, which chance would give.
+# Do the three ways hit the same inputs? The share of those broken in one way (row) that are broken
+# in the other (column), in percent; the last row is the share among all, which chance would give.
 
 # %%
 def shared(a: np.ndarray, b: np.ndarray) -> float:
@@ -82,9 +82,9 @@ both.round(1)
 # %% [markdown]
 # ## The scores
 #
-# Uncertain: DeepGini and NSATP's PD, turned round so that a larger value is less decided. Sensitive:
-# NSS, with a fresh mutation. Excitable: the number of neurons with a Shapley value above 0.5 under
-# the same mutation. And DSA, which looks at the distance from the training images.
+# Uncertain: DeepGini and NSATP's PD, turned round so that a larger value is less decided.
+# Sensitive: NSS, with a fresh mutation. Excitable: the number of neurons with a Shapley value above
+# 0.5 under the same mutation. And DSA, which looks at the distance from the training images.
 
 # %%
 options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"seed": fresh_seed},
@@ -151,8 +151,8 @@ if profile == "paper":
 # ## Over all records
 #
 # How well each score finds each kind of broken input (area under the ROC curve), and how the scores
-# agree (rank correlation): means over the seeds, and the half width of their 95 % interval. CIFAR-10
-# is a JPEG copy.
+# agree (rank correlation): means over the seeds, and the half width of their 95 % interval.
+# CIFAR-10 is a JPEG copy.
 
 # %%
 ours = records.frame("synthesis/same_inputs")
@@ -166,4 +166,51 @@ if len(ours):
     display(compare.mean_and_interval(shares, index=["method", "other"], columns=cell, digits=1))
 
 # %% [markdown]
-# TEXT
+# **What it means.** They are not the same inputs. Uncertainty and sensitivity under a fresh
+# mutation have a rank correlation near zero: each tells who breaks in its own sense, and little
+# else. DeepGini and PD find the *fragile* inputs almost perfectly, because a small patch turns
+# exactly those inputs that are near a boundary, and the softmax vector says how near. They find the
+# *wrong* ones well, and those that one mutation *flips* a little. NSS finds the flipped ones, which
+# is what it measures, with the same mutation; of the wrong ones and the fragile ones it knows
+# nothing.
+#
+# So NSATP's and NSS's claims can both be sound where each is tested in its own terms, and still
+# only one of them helps to find misclassified inputs: being wrong goes together with being fragile
+# (of the wrong ones more than half are), much less with being flipped.
+#
+# Excitable neurons give the least. On LeNet-5 and on ResNet-20 no count differs from the others
+# (`undefined`): a change of loss that is shared out among hundreds of neurons leaves none above
+# half a nat. With the few neurons of LeNet-1 the count follows NSS, faintly. And DSA is a third
+# thing, half uncertainty and half distance, to a degree that changes with the network.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1.** Is NSS's score for *flipped* good because it looks at the same mutation? Let another one
+# decide who is flipped.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# again = mutations.mutate(candidates, seed=5000 + seed).images
+# other = (inference.predict(network, again).argmax(1) != given).numpy()
+# {name: round(auc(score, other), 2) for name, score in scores.items()}
+# ~~~
+#
+# NSS falls towards 0.5 and DeepGini stays where it was: the score describes the mutation that was
+# drawn more than the input.
+# ```
+#
+# **2.** Add the ranks of DeepGini and NSS. For which of the three ways to break is the sum better
+# than either?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# both_ranks = stats.rankdata(scores["gini"]) + stats.rankdata(scores["nss"])
+# {way: round(auc(both_ranks, hit), 2) for way, hit in broken.items()}
+# ~~~
+#
+# For *flipped*, a little: an input near a boundary that is hit hard. For the other two NSS only
+# adds noise.
+# ```

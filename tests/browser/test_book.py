@@ -2,6 +2,7 @@
 
 import functools
 import http.server
+import re
 import shutil
 import threading
 from html.parser import HTMLParser
@@ -150,6 +151,8 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened):
     assert not found["unnamed"], f"figures without alternative text: {found['unnamed']}"
     for theme in ("light", "dark"):
         assert page.evaluate(FAINT, [theme, LEGIBLE]) == [], theme
+    if name.startswith("notebooks/"):
+        assert re.match(r"Time: about \d+ min", page.inner_text("h1 + p.time"))
     page.set_viewport_size(PHONE)
     assert page.evaluate(WIDE) == [], "wider than a phone"
     assert not wrong
