@@ -6,6 +6,8 @@ READY := $(VENV)/.installed
 export PATH := $(abspath $(BIN)):$(PATH)
 # Small networks gain nothing from threads, and lose tenfold when something else runs beside them.
 export OMP_NUM_THREADS ?= 1
+# As many chapters at a time as there are cores, the cells of one in their order.
+CHAPTERS := -q -o addopts= -n auto --dist loadfile --nbval-current-env --nbval-cell-timeout=600
 
 .PHONY: book notebooks html browse figures test strict bench clean help
 .DEFAULT_GOAL := help
@@ -38,10 +40,10 @@ figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 
 test: $(READY)  ## the tests, and the notebooks' marked cells against the committed outputs
 	python -m pytest
-	TQDM_DISABLE=1 python -m pytest -q -o addopts= --nbval-lax --nbval-current-env --nbval-cell-timeout=600 notebooks
+	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval-lax notebooks
 
 strict: $(READY)  ## every cell of freshly made notebooks against a second run
-	TQDM_DISABLE=1 python -m pytest -q -o addopts= --nbval --nbval-current-env --nbval-cell-timeout=600 notebooks
+	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval notebooks
 
 bench: $(READY)  ## speed against simpler ways, as ratios in one run
 	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

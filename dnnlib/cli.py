@@ -1,7 +1,10 @@
 """The command line: ``dnnlib data``, ``models``, ``rank``, ``fuzz``, ``run``..."""
 
+import os
 import sys
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated
 
@@ -110,15 +113,25 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
 
 
-@app.command(epilog="Example: `dnnlib notebooks nsatp/02`")
+@app.command(epilog="Examples: `dnnlib notebooks nsatp/02`, `dnnlib notebooks --jobs 1`")
 def notebooks(names: Annotated[list[str], typer.Argument(
-        help="Starts of names; default: all.")] = []) -> None:
+        help="Starts of names; default: all.")] = [],
+        jobs: Annotated[int, typer.Option(
+            min=1, help="Chapters at a time; default: one for each core.")] = os.cpu_count() or 1,
+        ) -> None:
     """Regenerate the book's notebooks from their sources, on the embedded default."""
     from dnnlib import notebooks as books
 
-    for source in track(books.starting(names, ".py"), description="notebooks", console=err):
-        err.print(f"  {source.parent.name}/{source.stem}")
-        _attempt(books.make, source)
+    sources = books.starting(names, ".py")
+    with ProcessPoolExecutor(min(jobs, len(sources)), get_context("spawn")) as pool:
+        running = [pool.submit(books.make, source) for source in sources]
+        try:
+            for done in track(as_completed(running), total=len(running),
+                              description="notebooks", console=err):
+                made = _attempt(done.result)
+                err.print(f"  {made.parent.name}/{made.stem}")
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 @app.command("figures", epilog="Example: `dnnlib figures nss/02 --out slides`")
