@@ -16,9 +16,12 @@ FETCH = """\
 import importlib.util
 
 if importlib.util.find_spec("dnnlib") is None:  # opened alone, as on Colab: fetch the book
+    import subprocess
     import sys
-    !git clone -q --depth 1 https://github.com/dnnlib/dnnlib book
-    %pip install -q -e book
+
+    url = "https://github.com/dnnlib/dnnlib"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", url, "book"], check=True)
+    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-e", "book"], check=True)
     sys.path.insert(0, "book")"""
 CHOICES = {"model": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
            "split": ("train", "test")}

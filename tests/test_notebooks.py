@@ -308,7 +308,7 @@ def test_pair_has_the_same_cells(source):
 def test_a_notebook_opened_alone_fetches_the_repository_of_the_book():
     lines = (notebooks.folder().parent / "_config.yml").read_text().splitlines()
     url = next(line.split()[1] for line in lines if line.strip().startswith("url:"))
-    assert f"git clone -q --depth 1 {url} book\n" in notebooks.FETCH
+    assert f'url = "{url}"\n' in notebooks.FETCH
 
 
 @pair
