@@ -50,9 +50,10 @@ pd.crosstab(board["paper"], board["verdict"])
 # random pixels is judged on images of noise, of which about nine in ten are errors whatever guides it:
 # with a fitness that is constant, the published share of errors comes out as well. Near the seeds,
 # where an error is one to a person, a gradient (DLFuzz) finds most and a swarm next to none. Sensitive
-# neurons do guide in between, and where training data were polluted. Excitable neurons, by Shapley
-# value, mostly count the change of loss that they share out; and the second paper prints, for another
-# method, the first one's numbers.
+# neurons do guide in between, and where training data were polluted. So do excitable neurons, by
+# Shapley value, for six times the passes; counted as the paper counts them, in nats, they mostly say
+# how large the loss is that they share out. And the second paper prints, for another method, the first
+# one's numbers.
 #
 # **What to use.** For unlabelled inputs: [DeepGini, or the least confidence](01_selectors). To break
 # given inputs nearby: [a gradient](02_fuzzers). In both cases: random order, or noise, beside it, at

@@ -90,8 +90,9 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # ## From the records
 #
 # The same at paper scale, from [the chapter on sensitive
-# neurons](../deepsensor_sensitivity/02_test_errors) and, where it was run, [on excitable
-# ones](../deepsensor_excitable/01_test_errors). CIFAR-10 is a JPEG copy; its images have 3,072
+# neurons](../deepsensor_sensitivity/02_test_errors) and, with LeNet-5, [on excitable
+# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean,
+# from the first hundred of the same thousand seeds. CIFAR-10 is a JPEG copy; its images have 3,072
 # numbers where MNIST's have 784, so the same distance is less of a change.
 
 # %%
@@ -99,10 +100,10 @@ first = records.existing("deepsensor_sensitivity/test_errors")
 first["name"] = first[["fuzzer", "swarm", "reading"]].apply(
     lambda row: ", ".join(row.dropna()), axis=1).replace({"deepsensor, paper":
                                                           "deepsensor, sensitive"})
-second = records.frame("deepsensor_excitable/test_errors")
-if len(second):
-    second = second[second["swarm"].isin(["excitable"])].assign(name="deepsensor, excitable")
-bounded = pd.concat([table[table["bound"].notna()] for table in (first, second) if len(table)])
+second = records.existing("deepsensor_excitable/test_errors")
+second = second[second["swarm"].isin(["excitable", "excitable_scaled"])]
+second = second.assign(name="deepsensor, " + second["swarm"])
+bounded = pd.concat([table[table["bound"].notna()] for table in (first, second)])
 LEFT_OUT = ["deepsensor, random", "deepsensor, released"]
 bounded = bounded[~bounded["name"].isin(LEFT_OUT)]
 GROUPS = ["dataset", "model"]
@@ -164,9 +165,10 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 #
 # The swarm needs room. At a distance of 8, on MNIST nearly that of a black image, sensitive neurons
 # lead it to more errors than noise, and with LeNet-4 and LeNet-5 to several times those of a swarm
-# without a fitness; with LeNet-1 and on CIFAR-10 the two differ by less than the seeds do, and at 12
-# most of what it finds needs no fitness. For the passes that it makes, it finds fewer errors than noise
-# does, at every distance.
+# without a fitness; with LeNet-1 and on CIFAR-10 the two differ by less than the seeds do, and at
+# 12 most of what it finds needs no fitness. Excitable neurons guide it about as well, and with
+# their values scaled much better, if not as well as a gradient does. For the passes that it makes,
+# it finds fewer errors than noise does, at every distance.
 #
 # **What to use.**
 #
