@@ -11,16 +11,49 @@
 #
 # Each row is a claim of a paper, reduced to a rule whose threshold is the paper's own. The verdict is
 # computed from the committed records: a *cell* is one combination of dataset, network and measure,
-# and it holds if its whole 95 % interval over at least three seeds is on the claim's side.
+# and it holds if its whole 95 % interval over at least three seeds is on the claim's side. *Ours* are
+# the least and the greatest mean of a cell and, in brackets, the ends of their intervals. The place in
+# the paper leads to the verdict in the chapter, below the tables and figures that it rests on.
 
-# %%
+# %% tags=["hide-input"]
+import re
+from html import escape
+
 import pandas as pd
 
-from dnnlib import compare, plots, records
+from dnnlib import compare, notebooks, plots, published, records
 
 plots.style()
 board = compare.scoreboard()
-board.reset_index(drop=True)
+CHAPTERS = {experiment: f"../{path.parent.name}/{path.stem}.html#verdict"
+            for path in sorted(notebooks.folder().glob("*/*.py"), reverse=True)  # the first wins
+            for experiment in re.findall(r'experiment="([\w/]+)"', path.read_text("utf-8"))}
+
+
+def ours(claim: published.Claim) -> tuple[str, str]:
+    """Our means with their intervals, from the least cell to the greatest; on which data."""
+    cells = compare.verdict(claim).cells
+    if cells.empty:
+        return "", ""
+    low, high = cells["low"].min(), cells["high"].max()
+    means = dict.fromkeys(f"{mean:.3g}" for mean in (cells["mean"].min(), cells["mean"].max()))
+    on = {column: cells.get(column, pd.Series(claim.where.get(column, ""), cells.index))
+          for column in ("dataset", "model")}
+    on = pd.DataFrame(on).drop_duplicates().groupby("dataset")["model"].agg(", ".join)
+    return (f"{' to '.join(means)} [{low:.3g}, {high:.3g}]",
+            "; ".join(f"{data} {names}".strip() for data, names in on.items()))
+
+
+rows = []
+for claim in published.claims():
+    value, data = ours(claim)
+    place = f'<a href="{CHAPTERS[claim.experiment]}">{escape(claim.place)}</a>'
+    rows.append({"paper": claim.paper.replace("_", " "),
+                 "claim": f"{escape(claim.statement)} ({place})",
+                 "verdict": "{verdict}: {cells (paper's)}".format(**board.loc[claim.id]),
+                 "needed": f"{claim.rule.replace('_', ' ')} {claim.threshold:g}", "ours": value,
+                 "on": data})
+plots.sentences(pd.DataFrame(rows).set_index("paper"), escape=False)
 
 # %% [markdown]
 # *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
