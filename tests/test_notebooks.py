@@ -195,13 +195,13 @@ def test_made_twice_gives_the_same_bytes(write):
     made = nbformat.read(product, 4)
     nbformat.validate(made)
     assert printed(product) == "digits 3\n"
-    assert made.cells[3].outputs[0]["data"]["text/plain"] == "4"
-    assert [c.metadata for c in made.cells] == [
+    assert made.cells[4].outputs[0]["data"]["text/plain"] == "4"
+    assert [c.metadata for c in made.cells[1:]] == [
         {}, {"tags": ["parameters"]}, {"mystnb": {"figure": {"caption": "Nothing.",
                                                              "name": "fig-x"}}}, {}]
     assert set(made.metadata) == {"kernelspec", "language_info", "records"}
     assert made.metadata.language_info == {"name": "python"}  # no version
-    assert [c.execution_count for c in made.cells[1:]] == [1, 2, 3]
+    assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3, 4]
 
 
 QUOTING = """# %%
@@ -239,7 +239,7 @@ def test_failing_source_keeps_the_old_notebook(write):
     source = write(FAILING)
     product = source.with_suffix(".ipynb")
     product.write_text("old")
-    with pytest.raises(notebooks.CellFailed, match="cell 3 of .*: ZeroDivisionError"):
+    with pytest.raises(notebooks.CellFailed, match="cell 4 of .*: ZeroDivisionError"):
         notebooks.make(source)
     assert product.read_text() == "old"
     assert sorted(p.name for p in source.parent.iterdir()) == ["01_page.ipynb", "01_page.py"]
