@@ -10,6 +10,7 @@
 # a distance that you choose.
 
 # %%
+import os
 import subprocess
 import sys
 import tempfile
@@ -102,6 +103,7 @@ if dataset != "imagenet":
     words = [str(word) for word in words]
     print("$ dnnlib", *words)
     done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
+                          env=os.environ | {"COLUMNS": "100"},  # as wide here as anywhere
                           capture_output=True, text=True, check=True)
     print(done.stdout)
 

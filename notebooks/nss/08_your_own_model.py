@@ -9,6 +9,7 @@
 # methods agree; and how to find out, with a few labels, whether a method is worth using on your data.
 
 # %%
+import os
 import subprocess
 import sys
 import tempfile
@@ -111,6 +112,7 @@ if dataset != "imagenet":
     words = [str(word) for word in words]
     print("$ dnnlib", *words)
     done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
+                          env=os.environ | {"COLUMNS": "100"},  # as wide here as anywhere
                           capture_output=True, text=True, check=True)
     print(done.stdout)
 
