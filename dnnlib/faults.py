@@ -1,6 +1,7 @@
-"""What an order of inputs finds: fault detection rate, kinds of fault, APFD."""
+"""What an order or a score finds: fault detection rate, kinds of fault, APFD, ROC area."""
 
 import numpy as np
+from scipy import stats
 
 from dnnlib import checks
 
@@ -42,6 +43,25 @@ def apfd(wrong, order) -> float:
     if not len(places):
         return float("nan")
     return float(1 - places.sum() / (len(order) * len(places)) + 1 / (2 * len(order)))
+
+
+def roc_area(wrong, score) -> float:
+    """Area under the ROC curve: the chance that a fault scores higher than an input that is none.
+
+    ``wrong``: bool (N,). ``score``: (N,), higher is more suspect; ties count half. Returns a share:
+    1 if all faults score highest, 0.5 by chance; NaN without faults or with nothing else.
+
+    >>> roc_area([True, False, False, True], [0.9, 0.1, 0.5, 0.5])
+    0.875
+    """
+    wrong, score = _wrong(wrong), np.asarray(score, dtype=float)
+    if score.shape != wrong.shape or np.isnan(score).any():
+        raise ValueError(f"score: expected {len(wrong)} numbers, got shape {score.shape}, "
+                         f"{np.isnan(score).sum()} of them NaN")
+    if wrong.all() or not wrong.any():
+        return float("nan")
+    u = stats.mannwhitneyu(score[wrong], score[~wrong]).statistic
+    return float(u / (wrong.sum() * (~wrong).sum()))
 
 
 def fault_types(labels, predicted, classes: int) -> np.ndarray:

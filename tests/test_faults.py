@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from dnn_tip import apfd as tip
+from sklearn.metrics import roc_auc_score
 
 from dnnlib import faults
 from dnnlib.selection import top
@@ -41,6 +42,19 @@ def test_apfd_is_dnn_tips(case):
 
 def test_apfd_without_faults_is_undefined():
     assert np.isnan(faults.apfd([False, False], [0, 1]))
+
+
+def test_roc_area_is_scikit_learns_with_ties(case):
+    wrong, order = case
+    for score in (order, order // 20):
+        assert faults.roc_area(wrong, score) == pytest.approx(roc_auc_score(wrong, score))
+    assert np.isnan(faults.roc_area([True, True], [0.1, 0.2]))
+
+
+def test_roc_area_of_a_wrong_score(case):
+    wrong, _ = case
+    with pytest.raises(ValueError, match="expected 200 numbers, got shape \\(2,\\), 1 of them NaN"):
+        faults.roc_area(wrong, [0.5, np.nan])
 
 
 def test_types_tell_both_classes_apart():

@@ -151,21 +151,13 @@ scores["gini"] = 1 - p.double().square().sum(1)
 scores["nss"] = selectors["nss"].score(network, candidates)
 
 
-def auc(score: np.ndarray) -> float:
-    """The chance that a fault has a higher score than an input classified correctly."""
-    if wrong.all() or not wrong.any():
-        return np.nan
-    u = stats.mannwhitneyu(score[wrong], score[~wrong]).statistic
-    return u / (wrong.sum() * (~wrong).sum())
-
-
 def correlation(a: torch.Tensor, b: torch.Tensor) -> float:
     """Spearman's; NaN where one of them is the same for all."""
     return stats.spearmanr(a, b).statistic if a.std() > 0 and b.std() > 0 else np.nan
 
 
 inside = pd.DataFrame({name: {
-    "auc": auc(score.numpy()), "values": score.unique().numel(), "zero": 100 * float(
+    "auc": faults.roc_area(wrong, score), "values": score.unique().numel(), "zero": 100 * float(
         (score == 0).double().mean()), "with_loss": correlation(score, rising),
     "with_gini": correlation(score, scores["gini"])} for name, score in scores.items()}).T
 rows += [{"method": name.split(", ")[0], "quantity": quantity, "value": value}

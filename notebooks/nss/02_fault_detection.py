@@ -15,7 +15,6 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from dnnlib import compare, faults, inference, plots, published, records, selection, training
 from dnnlib.data import load, mutations, profile_limit
@@ -154,12 +153,8 @@ for pair in ("remutated", "original"):
 
 
 def auc(group: pd.DataFrame, pair: str) -> float:
-    """The chance that a fault has a higher score than an input classified correctly."""
-    faulty = group["faults (%)"] > 0
-    if faulty.nunique() < 2:
-        return np.nan
-    u = stats.mannwhitneyu(group.loc[faulty, pair], group.loc[~faulty, pair]).statistic
-    return u / (faulty.sum() * (~faulty).sum())
+    """How well the score tells the faults of a group of candidates."""
+    return faults.roc_area(group["faults (%)"] > 0, group[pair])
 
 
 for by in ("made by", "drawn"):

@@ -15,9 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
 
-from dnnlib import (compare, inference, metrics, plots, records, selection, training,
+from dnnlib import (compare, faults, inference, metrics, plots, records, selection, training,
                     vulnerability)
 from dnnlib.data import load, mutations, profile_limit
 
@@ -92,15 +91,7 @@ options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"see
 scores = {name: selection.selector(name, **given).score(network, candidates).double().numpy()
           for name, given in options.items()}
 
-
-def auc(score: np.ndarray, hit: np.ndarray) -> float:
-    """The chance that a broken input has a higher score than one that is not."""
-    if hit.all() or not hit.any():
-        return np.nan
-    return stats.mannwhitneyu(score[hit], score[~hit]).statistic / (hit.sum() * (~hit).sum())
-
-
-found = pd.DataFrame({way: {name: auc(score, hit) for name, score in scores.items()}
+found = pd.DataFrame({way: {name: faults.roc_area(hit, score) for name, score in scores.items()}
                       for way, hit in broken.items()})
 rows += [{"method": name, "other": way, "quantity": "auc", "value": value}
          for way in broken for name, value in found[way].items()]
@@ -194,7 +185,7 @@ if len(ours):
 # ~~~python
 # again = mutations.mutate(candidates, seed=5000 + seed).images
 # other = (inference.predict(network, again).argmax(1) != given).numpy()
-# {name: round(auc(score, other), 2) for name, score in scores.items()}
+# {name: round(faults.roc_area(other, score), 2) for name, score in scores.items()}
 # ~~~
 #
 # NSS falls towards 0.5 and DeepGini stays where it was: the score describes the mutation that was
@@ -207,8 +198,8 @@ if len(ours):
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# both_ranks = stats.rankdata(scores["gini"]) + stats.rankdata(scores["nss"])
-# {way: round(auc(both_ranks, hit), 2) for way, hit in broken.items()}
+# both_ranks = pd.Series(scores["gini"]).rank() + pd.Series(scores["nss"]).rank()
+# {way: round(faults.roc_area(hit, both_ranks), 2) for way, hit in broken.items()}
 # ~~~
 #
 # For *flipped*, a little: an input near a boundary that is hit hard. For the other two NSS only
