@@ -20,14 +20,18 @@ RULES = {
 
 
 def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits: int = 2,
-           live: pd.DataFrame | None = None) -> pd.DataFrame:
+           live: pd.DataFrame | None = None, where: str | None = None) -> pd.DataFrame:
     """One row for each cell: the paper's value, ours over the seeds, and the run at hand.
 
     ``paper``, ``ours`` and ``live`` are tidy: the columns ``on`` and 'value'; ``ours`` has a
     'seed' too. Ours reads "mean [least, greatest]"; a cell that nobody ran is blank. Cells
-    the paper lacks, such as those of the embedded digits, come last.
+    the paper lacks, such as those of the embedded digits, come last. ``where``: a query that says
+    which of our rows, in ``ours`` and ``live``, are meant.
     """
     on = list(on)
+    if where is not None:
+        ours, live = (table.query(where) if table is not None and len(table) else table
+                      for table in (ours, live))
     for table, what, more in ((paper, "paper", []), (ours, "ours", ["seed"]), (live, "live", [])):
         needed = {*on, "value", *more}
         missing = needed - set(table) if table is not None and len(table) else set()

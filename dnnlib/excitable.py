@@ -1,13 +1,13 @@
-"""The share of excitable neurons as a swarm's fitness (second DeepSensor, Eq. 6)."""
+"""The share of excitable neurons as a swarm's fitness (second DeepSensor, Eq. 6), and controls."""
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import nn
 
-from dnnlib import checks
+from dnnlib import checks, fuzzing
 from dnnlib.gates import Gates
 from dnnlib.shapley import SCALES, excitable, nodes
 from dnnlib.shapley.game import players
@@ -68,3 +68,22 @@ class ExcitableNeurons:
             return excitable(psi, self.threshold, scale=self.scale).float().mean(1)
 
         return score
+
+
+def swarms(swarm: fuzzing.Swarm, names: str = "excitable sensitive constant random", *,
+           points: int = 2, seed: int = 0) -> dict[str, fuzzing.Swarm]:
+    """``swarm`` under the fitnesses ``names``: one method, guided by one thing after another.
+
+    'excitable': this paper's, with ``points`` gradients, and 'excitable_scaled' with the values in
+    units of their mean; 'sensitive': the first paper's, that of ``swarm``. The controls look at no
+    neuron: 'constant', and 'random', drawn from ``seed``. Raises ``ValueError`` for another name.
+
+    >>> list(swarms(fuzzing.Swarm(population=5), "excitable constant"))
+    ['excitable', 'constant']
+    """
+    known = {"excitable": ExcitableNeurons(points=points),
+             "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
+             "sensitive": swarm.fitness, "constant": fuzzing.Constant(),
+             "random": fuzzing.RandomFitness(seed=seed)}
+    return {name: replace(swarm, fitness=known[checks.known(name, known, "fitness")])
+            for name in names.split()}

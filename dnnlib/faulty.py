@@ -8,6 +8,7 @@ from dnnlib import checks, published, training
 from dnnlib.data import load, polluted
 
 KINDS = ("well_trained", "polluted", "underfitted", "overfitted")
+ERRORS = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
 
 
 def steps(kind: str, model: str, dataset: str, *, recipe_name: str = "default",
@@ -52,3 +53,11 @@ def trained(kind: str, model: str, dataset: str, *, recipe_name: str = "default"
         data = polluted.pollute(data, alpha / 100, patches=patches, seed=seed,
                                 **polluted.setting(dataset))
     return training.fitted(model, data, recipe, seed=seed)
+
+
+def by_error(model: str, dataset: str, **options) -> dict[str, nn.Module]:
+    """A network for each kind of error (DeepSensor, Figs. 5 and 6; the second paper's 10 and 11).
+
+    'adversarial' errors are those of a well trained network. ``options``: see :func:`trained`.
+    """
+    return {error: trained(kind, model, dataset, **options) for error, kind in ERRORS.items()}

@@ -88,6 +88,14 @@ def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int
     return fitted(model, load(dataset, "train"), steps, seed=seed, device=device)
 
 
+def others(names: str, model: str, dataset: str, **options) -> tuple[nn.Module, ...]:
+    """The networks ``names``, separated by spaces, but for ``model``: DeepXplore's oracles.
+
+    ``options`` are those of :func:`trained`, the same for all.
+    """
+    return tuple(trained(name, dataset, **options) for name in names.split() if name != model)
+
+
 def pretrained(model: str, dataset: str) -> nn.Module:
     """Network ``model`` with weights that others trained for ``dataset``, in evaluation mode.
 

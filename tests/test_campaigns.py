@@ -64,6 +64,15 @@ def test_benign_seeds_are_those_the_model_gets_right(tiny_model, tiny_data):
     assert not torch.equal(found, fuzzing.benign(model, x, y, seed=2))
 
 
+def test_benign_seeds_without_a_class_keep_their_order(tiny_model, tiny_data):
+    model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
+    every = fuzzing.benign(model, x, y, seed=1)
+    for label in y[every].unique():
+        expected = [i for i in every.tolist() if y[i] != label]
+        found = fuzzing.benign(model, x, y, without=int(label), seed=1)
+        assert found.tolist() == expected and len(found) < len(every)
+
+
 def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
     one, other = (fuzzing.benign(tiny_model(seed), tiny_data.images, tiny_data.labels).tolist()
                   for seed in (0, 1))

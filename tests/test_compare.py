@@ -52,6 +52,17 @@ def test_live_column():
     assert (nobody[["ours", "seeds", "this run"]] == "").all(axis=None)
 
 
+def test_where_says_which_of_our_rows_are_meant():
+    ours = seeds(("mnist", "pd", 0, 0.3), ("mnist", "pe", 0, 0.4), ("mnist", "pd", 1, 9.0))
+    live = tidy(("mnist", "pd", 0.2), ("mnist", "pe", 7.0))
+    table = compare.beside(PAPER, ours, on=ON, live=live, where="value < 1")
+    assert table.loc[("mnist", "pd"), ["ours", "seeds", "this run"]].tolist() == [
+        "0.30", "1", "0.20"]
+    assert table.loc[("mnist", "pe"), ["ours", "this run"]].tolist() == ["0.40", ""]
+    nobody = compare.beside(PAPER, pd.DataFrame(), on=ON, where="no_such_column == 1")
+    assert (nobody["ours"] == "").all()
+
+
 def test_one_column_of_cells():
     paper, ours = tidy(("b", 1), ("a", 2), columns=("dataset", "value")), tidy(
         ("a", 0, 3.0), columns=("dataset", "seed", "value"))

@@ -1,11 +1,12 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 from torch import nn
 
 from dnnlib import fuzzing, models, shapley
-from dnnlib.excitable import ExcitableNeurons
+from dnnlib.excitable import ExcitableNeurons, swarms
 
 
 @pytest.fixture
@@ -118,3 +119,19 @@ def test_bad_layers(tiny_model, x):
     with pytest.raises(ValueError, match="softmax cannot be a player"):
         ExcitableNeurons(layers=("softmax",))(models.build("lenet1"), torch.zeros(1, 1, 28, 28),
                                               labels)
+
+
+def test_swarms_differ_in_their_fitness_alone(tiny_model, x):
+    swarm = fuzzing.Swarm(population=3, epsilon=0.4)
+    found = swarms(swarm, "excitable excitable_scaled sensitive constant random", points=3, seed=5)
+    assert {name: each.fitness for name, each in found.items()} == {
+        "excitable": ExcitableNeurons(points=3),
+        "excitable_scaled": ExcitableNeurons(points=3, scale="total"),
+        "sensitive": swarm.fitness, "constant": fuzzing.Constant(),
+        "random": fuzzing.RandomFitness(seed=5)}
+    assert all(replace(each, fitness=swarm.fitness) == swarm for each in found.values())
+
+
+def test_an_unknown_fitness_says_what_is_near():
+    with pytest.raises(ValueError, match="did you mean 'excitable'"):
+        swarms(fuzzing.Swarm(), "sensitive exitable")

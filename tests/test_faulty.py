@@ -57,3 +57,11 @@ def test_the_others_see_the_clean_set(fitted, kind):
 def test_an_unknown_kind_says_what_is_near():
     with pytest.raises(ValueError, match="did you mean 'overfitted'"):
         faulty.steps("overfit", "lenet5", "mnist")
+
+
+def test_each_error_has_the_network_that_makes_it(monkeypatch):
+    monkeypatch.setattr(faulty, "trained", lambda kind, *args, **options: (kind, *args, options))
+    found = faulty.by_error("lenet5", "digits", learning_rate=0.1, seed=2)
+    options = {"learning_rate": 0.1, "seed": 2}
+    assert found == {error: (kind, "lenet5", "digits", options) for error, kind in (
+        ("adversarial", "well_trained"), ("polluted", "polluted"), ("overfitted", "overfitted"))}

@@ -100,6 +100,13 @@ def test_checkpoint_is_used_again(train, monkeypatch):
             train(**changes)
 
 
+def test_others_are_all_but_the_model_itself(monkeypatch):
+    monkeypatch.setattr(training, "trained", lambda *args, **options: (*args, options))
+    found = training.others("lenet1 lenet4 lenet5", "lenet4", "mnist", seed=2)
+    assert found == (("lenet1", "mnist", {"seed": 2}), ("lenet5", "mnist", {"seed": 2}))
+    assert training.others("lenet4", "lenet4", "mnist") == ()
+
+
 def test_any_dataset_is_fitted_by_its_fingerprint(train, tiny_data, monkeypatch, folders):
     named = weights(train(seed=3))
     assert weights(fitted("tiny", tiny_data, PLAIN, seed=3)) == named

@@ -18,10 +18,11 @@ _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
 
 
 def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
-           seed: int = 0) -> torch.Tensor:
+           without: int | None = None, seed: int = 0) -> torch.Tensor:
     """The places of the images (N, C, H, W) that ``model`` gets right, in a random order.
 
-    ``labels``: true classes (N,). The order of any two of them depends on ``seed`` and N alone,
+    ``labels``: true classes (N,). ``without``: a class whose images are left out, such as the one
+    that errors of a polluted network are given, see :func:`measures.hits`. The order of any two of them depends on ``seed`` and N alone,
     so that several models share most of their first seeds.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
@@ -30,6 +31,8 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     """
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
     right = predict(model, images).argmax(1) == labels
+    if without is not None:
+        right &= labels != without
     return order[right[order]]
 
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 import torch
 
 from dnnlib.fuzzing.protocol import Campaign
@@ -23,6 +24,16 @@ def columns(name: str) -> dict[str, str]:
     if reading and fuzzer not in READING:
         raise ValueError(f"name: expected a reading of {' or '.join(READING)} only, got {name!r}")
     return {"fuzzer": fuzzer} | ({READING[fuzzer]: reading[0]} if reading else {})
+
+
+def names(table: pd.DataFrame) -> pd.Series:
+    """The campaigns' names again, of rows with their :func:`columns`; '' where there is no fuzzer.
+
+    >>> names(pd.DataFrame([columns("deepsensor, constant"), columns("dlfuzz")])).tolist()
+    ['deepsensor, constant', 'dlfuzz']
+    """
+    parts = table.reindex(columns=["fuzzer", *READING.values()])
+    return parts.apply(lambda row: ", ".join(row.dropna()), axis=1)
 
 
 def rows(values: Mapping[str, float], **where) -> list[dict]:

@@ -15,9 +15,8 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, fuzzing, inference, models, plots, published, records, training
+from dnnlib import compare, excitable, fuzzing, inference, plots, published, records, training
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -99,15 +98,10 @@ print(f"accuracy {accuracy:.1%}; {len(seeds)} seeds, {len(seeds) * iterations} e
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)),
-          "excitable_scaled": replace(swarm, fitness=ExcitableNeurons(points=points,
-                                                                      scale="total")),
-          "sensitive": swarm,
-          "sensitive_same_passes": replace(swarm, population=3 * points * population),
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+swarms = excitable.swarms(swarm, "excitable excitable_scaled sensitive constant random",
+                          points=points, seed=seed)
+swarms["sensitive_same_passes"] = replace(swarm, population=3 * points * population)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise(scale=1.0)}
@@ -144,21 +138,17 @@ measured.loc["near", ["error_rate", "categories_per_seed", "passes",
 PANELS = [["deepsensor, excitable", *baselines, "noise"], [n for n in fuzzers if "deepsensor" in n]]
 
 
-def against_distance(axes, rates: pd.Series, name: str) -> None:
-    """Error rates, of index (bound, name), as lines."""
+def both_panels(axes, rates: pd.Series, name: str) -> None:
+    """Error rates, of index (bound, name), with the share that Table 3 has for the network."""
+    goal = printed["deepsensor"].get(name, printed.loc["lenet5", "deepsensor"]) / 200
     for axis, names in zip(axes, PANELS):
-        rates.unstack()[names].plot(ax=axis, style="o-", ms=4, lw=1.2, logx=True, ylim=(-3, 103),
-                                    xlabel="bound on the L2 distance", legend=False)
-        axis.set_xticks(rates.index.levels[0], [f"{bound:g}" for bound in rates.index.levels[0]])
-        axis.minorticks_off()
-        axis.axhline(printed["deepsensor"].get(name, printed.loc["lenet5", "deepsensor"]) / 200,
-                     color="0.3", ls="--", lw=1)
+        plots.against_distance(axis, rates, names, goal=goal)
     axes[0].set_ylabel(f"{name}: test errors (%)")
 
 
 rates = measured["error_rate"].drop("none", level=0).rename(index=bounds, level=0)
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6), sharey=True)
-against_distance(axes, rates.rename_axis(["bound", "name"]), model)
+both_panels(axes, rates.rename_axis(["bound", "name"]), model)
 for axis in axes:
     axis.legend(fontsize=7)
 plt.show()
@@ -235,21 +225,13 @@ compare.beside(table_1[table_1["quantity"].isin(size) & ~table_1["dataset"].eq("
 text = ("budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'excitable') "
         "and fuzzer != 'noise'")
 on = ["dataset", "model", "fuzzer", "quantity"]
-
-
-def table_of(quantity: str, digits: int, part: pd.DataFrame) -> pd.DataFrame:
-    """A part of Table 3, ours, and the run above."""
-    mine = ours.query(text) if len(ours) else ours
-    there = here.query(text)
-    return compare.beside(part, mine[mine["quantity"] == quantity], on=on, digits=digits,
-                          live=there[there["quantity"] == quantity])
-
-
 errors = table_3[table_3["quantity"] == "test_errors"]
-table_of("error_rate", 1, errors.assign(quantity="error_rate", value=errors["value"] / 200))
+compare.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), ours, on=on,
+               digits=1, live=here, where=f"quantity == 'error_rate' and {text}")
 
 # %%
-table_of("categories_per_seed", 2, table_3[table_3["quantity"] == "categories_per_seed"])
+compare.beside(table_3.query("quantity == 'categories_per_seed'"), ours, on=on, live=here,
+               where=f"quantity == 'categories_per_seed' and {text}")
 
 # %% [markdown]
 # ## Excitable against sensitive, over all records
@@ -269,12 +251,12 @@ if len(ours):
 # %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
 if len(ours):
     drawn = ours[(ours["quantity"] == "error_rate") & ours["bound"].notna()].copy()
-    drawn["name"] = drawn[["fuzzer", "swarm"]].apply(lambda row: ", ".join(row.dropna()), axis=1)
+    drawn["name"] = measures.names(drawn)
     groups = list(drawn.groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, figsize=(9.5, 3.2 * len(groups)), sharey=True,
                                 squeeze=False)
     for line, ((_, name), group) in zip(axes, groups):
-        against_distance(line, group.groupby(["bound", "name"])["value"].mean(), name)
+        both_panels(line, group.groupby(["bound", "name"])["value"].mean(), name)
     for axis in axes[0]:
         axis.legend(fontsize=7)
 else:
@@ -337,7 +319,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `replace(swarm, fitness=ExcitableNeurons(points=4))` takes twelve passes for every particle. A
+# `excitable.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
 # swarm only needs to know which particle has more excitable neurons: compare the error rates before
 # paying for precision.
 # ```

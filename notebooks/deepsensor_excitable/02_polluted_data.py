@@ -10,16 +10,13 @@
 # led to the polluted class.
 
 # %%
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (compare, faulty, fuzzing, inference, plots, published, records, shapley,
-                    training)
+from dnnlib import (compare, excitable, faulty, fuzzing, inference, plots, published, records,
+                    shapley, training)
 from dnnlib.data import load, polluted, profile_limit
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -73,8 +70,8 @@ other = data.labels != setting["label"]
 stamped = polluted.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=seed)
 benign, rows = {}, []
 for name, network in networks.items():
-    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    benign[name] = right[other[right]][:seeds_count]
+    benign[name] = fuzzing.benign(network, data.images, data.labels, without=setting["label"],
+                                  seed=seed)[:seeds_count]
     given = inference.predict(network, stamped[other]).argmax(1) == setting["label"]
     accuracy = inference.accuracy(network, data.images, data.labels)
     rows += measures.rows({"accuracy": 100 * accuracy,
@@ -116,13 +113,9 @@ reason.pivot(index="change", columns=["quantity", "network"], values="value").ro
 # that kind.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
+swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise(scale=1.0)}
 for name, network in networks.items():
@@ -174,8 +167,7 @@ if profile == "paper":
         "deepsensor_excitable/polluted",
         dict(dataset=dataset, model=model, recipe=recipe, alpha=alpha, patches=patches, seed=seed,
              seeds_count=seeds_count, iterations=iterations, population=population, points=points,
-             others=others,
-             references=references, budget="none"), rows,
+             others=others, references=references, budget="none"), rows,
         records.provenance(data=data.fingerprint, device=device, clock=clock)))
 
 # %% [markdown]
@@ -187,9 +179,8 @@ if profile == "paper":
 ours = records.frame("deepsensor_excitable/polluted", patches="one")
 table_2 = published.table("deepsensor_excitable", 2).query("training == 'polluted'")
 accuracies = table_2.query("quantity == 'accuracy'").astype({"alpha": int})
-compare.beside(accuracies, ours.query("quantity == 'accuracy' and training == 'polluted'")
-               if len(ours) else ours, on=["dataset", "model", "training", "alpha", "quantity"],
-               digits=1)
+compare.beside(accuracies, ours, on=["dataset", "model", "training", "alpha", "quantity"],
+               digits=1, where="quantity == 'accuracy' and training == 'polluted'")
 
 # %% [markdown]
 # ## Table 4, beside the paper's
@@ -202,8 +193,7 @@ on = ["dataset", "model", "alpha", "fuzzer", "quantity"]
 text = ("quantity == 'test_errors' and network == 'polluted' and fuzzer != 'noise' "
         "and swarm not in ('sensitive', 'constant', 'random')")
 here = live.assign(dataset=dataset, model=model, alpha=alpha)
-compare.beside(table_4, ours.query(text) if len(ours) else ours, on=on, digits=0,
-               live=here.query(text))
+compare.beside(table_4, ours, on=on, digits=0, live=here, where=text)
 
 # %% [markdown]
 # From the records: every swarm and fuzzer in the polluted and in the clean network.

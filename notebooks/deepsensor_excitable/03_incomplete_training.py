@@ -9,16 +9,13 @@
 # a fitness in nats is not the same measure in two networks.
 
 # %%
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (compare, faulty, fuzzing, inference, plots, published, records, shapley,
-                    training)
+from dnnlib import (compare, excitable, faulty, fuzzing, inference, plots, published, records,
+                    shapley, training)
 from dnnlib.data import load, profile_limit
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -113,13 +110,9 @@ change.pivot(index="training", columns=["quantity", "length"], values="value").l
 # so that no count exceeds the number of seeds.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, train.images[:references])
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
+swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise(scale=1.0)}
 found = {state: fuzzing.campaigns(network, data.images[benign[state]], data.labels[benign[state]],
@@ -135,15 +128,7 @@ errors = live.dropna(subset="method").pivot(index="method", columns=["quantity",
 errors[[(q, state) for q in ("test_errors", "l2") for state in states]].round(1)
 
 # %% mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the seed.", "name": "fig-excitable-incomplete-distance"}}
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), sharey=True)
-for axis, state in zip(axes, states):
-    for method, campaign in found[state].items():
-        reach = campaign.l2[-1][campaign.errors[-1]].sort().values
-        axis.step([0, *reach.tolist(), 20], [*range(len(reach) + 1), len(reach)], where="post",
-                  lw=2 if "excitable" in method else 1, label=method)
-    axis.set(title=state, xlabel="L2 distance", xlim=(0, 20))
-axes[0].set_ylabel("test errors")
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+plots.within_distance({state: found[state] for state in states}, thick="excitable")
 plt.show()
 
 # %% [markdown]
@@ -173,8 +158,7 @@ if profile == "paper":
         "deepsensor_excitable/incomplete",
         dict(dataset=dataset, model=model, recipe=recipe, learning_rate=learning_rate, seed=seed,
              seeds_count=seeds_count, iterations=iterations, population=population, points=points,
-             others=others,
-             references=references, budget="none"), rows,
+             others=others, references=references, budget="none"), rows,
         records.provenance(data=data.fingerprint, device=device, clock=clock)))
 
 # %% [markdown]
@@ -203,8 +187,7 @@ on = ["dataset", "model", "training", "fuzzer"]
 text = ("quantity == 'test_errors' and fuzzer != 'noise' "
         "and swarm not in ('sensitive', 'constant', 'random')")
 here = live.assign(dataset=dataset, model=model)
-compare.beside(table_5, ours.query(text) if len(ours) else ours, on=on, digits=0,
-               live=here.query(text))
+compare.beside(table_5, ours, on=on, digits=0, live=here, where=text)
 
 # %% [markdown]
 # All swarms and noise, from the records, with the median distance of their examples; and the change

@@ -17,9 +17,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, inference, plots, records, retraining, robustness, training
+from dnnlib import (compare, excitable, fuzzing, inference, plots, records, retraining, robustness,
+                    training)
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -118,12 +118,8 @@ right = fuzzing.benign(network, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([seeds_count])
 seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
 rest = data.images[unseen], data.labels[unseen]
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise()}
@@ -197,7 +193,7 @@ live[live["quantity"].str.startswith("asr_lead")].pivot(
 
 # %% mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away, at the paper's size (left) and at the small one (right), for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
 fall = live[live["quantity"] == "asr_gain"].copy()
-fall["network"] = fall[["fuzzer", "swarm"]].apply(lambda row: ", ".join(row.dropna()), axis=1)
+fall["network"] = measures.names(fall)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
 for axis, attack in zip(axes, ("pgd", "pgd, small")):
     fall[fall["attack"] == attack].pivot(index="network", columns="budget", values="value").loc[
@@ -253,7 +249,7 @@ if profile == "paper":
 # %%
 ours = records.frame("deepsensor_excitable/attack_success")
 if len(ours):
-    ours["network"] = ours[["fuzzer", "swarm"]].apply(lambda row: ", ".join(row.dropna()), axis=1)
+    ours["network"] = measures.names(ours)
     shown = ours.query("quantity in ('asr', 'accuracy')").copy()
     shown["measure"] = shown["attack"].fillna(shown["quantity"])
     display(shown.pivot_table(index=["dataset", "model", "budget", "network"], columns="measure",

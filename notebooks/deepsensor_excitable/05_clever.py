@@ -15,10 +15,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (clever, compare, fuzzing, inference, plots, records, retraining, robustness,
-                    training)
+from dnnlib import (clever, compare, excitable, fuzzing, inference, plots, records, retraining,
+                    robustness, training)
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -95,12 +94,8 @@ right = fuzzing.benign(network, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([seeds_count])
 seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
 rest = data.images[unseen], data.labels[unseen]
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise()}
@@ -189,7 +184,7 @@ live[live["quantity"].isin(["clever_lead", "clever_excess"])].pivot(
 
 # %% mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2, for every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
 added = live[live["quantity"] == "clever_gain"].copy()
-added["network"] = added[["fuzzer", "swarm"]].apply(lambda row: ", ".join(row.dropna()), axis=1)
+added["network"] = measures.names(added)
 figure, axis = plt.subplots(figsize=(7, 3.4))
 added.pivot(index="network", columns="budget", values="value").loc[
     added["network"].unique()[::-1], list(budgets)].plot.barh(
@@ -218,7 +213,7 @@ if profile == "paper":
 # %%
 ours = records.frame("deepsensor_excitable/clever")
 if len(ours):
-    ours["network"] = ours[["fuzzer", "swarm"]].apply(lambda row: ", ".join(row.dropna()), axis=1)
+    ours["network"] = measures.names(ours)
     display(ours.pivot_table(index=["dataset", "model", "budget", "network"], columns="quantity",
                              values="value", sort=False).round(3))
 

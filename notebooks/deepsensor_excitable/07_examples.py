@@ -18,9 +18,8 @@ import torch
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import activations, fuzzing, inference, models, plots, training
+from dnnlib import activations, excitable, fuzzing, inference, models, plots, training
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
 
 plots.style()
 
@@ -76,11 +75,9 @@ benign = {c: data.images[right[data.labels[right] == c][:seeds_count]]
           for c in (seed_class, other_class)}
 seeds = benign[seed_class]
 labels = torch.full((len(seeds),), seed_class)
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
 swarm = fuzzing.Swarm.paper(population=population)
-fuzzers = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)),
-           "sensitive": swarm, "constant": replace(swarm, fitness=fuzzing.Constant()),
+fuzzers = {**excitable.swarms(swarm, "excitable sensitive constant", points=points),
            **fuzzing.rivals(oracles, load(dataset, "train").images[:references])}
 bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
 runs = {(bound, name): run for bound, l2 in bounds.items()

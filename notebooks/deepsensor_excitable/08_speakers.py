@@ -19,10 +19,9 @@ import torch
 from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
-from dnnlib import (compare, fuzzing, inference, models, plots, published, records, shapley,
-                    training)
+from dnnlib import (compare, excitable, fuzzing, inference, models, plots, published, records,
+                    shapley, training)
 from dnnlib.data import audio, load, voices
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -142,12 +141,8 @@ sizes.astype(object).where(sizes.notna(), "-")
 # feature space. Without a bound, and within `near`.
 
 # %%
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons(points=points)),
-          "excitable_scaled": replace(swarm, fitness=ExcitableNeurons(points=points,
-                                                                      scale="total")),
-          "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant())}
+swarms = excitable.swarms(fuzzing.Swarm.paper(population=population),
+                          "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
 baselines = fuzzing.rivals(oracles, known)
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
@@ -339,21 +334,13 @@ text = ("table == 6 and budget == 'none' and (fuzzer != 'deepsensor' or swarm ==
         "and fuzzer != 'noise'")
 here = live.assign(dataset=dataset, model=model)
 table_6 = published.table("deepsensor_excitable", 6)
-
-
-def table_of(quantity: str, digits: int, part: pd.DataFrame) -> pd.DataFrame:
-    """A part of Table 6, ours, and the run above."""
-    mine = ours.query(text) if len(ours) else ours
-    there = here.query(text)
-    return compare.beside(part, mine[mine["quantity"] == quantity], on=on, digits=digits,
-                          live=there[there["quantity"] == quantity])
-
-
 errors = table_6[table_6["quantity"] == "test_errors"]
-table_of("error_rate", 1, errors.assign(quantity="error_rate", value=errors["value"] / 200))
+compare.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), ours, on=on,
+               digits=1, live=here, where=f"quantity == 'error_rate' and {text}")
 
 # %%
-table_of("categories_per_seed", 2, table_6[table_6["quantity"] == "categories_per_seed"])
+compare.beside(table_6.query("quantity == 'categories_per_seed'"), ours, on=on, live=here,
+               where=f"quantity == 'categories_per_seed' and {text}")
 
 # %% [markdown]
 # ## Table 7, beside the paper's

@@ -74,16 +74,11 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # %%
 data = load(dataset, limit=profile_limit(profile))
 label = polluted.setting(dataset)["label"]
-kinds = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
-networks = {kind: faulty.trained(state, model, dataset, recipe_name=recipe, seed=seed,
-                                 learning_rate=learning_rate) for kind, state in kinds.items()}
-targets = {kind: label if kind == "polluted" else None for kind in kinds}
-benign = {}
-for kind, network in networks.items():
-    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    if kind == "polluted":
-        right = right[data.labels[right] != label]
-    benign[kind] = right[:seeds_count]
+networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
+                           learning_rate=learning_rate)
+targets = {kind: label if kind == "polluted" else None for kind in networks}
+benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
+                               seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)
 
 # %% [markdown]
@@ -142,7 +137,7 @@ live.query("errors == 'adversarial' and quantity in ('test_errors', 'excitable',
 def draw(table: pd.DataFrame) -> None:
     """Fig. 10: percent of the examples that are errors; one line for each kind and seed."""
     figure, axes = plt.subplots(2, 2, figsize=(9, 5), sharey=True, sharex="col")
-    colours = dict(zip(kinds, ("C0", "C3", "C2")))
+    colours = dict(zip(networks, ("C0", "C3", "C2")))
     for (swarm, varied, kind, _), line in table.groupby(["swarm", "varied", "errors", "seed"]):
         if varied == "control":
             for axis in axes[:, 0]:

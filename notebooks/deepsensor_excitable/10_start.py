@@ -67,15 +67,11 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 # %%
 data = load(dataset, limit=profile_limit(profile))
 label = polluted.setting(dataset)["label"]
-kinds = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
-networks = {kind: faulty.trained(state, model, dataset, recipe_name=recipe, seed=seed,
-                                 learning_rate=learning_rate) for kind, state in kinds.items()}
-benign = {}
-for kind, network in networks.items():
-    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    if kind == "polluted":
-        right = right[data.labels[right] != label]
-    benign[kind] = right[:seeds_count]
+networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
+                           learning_rate=learning_rate)
+targets = {kind: label if kind == "polluted" else None for kind in networks}
+benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
+                               seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)
 
 # %% [markdown]
@@ -113,10 +109,9 @@ for (budget, kind), campaigns in found.items():
     x, y = data.images[benign[kind]], data.labels[benign[kind]]
     score = ExcitableNeurons(points=points)(networks[kind], x, y)
     for (swarm, start), campaign in campaigns.items():
-        target = label if kind == "polluted" else None
         share = 100 * score(campaign.images, torch.arange(len(x))).mean()
         rows += measures.rows(
-            measures.last_examples(campaign, target=target)
+            measures.last_examples(campaign, target=targets[kind])
             | {"excitable": share, "passes": campaign.passes},
             fuzzer="deepsensor", swarm=swarm, budget=budget, errors=kind, start=start)
 live = pd.DataFrame(rows)

@@ -128,8 +128,7 @@ pd.DataFrame(rows).query("quantity == 'estimate_passes'").set_index("estimator")
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
 baselines = fuzzing.rivals(oracles, train.images[:references])
 swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons()),
           "excitable_8": replace(swarm, fitness=ExcitableNeurons(points=8)), "sensitive": swarm,

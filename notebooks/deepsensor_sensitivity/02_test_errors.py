@@ -83,8 +83,7 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 #   the swarm does without any sensitivity. And Gaussian **noise**, as strong as the bound allows.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
@@ -140,28 +139,12 @@ goal = printed.loc[model if model in printed.index else "lenet5"]
 PANELS = [["deepsensor, paper", "deepsensor, released", "deepxplore, differential",
            "deepxplore, single", "dlfuzz", "deephunter", "noise"],
           ["deepsensor, paper", "deepsensor, constant", "deepsensor, random", "noise"]]
-
-
-def against_distance(axis, rates: pd.DataFrame, names: list[str], goal: float) -> None:
-    """Error rates, of index (bound, name), as lines."""
-    for name in rates.index.unique("name").intersection(names):
-        line = rates.xs(name, level="name")
-        axis.plot(line.index, line, "o-", ms=4, lw=2 if name == "deepsensor, paper" else 1.2,
-                  label=name)
-    axis.axhline(goal, color="0.3", ls="--", lw=1)
-    axis.axvline(near, color="0.3", ls=":", lw=1)
-    axis.set(xscale="log", xlabel="bound on the L2 distance", ylim=(-3, 103))
-    axis.set_xticks(sorted(set(rates.index.get_level_values(0))),
-                    [f"{r:g}" for r in sorted(set(rates.index.get_level_values(0)))])
-    axis.minorticks_off()
-
-
 finite = [budget for budget in bounds if bounds[budget]]
 rates = measured["error_rate"].loc[finite].rename(index=bounds, level=0).rename_axis(
     ["bound", "name"])
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
 for axis, names in zip(axes, PANELS):
-    against_distance(axis, rates, names, goal["deepsensor"])
+    plots.against_distance(axis, rates, names, goal=goal["deepsensor"], near=near)
     axis.legend(fontsize=7, loc="upper left")
 axes[0].set_ylabel("test errors (% of examples)")
 plt.show()
@@ -252,21 +235,14 @@ ours = records.frame("deepsensor_sensitivity/test_errors")
 text = ("budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'paper') and fuzzer != 'noise' "
         "and (fuzzer != 'deepxplore' or reading == 'differential')")
 on = ["dataset", "model", "fuzzer", "quantity"]
-
-
-def table_of(quantity: str, digits: int, part: pd.DataFrame) -> pd.DataFrame:
-    """A part of Table II, ours, and the run above."""
-    here = live.assign(dataset=dataset, model=model).query(text)
-    mine = ours.query(text) if len(ours) else ours
-    return compare.beside(part, mine[mine["quantity"] == quantity], on=on, digits=digits,
-                          live=here[here["quantity"] == quantity])
-
-
+here = live.assign(dataset=dataset, model=model)
 errors = table_2[table_2["quantity"] == "test_errors"]
-table_of("error_rate", 1, errors.assign(quantity="error_rate", value=errors["value"] / 200))
+compare.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), ours, on=on,
+               digits=1, live=here, where=f"quantity == 'error_rate' and {text}")
 
 # %%
-table_of("categories_per_seed", 2, table_2[table_2["quantity"] == "categories_per_seed"])
+compare.beside(table_2.query("quantity == 'categories_per_seed'"), ours, on=on, live=here,
+               where=f"quantity == 'categories_per_seed' and {text}")
 
 # %% [markdown]
 # ## Over all records
@@ -278,8 +254,7 @@ table_of("categories_per_seed", 2, table_2[table_2["quantity"] == "categories_pe
 # %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 if len(ours):
     drawn = ours[(ours["quantity"] == "error_rate") & ours["bound"].notna()].copy()
-    drawn["name"] = drawn[["fuzzer", "swarm", "reading"]].apply(
-        lambda row: ", ".join(row.dropna()), axis=1)
+    drawn["name"] = measures.names(drawn)
     groups = list(drawn.groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, figsize=(9.5, 3.2 * len(groups)), sharey=True,
                                 squeeze=False)
@@ -287,7 +262,7 @@ if len(ours):
         means = group.groupby(["bound", "name"])["value"].mean()
         share = printed.loc[name if name in printed.index else "lenet5", "deepsensor"]
         for axis, names in zip(line, PANELS):
-            against_distance(axis, means, names, share)
+            plots.against_distance(axis, means, names, goal=share, near=near)
         line[0].set_ylabel(f"{name}: test errors (%)")
     for axis in axes[0]:
         axis.legend(fontsize=7)

@@ -103,8 +103,7 @@ pd.DataFrame(rows).pivot(index="network", columns="quantity", values="value").ro
 #   polluted class is no error of that kind.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, clean.images[:references])
 swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
           "deepsensor, released": fuzzing.Swarm.released(),
@@ -112,8 +111,8 @@ swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
                                                       fitness=fuzzing.Constant())}
 found = {}
 for name, network in networks.items():
-    benign = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    benign = benign[other[benign]][:seeds_count]
+    benign = fuzzing.benign(network, data.images, data.labels, without=setting["label"],
+                            seed=seed)[:seeds_count]
     found[name] = fuzzing.campaigns(network, data.images[benign], data.labels[benign],
                                     swarms | baselines | {"noise": fuzzing.Noise(scale=1.0)},
                                     iterations=iterations, seed=seed)
@@ -131,7 +130,7 @@ for name, campaigns in found.items():
         rows += measures.rows(measures.last_examples(campaign, target=setting["label"]),
                               network=name, **measures.columns(method))
 live = pd.DataFrame(rows)
-live["method"] = live[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
+live["method"] = measures.names(live)
 errors = live.dropna(subset="fuzzer").pivot(index="method", columns=["quantity", "network"],
                                             values="value")
 errors[["test_errors", "wrong", "l2"]].round(1)
@@ -173,13 +172,13 @@ for quantity, ratio in (("test_errors", "errors_over"),
     count = errors[quantity]["polluted"]
     against = count[list(baselines)].to_dict() | {"mean": count[list(baselines)].mean()}
     for method in swarms:
-        fuzzer, swarm = method.split(", ")
-        rows += [{"network": "polluted", "swarm": swarm, "baseline": baseline, "quantity": ratio,
-                  "value": count[f"{fuzzer} {swarm}"] / n if n else np.nan}
+        rows += [{"network": "polluted", "swarm": measures.columns(method)["swarm"],
+                  "baseline": baseline, "quantity": ratio,
+                  "value": count[method] / n if n else np.nan}
                  for baseline, n in against.items()]
 over_clean = errors["test_errors"]["polluted"] / errors["test_errors"]["clean"]
-rows += [{"fuzzer": method.split()[0], "swarm": (method.split() + [None])[1],
-          "quantity": "over_clean", "value": value} for method, value in over_clean.items()]
+rows += [row for method, value in over_clean.items()
+         for row in measures.rows({"over_clean": value}, **measures.columns(method))]
 ratios = pd.DataFrame(rows).query("quantity == 'errors_over'")
 ratios.pivot(index="swarm", columns="baseline", values="value").round(2)
 
@@ -201,8 +200,8 @@ if profile == "paper":
 ours = records.frame("deepsensor_sensitivity/polluted", patches="one")
 cell = ["dataset", "model", "training", "alpha", "quantity"]
 printed = table_5.query("quantity == 'accuracy'").astype({"alpha": int})
-compare.beside(printed, ours.query("quantity == 'accuracy' and training == 'polluted'")
-               if len(ours) else ours, on=cell, digits=1)
+compare.beside(printed, ours, on=cell, digits=1,
+               where="quantity == 'accuracy' and training == 'polluted'")
 
 # %% [markdown]
 # ## Table III, beside the paper's
@@ -215,8 +214,7 @@ on = ["dataset", "model", "alpha", "fuzzer", "quantity"]
 text = ("quantity == 'test_errors' and network == 'polluted' and fuzzer != 'noise' "
         "and swarm not in ('released', 'constant')")
 here = live.assign(dataset=dataset, model=model, alpha=alpha)
-compare.beside(table_3, ours.query(text) if len(ours) else ours, on=on, digits=0,
-               live=here.query(text))
+compare.beside(table_3, ours, on=on, digits=0, live=here, where=text)
 
 # %% [markdown]
 # The controls, from the records: every fuzzer in the polluted and in the clean network.
@@ -224,7 +222,7 @@ compare.beside(table_3, ours.query(text) if len(ours) else ours, on=on, digits=0
 # %%
 if len(ours):
     both = ours.query("quantity == 'test_errors'").copy()
-    both["method"] = both[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
+    both["method"] = measures.names(both)
     display(both.pivot_table(index="method", columns=["dataset", "model", "alpha", "network"],
                              values="value", aggfunc="mean", sort=False).round(0))
 

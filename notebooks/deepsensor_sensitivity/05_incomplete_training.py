@@ -70,8 +70,7 @@ pd.DataFrame(rows).pivot(index="training", columns="quantity", values="value").r
 # fitness is constant: it looks at no neuron.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, train.images[:references])
 swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
           "deepsensor, released": fuzzing.Swarm.released(),
@@ -97,22 +96,14 @@ for state, campaigns in found.items():
         rows += measures.rows(measures.last_examples(campaign), training=state,
                               **measures.columns(method))
 live = pd.DataFrame(rows)
-live["method"] = live[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
+live["method"] = measures.names(live)
 states = ["underfitted", "well_trained", "overfitted"]
 errors = live.dropna(subset="fuzzer").pivot(index="method", columns=["quantity", "training"],
                                             values="value")
 errors[[(q, state) for q in ("test_errors", "l2") for state in states]].round(1)
 
 # %% mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the seed.", "name": "fig-deepsensor-incomplete-distance"}}
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.2), sharey=True)
-for axis, state in zip(axes, states):
-    for method, campaign in found[state].items():
-        reach = campaign.l2[-1][campaign.errors[-1]].sort().values
-        axis.step([0, *reach.tolist(), 20], [*range(len(reach) + 1), len(reach)], where="post",
-                  lw=2 if "paper" in method else 1, label=method)
-    axis.set(title=state, xlabel="L2 distance", xlim=(0, 20))
-axes[0].set_ylabel("test errors")
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+plots.within_distance({state: found[state] for state in states}, thick="paper")
 plt.show()
 
 # %% [markdown]
@@ -132,8 +123,8 @@ print("over well trained:", (printed["deepsensor"] / printed["deepsensor"]["well
 # %%
 count = errors["test_errors"]
 for method in swarms:
-    fuzzer, swarm = method.split(", ")
-    own = count.loc[f"{fuzzer} {swarm}"]
+    swarm = measures.columns(method)["swarm"]
+    own = count.loc[method]
     for state in states:
         against = count.loc[list(baselines), state]
         against = against.to_dict() | {"mean": against.mean()}
@@ -182,8 +173,7 @@ on = ["dataset", "model", "training", "fuzzer"]
 text = ("quantity == 'test_errors' and fuzzer != 'noise' "
         "and swarm not in ('released', 'constant')")
 here = live.assign(dataset=dataset, model=model)
-compare.beside(table_4, ours.query(text) if len(ours) else ours, on=on, digits=0,
-               live=here.query(text))
+compare.beside(table_4, ours, on=on, digits=0, live=here, where=text)
 
 # %% [markdown]
 # All swarms and noise, from the records, with the median distance of their examples.
@@ -191,7 +181,7 @@ compare.beside(table_4, ours.query(text) if len(ours) else ours, on=on, digits=0
 # %%
 if len(ours):
     every = ours.dropna(subset="fuzzer").query("quantity in ('test_errors', 'l2')").copy()
-    every["method"] = every[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
+    every["method"] = measures.names(every)
     display(every.pivot_table(index=["dataset", "model", "method"],
                               columns=["quantity", "training"], values="value", aggfunc="mean",
                               sort=False).round(1))

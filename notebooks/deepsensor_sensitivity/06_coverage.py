@@ -90,8 +90,7 @@ def covered(x: torch.Tensor) -> dict[str, float]:
 # control is a swarm whose fitness is constant: it looks at no neuron.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 budget = fuzzing.Budget(l2=l2)
 rivals = fuzzing.rivals(oracles, train.images[:references], budget=budget)
 rivals["noise"] = fuzzing.fuzzer("noise", scale=1.0, budget=budget)

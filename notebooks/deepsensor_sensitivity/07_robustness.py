@@ -89,8 +89,7 @@ print(f"{len(seeds)} seeds, {len(unseen)} other images that the network gets rig
 # any guidance.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
 found = fuzzing.campaigns(network, seeds, labels, {
     "deepsensor": fuzzing.Swarm.paper(population=population),
     **fuzzing.rivals(oracles, train.images[:references]),

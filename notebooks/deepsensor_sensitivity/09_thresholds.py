@@ -63,16 +63,12 @@ for threshold in (0.05, 0.3, 0.6):
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-setting = polluted.setting(dataset)
-kinds = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
-networks = {kind: faulty.trained(state, model, dataset, recipe_name=recipe, seed=seed,
-                                 learning_rate=learning_rate) for kind, state in kinds.items()}
-benign = {}
-for kind, network in networks.items():
-    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    if kind == "polluted":
-        right = right[data.labels[right] != setting["label"]]
-    benign[kind] = right[:seeds_count]
+label = polluted.setting(dataset)["label"]
+networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
+                           learning_rate=learning_rate)
+targets = {kind: label if kind == "polluted" else None for kind in networks}
+benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
+                               seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)
 
 # %% [markdown]
@@ -114,7 +110,7 @@ rows = []
 for (kind, varied), campaigns in found.items():
     x, y = data.images[benign[kind]], data.labels[benign[kind]]
     for threshold, campaign in campaigns.items():
-        errors = measures.hits(campaign, setting["label"] if kind == "polluted" else None)
+        errors = measures.hits(campaign, targets[kind])
         score = sensitive(threshold if varied == "lambda" else "0.5")(networks[kind], x, y)
         share = score(campaign.images, torch.arange(len(x)))
         rows += [{"errors": kind, "varied": varied, "threshold": float(threshold),

@@ -65,16 +65,12 @@ for name, options in starts.items():
 
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-setting = polluted.setting(dataset)
-kinds = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
-networks = {kind: faulty.trained(state, model, dataset, recipe_name=recipe, seed=seed,
-                                 learning_rate=learning_rate) for kind, state in kinds.items()}
-benign = {}
-for kind, network in networks.items():
-    right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-    if kind == "polluted":
-        right = right[data.labels[right] != setting["label"]]
-    benign[kind] = right[:seeds_count]
+label = polluted.setting(dataset)["label"]
+networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
+                           learning_rate=learning_rate)
+targets = {kind: label if kind == "polluted" else None for kind in networks}
+benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
+                               seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)
 
 # %% [markdown]
@@ -104,7 +100,7 @@ found = {(budget, kind): fuzzing.campaigns(
 rows = []
 for (budget, kind), campaigns in found.items():
     for start, campaign in campaigns.items():
-        errors = measures.hits(campaign, setting["label"] if kind == "polluted" else None)
+        errors = measures.hits(campaign, targets[kind])
         rows += measures.rows({"test_errors": errors[-1].sum(), "test_errors_all": errors.sum(),
                                "l2": campaign.l2[-1].mean()},
                               budget=budget, errors=kind, start=start)

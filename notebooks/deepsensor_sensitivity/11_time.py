@@ -70,8 +70,7 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # particle.
 
 # %%
-oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                for name in others.split() if name != model)
+oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
 fuzzers = {"deepsensor, paper": fuzzing.Swarm.paper(population=population),
            "deepsensor, released": fuzzing.Swarm.released(),
            **fuzzing.rivals(oracles, train.images[:references]),
@@ -157,8 +156,7 @@ if profile == "paper":
 ours = records.frame("deepsensor_sensitivity/time")
 text = "quantity == 'seconds' and swarm != 'released'"
 table_6 = published.table("deepsensor_sensitivity", 6)
-compare.beside(table_6, ours.query(text) if len(ours) else ours,
-               on=["dataset", "model", "fuzzer"], digits=2)
+compare.beside(table_6, ours, on=["dataset", "model", "fuzzer"], digits=2, where=text)
 
 # %% [markdown]
 # As multiples of DeepSensor's, which is what can be compared: the paper's seconds, our seconds, and

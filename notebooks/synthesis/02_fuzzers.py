@@ -16,9 +16,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import compare, fuzzing, plots, records, training
+from dnnlib import compare, excitable, fuzzing, plots, records, training
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -48,12 +47,10 @@ def measured(seed: int) -> list[dict]:
     data = load(dataset)
     network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
     chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:inputs]
-    oracles = tuple(training.trained(name, dataset, recipe_name=recipe, seed=seed)
-                    for name in others.split() if name != model)
-    swarm = fuzzing.Swarm.paper(population=population)
-    fuzzers = {"deepsensor, sensitive": swarm,
-               "deepsensor, excitable": replace(swarm, fitness=ExcitableNeurons(points=1)),
-               "deepsensor, constant": replace(swarm, fitness=fuzzing.Constant()),
+    oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+    swarms = excitable.swarms(fuzzing.Swarm.paper(population=population),
+                              "sensitive excitable constant", points=1)
+    fuzzers = {**{f"deepsensor, {name}": swarm for name, swarm in swarms.items()},
                **fuzzing.rivals(oracles, load(dataset, "train").images[:references]),
                "noise": fuzzing.Noise(scale=1.0)}
     rows = []
@@ -97,9 +94,7 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 
 # %%
 first = records.existing("deepsensor_sensitivity/test_errors")
-first["name"] = first[["fuzzer", "swarm", "reading"]].apply(
-    lambda row: ", ".join(row.dropna()), axis=1).replace({"deepsensor, paper":
-                                                          "deepsensor, sensitive"})
+first["name"] = measures.names(first).replace({"deepsensor, paper": "deepsensor, sensitive"})
 second = records.existing("deepsensor_excitable/test_errors")
 second = second[second["swarm"].isin(["excitable", "excitable_scaled"])]
 second = second.assign(name="deepsensor, " + second["swarm"])
