@@ -11,6 +11,9 @@ from matplotlib.figure import Figure, FigureBase
 
 from dnnlib import fuzzing, metrics
 
+VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
+            "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css
+
 
 def style() -> None:
     """One look for all figures and tables; a white ground keeps figures readable on a dark page."""
@@ -182,6 +185,25 @@ def against_distance(axis: Axes, rates: pd.Series, names: Sequence[str], *, goal
     axis.set(xscale="log", xlabel="bound on the L2 distance", ylim=(-3, 103))
     axis.set_xticks(bounds, [f"{bound:g}" for bound in bounds])
     axis.minorticks_off()
+
+
+def verdicts(board: pd.DataFrame) -> Figure:
+    """A scoreboard's verdicts, counted: a bar for each paper, a part of it for each verdict."""
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(
+        index=dict.fromkeys(board["paper"]), columns=VERDICTS, fill_value=0)
+    figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
+    left = np.zeros(len(counts))
+    for verdict, colour in VERDICTS.items():
+        bars = axis.barh(counts.index, counts[verdict], left=left, color=colour, edgecolor="0.4",
+                         linewidth=0.6, label=verdict)
+        axis.bar_label(bars, [n or "" for n in counts[verdict]], label_type="center")
+        left += counts[verdict].to_numpy()
+    axis.invert_yaxis()
+    axis.grid(False)
+    axis.set(xlabel="claims")
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    figure.legend(loc="outside upper center", ncols=len(VERDICTS), fontsize=9)
+    return figure
 
 
 def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:

@@ -175,3 +175,15 @@ def test_rates_against_distance_have_the_paper_s_lines(axis):
             for line in (b, a)] == [("b", [2, 8], [2, 5]), ("a", [2, 8], [1, 4])]
     assert set(goal.get_ydata()) == {50} and set(near.get_xdata()) == {4}
     assert [t.get_text() for t in axis.get_xticklabels()] == ["2", "8"]
+
+
+def test_verdicts_are_counted_for_each_paper():
+    board = pd.DataFrame({"paper": ["b", "b", "a", "b"],
+                          "verdict": ["partly", "not run", "reproduced", "partly"]})
+    figure = plots.verdicts(board)
+    axis, = figure.axes
+    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["b", "a"]
+    assert widths == {"reproduced": [0, 1], "partly": [2, 0], "undecided": [0, 0],
+                      "not reproduced": [0, 0], "not run": [1, 0]}
+    assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]
