@@ -22,8 +22,8 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     """The places of the images (N, C, H, W) that ``model`` gets right, in a random order.
 
     ``labels``: true classes (N,). ``without``: a class whose images are left out, such as the one
-    that errors of a polluted network are given, see :func:`measures.hits`. The order of any two of them depends on ``seed`` and N alone,
-    so that several models share most of their first seeds.
+    that errors of a polluted network are given, see :func:`measures.hits`. The order of any two
+    of them depends on ``seed`` and N alone, so that several models share most of their first seeds.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> benign(model, torch.rand(6, 1, 2, 2), torch.full((6,), 2)).tolist()
