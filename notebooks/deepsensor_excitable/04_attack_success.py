@@ -303,10 +303,10 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/atta
 # there is something to lose, its examples *raise* PGD's success from a third of the images to over
 # a half, those of the constant swarm to about half, those of the sensitive one not at all. Worst are
 # the examples nearest to an error, DLFuzz's and PGD's own, which also take 13 to 20 points of accuracy:
-# a few hundred images, made once against the network as it was, are learnt by heart in 20 epochs. So
-# the swarm is "no worse than PGD-AT", where it is, because this PGD-AT does harm. The method of that
-# name attacks the network anew in every step of a whole training. Within a distance of 2 the swarms'
-# examples, like noise, change next to nothing.
+# a few hundred images, made once against the network as it was, are learnt by heart in 20 epochs (at
+# our learning rate; the paper prints none). So the swarm is "no worse than PGD-AT", where it is, because
+# this PGD-AT does harm. The method of that name attacks the network anew in every step of a whole
+# training. Within a distance of 2 the swarms' examples, like noise, change next to nothing.
 
 # %% [markdown]
 # ## Exercises
