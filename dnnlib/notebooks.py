@@ -187,8 +187,9 @@ def execute(path: Path, output: Path, **options) -> None:
         if os.environ.get(name):  # the kernel runs in the notebook's folder
             os.environ[name] = str(Path(os.environ[name]).expanduser().resolve())
     try:
-        papermill.execute_notebook(path, output, kernel_name="python3", language="python",
-                                   extra_arguments=["--log-level=ERROR"], **options)
+        papermill.execute_notebook(  # quiet: a kernel calls an interrupted shutdown an error
+            path, output, kernel_name="python3", language="python",
+            extra_arguments=["--log-level=CRITICAL"], **options)
     except papermill.PapermillExecutionError as error:
         raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue} "
                          f"(what ran is in {output})") from error

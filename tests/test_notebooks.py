@@ -1,5 +1,6 @@
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -320,6 +321,15 @@ def test_one_parameters_cell_and_none_injected(source):
     if found["parameters"]:
         known = notebooks.parameters(source.with_suffix(".ipynb"))
         assert known and all(p.help for p in known.values())
+
+
+@pair
+def test_a_list_of_numbers_may_be_one_number(source):
+    """papermill reads ``-p bounds 1`` as a number, where the default is the text "1 2"."""
+    lists = [p.name for p in notebooks.parameters(source.with_suffix(".ipynb")).values()
+             if isinstance(p.default, str) and re.fullmatch(r"[\d., ]*\d[\d., ]*", p.default)]
+    text = "\n".join(cell.source for cell in code(source))
+    assert not [name for name in lists if re.search(rf"\b{name}\.split\(", text)]
 
 
 @pair

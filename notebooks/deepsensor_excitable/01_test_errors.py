@@ -111,7 +111,7 @@ fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | basel
 # first paper's.
 
 # %%
-bounds = {"near": near} | {d: float(d) for d in distances.split()} | {"none": None}
+bounds = {"near": near} | {d: float(d) for d in str(distances).split()} | {"none": None}
 found = {(budget, name): campaign for budget, l2 in bounds.items()
          for name, campaign in fuzzing.campaigns(
              network, seeds, labels, iterations=iterations, seed=seed,

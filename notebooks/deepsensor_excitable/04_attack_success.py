@@ -126,7 +126,7 @@ fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | basel
 print(f"{len(seeds)} seeds, {min(attacked, len(unseen))} other images to attack")
 
 # %%
-budgets = {"none": None} | {bound: float(bound) for bound in bounds.split()}
+budgets = {"none": None} | {bound: float(bound) for bound in str(bounds).split()}
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
 
 

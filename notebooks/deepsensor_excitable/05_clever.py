@@ -99,7 +99,7 @@ swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=poi
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise()}
-budgets = {"none": None} | {bound: float(bound) for bound in bounds.split()}
+budgets = {"none": None} | {bound: float(bound) for bound in str(bounds).split()}
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
 by_pgd = robustness.attack_success_rate(
     network, seeds.images, seeds.labels,

@@ -99,11 +99,11 @@ def guided(swarm: str, threshold: str, epsilon: str = "1") -> fuzzing.Swarm:
     return replace(standard, fitness=fitness, epsilon=float(epsilon))
 
 
-swarms = {(swarm, "lambda", v): guided(swarm, v) for swarm in SCALE for v in lambdas.split()}
+swarms = {(swarm, "lambda", v): guided(swarm, v) for swarm in SCALE for v in str(lambdas).split()}
 swarms |= {("sensitive", "control", "0.5"): standard,
            ("constant", "control", "0.5"): replace(standard, fitness=fuzzing.Constant())}
 stopped = {(swarm, "epsilon", v): guided(swarm, "0.5", v) for swarm in SCALE
-           for v in [*epsilons.split(), "1"]}
+           for v in [*str(epsilons).split(), "1"]}
 found = {kind: fuzzing.campaigns(network, data.images[benign[kind]], data.labels[benign[kind]],
                                  swarms | (stopped if kind == "adversarial" else {}),
                                  iterations=iterations, seed=seed)

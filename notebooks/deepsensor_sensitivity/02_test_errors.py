@@ -103,7 +103,7 @@ fuzzers = {
 # All of them at all bounds. Table II names no bound (`none`); IV.C has one (`paper`), for coverage.
 
 # %%
-bounds = {"paper": near} | {d: float(d) for d in distances.split()} | {"none": None}
+bounds = {"paper": near} | {d: float(d) for d in str(distances).split()} | {"none": None}
 network = network.to(device)
 found = {(budget, name): campaign for budget, l2 in bounds.items()
          for name, campaign in fuzzing.campaigns(

@@ -89,9 +89,10 @@ def sensitive(threshold: str) -> sensitivity.SensitiveNeurons:
 
 
 standard = fuzzing.Swarm.paper(population=population, fitness=sensitive("0.5"))
-swarms = {"lambda": {v: replace(standard, fitness=sensitive(v)) for v in lambdas.split()},
+swarms = {"lambda": {v: replace(standard, fitness=sensitive(v)) for v in str(lambdas).split()},
           "control": {"0.5": replace(standard, fitness=fuzzing.Constant())},
-          "epsilon": {v: replace(standard, epsilon=float(v)) for v in [*epsilons.split(), "1"]}}
+          "epsilon": {v: replace(standard, epsilon=float(v))
+                      for v in [*str(epsilons).split(), "1"]}}
 found = {(kind, varied): fuzzing.campaigns(
     network, data.images[benign[kind]], data.labels[benign[kind]], swarms[varied],
     iterations=iterations, seed=seed)

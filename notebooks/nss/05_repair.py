@@ -83,7 +83,7 @@ alone = retrained(torch.tensor([], dtype=torch.int64))
 rows += [{"method": "none", "test": test, "quantity": "gain", "value": v}
          for test, v in alone.items()]
 gains = {}
-for rate in map(int, rates.split(",")):
+for rate in map(int, str(rates).split(",")):
     for name, order in orders.items():
         method, *pair = name.split()
         column = {"pair": pair[0], "difference": "l1", "share": 10} if pair else {}

@@ -72,7 +72,7 @@ def measured(seed: int) -> list[dict]:
                     "value": 100 * v} for quantity, v in best.items()]
 
 
-live = pd.DataFrame([row for seed in tqdm(seeds.split(), desc="seeds", leave=False)
+live = pd.DataFrame([row for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
                      for row in measured(int(seed))])
 here = compare.mean_and_interval(live, index=["selector"], columns=["quantity"])
 by_apfd = live[live["quantity"] == "APFD"].groupby("selector")["value"].mean()

@@ -54,7 +54,7 @@ def measured(seed: int) -> list[dict]:
                **fuzzing.rivals(oracles, load(dataset, "train").images[:references]),
                "noise": fuzzing.Noise(scale=1.0)}
     rows = []
-    for distance in map(float, distances.split()):
+    for distance in map(float, str(distances).split()):
         found = fuzzing.campaigns(
             network, data.images[chosen], data.labels[chosen], iterations=iterations, seed=seed,
             fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=distance))
@@ -71,7 +71,7 @@ def by_bound(table: pd.DataFrame, quantity: str, index: list[str]) -> pd.DataFra
     return table.sort_index(axis=1).rename(columns=lambda bound: f"L2 {bound:g}")
 
 
-live = pd.DataFrame([row for seed in tqdm(seeds.split(), desc="seeds", leave=False)
+live = pd.DataFrame([row for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
                      for row in measured(int(seed))])
 by_bound(live, "error_rate", ["name"])
 
