@@ -87,7 +87,7 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # ## From the records
 #
 # The same at paper scale, from [the chapter on sensitive
-# neurons](../deepsensor_sensitivity/02_test_errors) and, with two networks, [on excitable
+# neurons](../deepsensor_sensitivity/02_test_errors) and, with the LeNets, [on excitable
 # ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean,
 # from the first hundred of the same thousand seeds. CIFAR-10 is a JPEG copy; its images have 3,072
 # numbers where MNIST's have 784, so the same distance is less of a change.
@@ -158,12 +158,13 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 # but spends it on disagreement and coverage, and makes only changes of light or of a patch;
 # DeepHunter makes changes that leave the meaning alone, and so the class.
 #
-# The swarm needs room. At a distance of 8, on MNIST nearly that of a black image, sensitive neurons
-# lead it to more errors than noise, and with LeNet-4 and LeNet-5 to several times those of a swarm
-# without a fitness; with LeNet-1 and on CIFAR-10 the two differ by less than the seeds do, and at
-# 12 most of what it finds needs no fitness. Excitable neurons guide it about as well with LeNet-5 and
-# better with LeNet-1, and with their values scaled better still, if not as well as a gradient does. For the passes that it makes,
-# it finds fewer errors than noise does, at every distance.
+# The swarm needs room. At a distance of 8, on MNIST nearly that of a black image, sensitive
+# neurons lead it to more errors than noise, and with LeNet-4 and LeNet-5 to several times those
+# of a swarm without a fitness; with LeNet-1 and on CIFAR-10 the two differ by less than the seeds
+# do, and at 12 most of what it finds needs no fitness. Excitable neurons guide it about as well
+# with LeNet-5 and better with the smaller ones, and with their values scaled better still, if not
+# as well as a gradient does. For the passes that it makes, it finds fewer errors than noise does,
+# at every distance.
 #
 # **What to use.**
 #
