@@ -290,8 +290,9 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 #
 # With LeNet-1 the same holds near the seeds and without a bound. At 8 the excitable swarm has over
 # twice the errors of the sensitive one for the same passes, and scaled values add less to that: where
-# few neurons share the loss, more of them reach half a nat. LeNet-4 lies between. So the reading matters the more, the
-# larger the network; for [thousands of neurons](08_speakers) the threshold in nats is out of reach.
+# few neurons share the loss, more of them reach half a nat. LeNet-4 lies between. So the reading
+# seems to matter the more, the larger the network: in [the speakers' ResNet-34](08_speakers) hardly
+# any neuron reaches the threshold in nats.
 
 # %% [markdown]
 # ## Exercises
