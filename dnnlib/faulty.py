@@ -61,3 +61,15 @@ def by_error(model: str, dataset: str, **options) -> dict[str, nn.Module]:
     'adversarial' errors are those of a well trained network. ``options``: see :func:`trained`.
     """
     return {error: trained(kind, model, dataset, **options) for error, kind in ERRORS.items()}
+
+
+def targets(dataset: str) -> dict[str, int | None]:
+    """The class that an error of each kind is given, None where any false one counts.
+
+    As ``target`` of :func:`measures.hits` and ``without`` of :func:`fuzzing.benign`.
+
+    >>> targets("mnist")
+    {'adversarial': None, 'polluted': 1, 'overfitted': None}
+    """
+    return {error: polluted.setting(dataset)["label"] if kind == "polluted" else None
+            for error, kind in ERRORS.items()}

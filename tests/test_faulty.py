@@ -65,3 +65,13 @@ def test_each_error_has_the_network_that_makes_it(monkeypatch):
     options = {"learning_rate": 0.1, "seed": 2}
     assert found == {error: (kind, "lenet5", "digits", options) for error, kind in (
         ("adversarial", "well_trained"), ("polluted", "polluted"), ("overfitted", "overfitted"))}
+
+
+def test_only_the_polluted_class_counts_of_a_polluted_network():
+    clean = load("digits", "train")
+    seen = polluted.pollute(clean, 0.5, **polluted.setting("digits"))
+    given = set(seen.labels[seen.labels != clean.labels].tolist())
+    targets = faulty.targets("digits")
+    assert {targets["polluted"]} == given
+    assert {error for error, target in targets.items() if target is None} == {
+        "adversarial", "overfitted"}

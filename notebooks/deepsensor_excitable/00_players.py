@@ -175,10 +175,8 @@ plt.show()
 
 # %%
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-mine, others = (order[(right & (data.labels == c))[order]][:seeds_count]
-                for c in (seed_class, other_class))
+right = fuzzing.benign(network, data.images, data.labels, seed=seed)
+mine, others = (right[data.labels[right] == c][:seeds_count] for c in (seed_class, other_class))
 benign, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
 pairs = fuzzing.corner_cases(hunter, network, benign, labels, iterations=iterations, seed=seed)

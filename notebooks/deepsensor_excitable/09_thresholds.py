@@ -17,7 +17,7 @@ import pandas as pd
 import torch
 
 from dnnlib import compare, faulty, fuzzing, plots, records, shapley
-from dnnlib.data import load, polluted, profile_limit
+from dnnlib.data import load, profile_limit
 from dnnlib.excitable import ExcitableNeurons
 from dnnlib.fuzzing import measures
 
@@ -73,10 +73,9 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-label = polluted.setting(dataset)["label"]
 networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
                            learning_rate=learning_rate)
-targets = {kind: label if kind == "polluted" else None for kind in networks}
+targets = faulty.targets(dataset)
 benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
                                seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)

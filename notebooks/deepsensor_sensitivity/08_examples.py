@@ -45,9 +45,8 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 # %%
 data = load(dataset)
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = inference.predict(network, data.images).argmax(1) == data.labels
-order = torch.randperm(len(data), generator=torch.Generator().manual_seed(seed))
-benign = {c: data.images[order[(right & (data.labels == c))[order]][:seeds_count]]
+right = fuzzing.benign(network, data.images, data.labels, seed=seed)
+benign = {c: data.images[right[data.labels[right] == c][:seeds_count]]
           for c in (seed_class, other_class)}
 seeds = benign[seed_class]
 labels = torch.full((len(seeds),), seed_class)

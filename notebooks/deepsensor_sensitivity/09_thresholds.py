@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from dnnlib import activations, compare, faulty, fuzzing, plots, records, sensitivity
-from dnnlib.data import load, polluted, profile_limit
+from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -63,10 +63,9 @@ for threshold in (0.05, 0.3, 0.6):
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-label = polluted.setting(dataset)["label"]
 networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
                            learning_rate=learning_rate)
-targets = {kind: label if kind == "polluted" else None for kind in networks}
+targets = faulty.targets(dataset)
 benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
                                seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)

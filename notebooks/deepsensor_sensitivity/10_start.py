@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from dnnlib import activations, compare, coverage, faulty, fuzzing, plots, records
-from dnnlib.data import load, polluted, profile_limit
+from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import measures
 
 plots.style()
@@ -65,10 +65,9 @@ for name, options in starts.items():
 
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-label = polluted.setting(dataset)["label"]
 networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
                            learning_rate=learning_rate)
-targets = {kind: label if kind == "polluted" else None for kind in networks}
+targets = faulty.targets(dataset)
 benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
                                seed=seed)[:seeds_count] for kind, network in networks.items()}
 print(data)
