@@ -90,7 +90,7 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # neurons](../deepsensor_sensitivity/02_test_errors) and, with the LeNets, [on excitable
 # ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean,
 # from the first hundred of the same thousand seeds. CIFAR-10 is a JPEG copy; its images have 3,072
-# numbers where MNIST's have 784, so the same distance is less of a change.
+# numbers and ImageNet's 150,528 where MNIST's have 784, so the same distance is less of a change.
 
 # %%
 first = records.existing("deepsensor_sensitivity/test_errors")
@@ -154,17 +154,17 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 # **What it means.** Near an input, where an error is an error to a person, one thing finds them: to
 # follow the gradient of the network's decision, as DLFuzz does. Within a distance of 2 seven of ten
 # of its examples on MNIST are errors, where no other fuzzer gets to one in a hundred, and nearly
-# all of them on CIFAR-10 within the nearest distance that was tried. DeepXplore has a gradient too,
-# but spends it on disagreement and coverage, and makes only changes of light or of a patch;
-# DeepHunter makes changes that leave the meaning alone, and so the class.
+# all of them on CIFAR-10 and ImageNet within the nearest distance that was tried. DeepXplore has a
+# gradient too, but spends it on disagreement and coverage, and makes only changes of light or of a
+# patch; DeepHunter makes changes that leave the meaning alone, and so the class.
 #
 # The swarm needs room. At a distance of 8, on MNIST nearly that of a black image, sensitive
 # neurons lead it to more errors than noise, and with LeNet-4 and LeNet-5 to several times those
-# of a swarm without a fitness; with LeNet-1 and on CIFAR-10 the two differ by less than the seeds
-# do, and at 12 most of what it finds needs no fitness. Excitable neurons guide it about as well
-# with LeNet-5 and better with the smaller ones, and with their values scaled better still, if not
-# as well as a gradient does. For the passes that it makes, it finds fewer errors than noise does,
-# at every distance.
+# of a swarm without a fitness; with LeNet-1, on CIFAR-10 and on ImageNet the two differ by less than
+# the seeds do, and at 12 most of what it finds needs no fitness. Excitable neurons guide it about as
+# well with LeNet-5 and better with the smaller ones, and with their values scaled better still, if
+# not as well as a gradient does. For the passes that it makes, it finds fewer errors than noise
+# does, at every distance.
 #
 # **What to use.**
 #
