@@ -6,7 +6,8 @@ integer per input and neuron; a table of inputs x neurons x sections is never ma
 """
 
 from dnnlib.coverage.covered import FILLS, FIRST, SEARCH, Covered, cam, coverage, ctm, gained
-from dnnlib.coverage.criteria import EDGES, Profile, bknc, kmnc, nac, nbc, profile, snac, tknc
+from dnnlib.coverage.criteria import EDGES, bknc, kmnc, nac, nbc, snac, tknc
+from dnnlib.coverage.profiles import Profile, profile
 
 __all__ = ["EDGES", "FILLS", "FIRST", "SEARCH", "Covered", "Profile", "bknc", "cam", "coverage",
            "ctm", "gained", "kmnc", "nac", "nbc", "profile", "snac", "tknc"]

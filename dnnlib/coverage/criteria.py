@@ -1,68 +1,15 @@
 """Coverage criteria of neurons (DeepXplore, DeepGauge): from activations to covered items."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import reduce
+from collections.abc import Sequence
 
 import numpy as np
 import torch
 
 from dnnlib import checks
 from dnnlib.coverage.covered import Covered
+from dnnlib.coverage.profiles import Profile, by_rows, matrix
 
-_ROWS = 256  # worked on at once: a chunk in double precision stays in the processor's cache
 EDGES = ("both", "low", "high")
-
-
-@dataclass(frozen=True, eq=False)
-class Profile:
-    """What neurons do on training data: float64 (neurons,) each, over ``count`` inputs.
-
-    ``squares``: the summed squared deviations from ``mean``. Made by :func:`profile`; profiles
-    of two parts of the data :meth:`merge` into that of the whole.
-    """
-
-    count: int
-    low: torch.Tensor
-    high: torch.Tensor
-    mean: torch.Tensor
-    squares: torch.Tensor
-
-    @property
-    def std(self) -> torch.Tensor:
-        """The standard deviation over all inputs seen (divided by N, not N - 1)."""
-        return (self.squares / self.count).sqrt()
-
-    def merge(self, other: "Profile") -> "Profile":
-        """The profile of both parts (Chan, Golub and LeVeque's update of the deviations).
-
-        DeepHunter starts its deviations anew with every part, which makes them depend on it.
-        """
-        if len(self.low) != len(other.low):
-            raise ValueError(f"other: expected a profile of {len(self.low)} neurons, "
-                             f"got {len(other.low)}")
-        count, apart = self.count + other.count, other.mean - self.mean
-        return Profile(count, self.low.minimum(other.low), self.high.maximum(other.high),
-                       self.mean + apart * (other.count / count),
-                       self.squares + other.squares
-                       + apart.square() * (self.count * other.count / count))
-
-
-def profile(values) -> Profile:
-    """The range and deviation of every neuron over training activations (N, neurons).
-
-    Raises ``ValueError`` unless there is at least one input and neuron and all is finite.
-
-    >>> seen = profile([[0.0, 1.0], [2.0, 1.0]])
-    >>> seen.low.tolist(), seen.high.tolist(), seen.std.tolist()
-    ([0.0, 1.0], [2.0, 1.0], [1.0, 0.0])
-    """
-    def of(part: torch.Tensor) -> Profile:
-        part = part.double()
-        mean = part.mean(0)
-        return Profile(len(part), *part.aminmax(dim=0), mean, (part - mean).square().sum(0))
-
-    return reduce(Profile.merge, map(of, _matrix(values).split(_ROWS)))
 
 
 def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
@@ -77,7 +24,7 @@ def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
     >>> nac([[0.2, 0.7], [0.6, 0.5]]).bins.tolist()
     [[-1, 0], [0, -1]]
     """
-    values = _matrix(values)
+    values = matrix(values)
     if not (0 < threshold < 1 if sigmoid else abs(threshold) < float("inf")):
         raise ValueError(f"threshold: expected {'a number in (0, 1)' if sigmoid else 'finite'}, "
                          f"got {threshold!r}")
@@ -101,10 +48,11 @@ def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
     theirs with ``edges='low'``. Default not: what is outside is for :func:`nbc`. Their coverage
     divides by k, where there are k + 1 items.
 
+    >>> from dnnlib.coverage import profile
     >>> kmnc([[0.0], [2.9], [4.0], [4.1]], profile([[0.0], [4.0]]), 4).bins[:, 0].tolist()
     [0, 2, 3, -1]
     """
-    values = _matrix(values, profile)
+    values = matrix(values, profile)
     checks.positive(sections, "sections")
     checks.known(edges, EDGES, "edges")
     inner = sections - 1 if outer else sections
@@ -130,7 +78,7 @@ def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
             place.masked_fill_(flat & (a == low), 0)
         return place.to(kind)
 
-    return Covered(_by_rows(bins, values), total)
+    return Covered(by_rows(bins, values), total)
 
 
 def snac(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
@@ -143,10 +91,11 @@ def snac(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
     (neuron, step): the distance beyond the bound in steps of (high - low) / 1000, or 0.05 where
     low = high, the last one open.
 
+    >>> from dnnlib.coverage import profile
     >>> snac([[1.0], [1.1]], profile([[0.0], [1.0]])).bins.tolist()
     [[-1], [0]]
     """
-    values = _matrix(values, profile)
+    values = matrix(values, profile)
     return _beyond(values, profile, scale, strict, steps, upper=True)
 
 
@@ -157,11 +106,12 @@ def nbc(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
     ``values``: (N, neurons). Columns are 2 x neurons, first the lower sides, then the upper;
     ``strict`` and ``steps`` as in :func:`snac`.
 
+    >>> from dnnlib.coverage import profile
     >>> seen = profile([[0.0, 0.0], [1.0, 0.0]])
     >>> nbc([[-1.0, 0.5]], seen).bins.tolist(), nbc([[1.0, 0.0]], seen, strict=False).bins.tolist()
     ([[0, -1, -1, 0]], [[-1, 0, 0, 0]])
     """
-    values = _matrix(values, profile)
+    values = matrix(values, profile)
     sides = [_beyond(values, profile, scale, strict, steps, upper) for upper in (False, True)]
     return Covered(torch.cat([side.bins for side in sides], 1), steps)
 
@@ -178,7 +128,7 @@ def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
     >>> tknc([[0.1, 0.3, 0.3, 0.9]], offsets=(0, 3, 4)).bins.tolist()
     [[-1, 0, -1, 0]]
     """
-    values = _matrix(values)
+    values = matrix(values)
     checks.positive(k, "k")
     width = values.shape[1]
     ends = [0, width] if offsets is None else [int(end) for end in offsets]
@@ -193,30 +143,7 @@ def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
 def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
          ranks: bool = False) -> Covered:
     """Bottom-k coverage: the k weakest neurons of every layer (DeepGauge); see :func:`tknc`."""
-    return tknc(-_matrix(values), k, offsets=offsets, ranks=ranks)
-
-
-def _matrix(values, profile: Profile | None = None) -> torch.Tensor:
-    """Finite floating-point activations (N, neurons), as many neurons as in the profile."""
-    values = torch.as_tensor(values)
-    if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
-        raise ValueError("values: expected floating-point activations (N, neurons) of at least "
-                         f"one input and neuron, got {values.dtype} of shape "
-                         f"{tuple(values.shape)}")
-    # one sum tells quickly; it may overflow where no value is infinite
-    if not values.sum().isfinite() and not values.isfinite().all():
-        column = int((~values.isfinite()).any(0).nonzero()[0, 0])
-        raise ValueError("values: expected finite activations, got NaN or infinity in column "
-                         f"{column}")
-    if profile is not None and values.shape[1] != len(profile.low):
-        raise ValueError(f"values: expected {len(profile.low)} neurons, as in the profile, "
-                         f"got {values.shape[1]}")
-    return (values if values.dtype == torch.float64 else values.float()).detach().cpu()
-
-
-def _by_rows(function: Callable[[torch.Tensor], torch.Tensor],
-             values: torch.Tensor) -> torch.Tensor:
-    return torch.cat([function(part.double()) for part in values.split(_ROWS)])
+    return tknc(-matrix(values), k, offsets=offsets, ranks=ranks)
 
 
 def _beyond(values: torch.Tensor, profile: Profile, scale: float, strict: bool, steps: int,
@@ -239,7 +166,7 @@ def _beyond(values: torch.Tensor, profile: Profile, scale: float, strict: bool, 
         beyond = over > 0 if strict else over >= 0
         return torch.where(beyond, (over / step).floor().clamp(max=steps - 1), -1).to(kind)
 
-    return Covered(_by_rows(bins, values), steps)
+    return Covered(by_rows(bins, values), steps)
 
 
 def _round(bound: torch.Tensor, values: torch.Tensor, up: bool) -> np.ndarray:
