@@ -277,6 +277,7 @@ if len(ours):
         "value"].agg(lambda v: v.mean(skipna=False)).unstack(["dataset", "model"]).round(1)
     display(reached.astype(object).where(reached.notna(), "-"))
     added = ours[ours["quantity"].isin(["over_constant", "over_random"])]
+    added = added.sort_values("bound", kind="stable")  # the order of the columns; none comes last
     display(added.pivot_table(index=["dataset", "model", "quantity"], columns="budget",
                               values="value", sort=False).round(1))
     cost = ours[ours["quantity"] == "errors_per_1000_passes"].query(text)

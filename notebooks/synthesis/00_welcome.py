@@ -55,9 +55,10 @@ plt.show()
 # where an error is one to a person, a gradient (DLFuzz) finds most and a swarm next to none. Sensitive
 # neurons do guide in between, and where training data were polluted. So do excitable neurons, by
 # Shapley value, for six times the passes; counted as the paper counts them, in nats, they mostly say
-# how large the loss is that they share out. In the ResNet-34 that tells speakers apart hardly any
-# neuron is excitable in that sense, and the swarm moves as if nothing guided it. Retraining on what the
-# fuzzers found did not make LeNet-5 robust. And the second paper prints, for another method, the first one's numbers.
+# how large the loss is that they share out. In the networks that tell speakers apart hardly any
+# neuron is excitable in that sense, and there and in ResNet-20 on CIFAR-10 the swarm finds what it finds
+# when nothing guides it. Retraining on what the fuzzers found did not make LeNet-5 robust. And the
+# second paper prints, for another method, the first one's numbers.
 #
 # **What to use.** For unlabelled inputs: [DeepGini, or the least confidence](01_selectors). To break
 # given inputs nearby: [a gradient](02_fuzzers). In both cases: random order, or noise, beside it, at
