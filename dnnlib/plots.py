@@ -109,7 +109,7 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     """Means over the seeds as bars, their range as lines, for each group and ``hue``."""
     if table.empty:
         return nothing()
-    label = table[list(group)].agg(" ".join, axis=1)
+    label = table[list(group)].agg("\n".join, axis=1)  # side by side they would overlap
     figure, axis = plt.subplots(figsize=(9, 3.2))
     sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
                 errorbar=("pi", 100))
