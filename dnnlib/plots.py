@@ -116,6 +116,7 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     if line is not None:
         axis.axhline(line, color="0.4", lw=1, ls="--")
     axis.set(xlabel="", ylabel=ylabel)
+    axis.tick_params(axis="x", labelsize=8)
     if hue:
         axis.legend(title="", fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     return figure
