@@ -61,7 +61,10 @@ def profile(values) -> Profile:
 
 
 def matrix(values, profile: Profile | None = None) -> torch.Tensor:
-    """Finite floating-point activations (N, neurons), as many neurons as in the profile."""
+    """Finite floating-point activations (N, neurons), as many neurons as in the profile.
+
+    Float32, or float64 if they were, on the CPU. Raises ``ValueError`` for anything else.
+    """
     values = torch.as_tensor(values)
     if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
         raise ValueError("values: expected floating-point activations (N, neurons) of at least "

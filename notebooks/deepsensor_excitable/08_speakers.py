@@ -401,9 +401,9 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/spea
 #
 # For the six speakers of `fsdd`, with both networks at a quarter of their width, it is 100 with every
 # seed, without a bound and within it: the swarm of the paper, with its threshold of 0.5 nats, never
-# once preferred a particle to another. It is ahead of DeepXplore and DeepHunter all the same, several
-# times over, because a picture of noise is taken for another speaker four times in five; plain noise
-# is as good. Scaled values do guide the swarm, but on the whole not to more errors.
+# once preferred a particle to another. Without a bound it is ahead of DeepXplore and DeepHunter all the
+# same, several times over, because a picture of noise is taken for another speaker four times in five;
+# plain noise is as good. Scaled values do guide the swarm, but on the whole not to more errors.
 #
 # Over DLFuzz the networks part. In ResNet-34 nearly all its examples are errors, at a distance at which
 # the voice can still be followed. Deep Speaker stands firm against four in ten of them, so that without

@@ -312,9 +312,10 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 #
 # So it is on ImageNet with MobileNet, for which two cores allowed five particles and ten iterations,
 # half the paper's, so that the claims of Table II are not judged by it. Without a bound each example
-# of a swarm is an error, guided or not. Within 16 the guided one has an error in one example of
-# eight, no more than the one with a constant fitness or than noise; of DLFuzz's examples nearly all
-# are errors within the bound of IV.C, which is 2 there.
+# of a swarm that starts at random is an error, guided or not; of the released one's, which starts at
+# the seed, about one in six. Within 16 the guided one has an error in one example of eight, no more
+# than the one with a constant fitness or than noise; of DLFuzz's examples nearly all are errors
+# within the bound of IV.C, which is 2 there.
 
 # %% [markdown]
 # ## Exercises

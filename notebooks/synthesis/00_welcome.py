@@ -112,8 +112,8 @@ plots.sentences(pd.DataFrame(rows).set_index("paper"), escape=False)
 # ## What was run
 #
 # Paper-scale runs behind the verdicts: whole test sets, as many seeds as listed; with fewer than three
-# a cell is shown in its chapter and decides nothing, as does MobileNet's of sensitive neurons for
-# the claims on twenty iterations, of which it had ten. CIFAR-10 is a copy whose images were
+# a cell is shown in its chapter and decides nothing. Nor does MobileNet's of sensitive neurons for the
+# claims on twenty iterations; it had ten. CIFAR-10 is a copy whose images were
 # re-encoded as JPEG, so its numbers are not those of the original bits; CIFAR-100 and SVHN were not
 # at hand.
 

@@ -151,7 +151,7 @@ plots.sentences(counts.rename(columns={
 # - **What is known** (`pair`). With the original at hand NSS's claims on finding faults hold in
 #   many cells; without it, in the situation that the paper describes, in none.
 # - **Where one may look** (`budget`). Without a bound on the distance many claims of both DeepSensor
-#   papers hold in part, because a swarm that starts at noise is judged on noise. Within a small
+#   papers hold at least in part, because a swarm that starts at noise is judged on noise. Within a small
 #   distance, such as the one that the first paper sets for its coverage, none does, except
 #   that errors are near where a swarm has any (ResNet-20 on CIFAR-10): the bound sees to that.
 # - **What was run** (`swarm`). The first paper's equations describe a hundred particles that start at
