@@ -1,5 +1,9 @@
 """Fixtures shared by all tests: private folders, and a small model and dataset."""
 
+import os
+
+os.environ.pop("TQDM_DISABLE", None)  # tqdm reads it when imported, and tests look for its bars
+
 import pytest
 import torch
 from torch import nn

@@ -291,8 +291,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
     (["rank", "--model", "lenet5", "--width", "2", "--images", "photos", "--by", "gini",
       "--weights", "w.safetensors"], 2, "width"),
     (["rank", "--model", "none.py:f", "--images", "photos", "--by", "gini"], 1, "no file none.py")])
-def test_ranking_that_cannot_be(dnnlib, photos, tmp_path, monkeypatch, arguments, code, words):
-    monkeypatch.setenv("TQDM_DISABLE", "1")
+def test_ranking_that_cannot_be(dnnlib, photos, tmp_path, arguments, code, words):
     before = sorted(tmp_path.rglob("*"))
     got, out, err = dnnlib(*arguments)
     last = err.splitlines()[-1]
