@@ -75,6 +75,13 @@ def positive(value, name: str) -> int:
     return value
 
 
+def pair(values: tuple[float, float], name: str, least: float = -math.inf) -> None:
+    """Two finite numbers of at least ``least``."""
+    if len(values) != 2 or not all(math.isfinite(v) and v >= least for v in values):
+        above = f" of at least {least:g}" if least > -math.inf else ""
+        raise ValueError(f"{name}: expected two finite numbers{above}, got {values!r}")
+
+
 def count(n: int, rate: float, name: str = "rate") -> int:
     """How many of ``n`` a share in (0, 1] is, rounded down, as ``int(share * n)`` should do.
 

@@ -60,11 +60,9 @@ def find(name: str) -> Path:
     known = {p.relative_to(folder()).with_suffix("").as_posix(): p
              for p in sorted(folder().glob("*/*.ipynb"))}
     matching = [k for k in known if k.startswith(name)]
-    if len(matching) == 1:
-        return known[matching[0]]
-    if matching:
+    if len(matching) > 1:
         raise ValueError(f"notebook {name!r} is one of several: {', '.join(matching)}")
-    return known[checks.known(name, known, "notebook")]
+    return known[matching[0] if matching else checks.known(name, known, "notebook")]
 
 
 def starting(names: list[str], ending: str) -> list[Path]:
@@ -175,7 +173,7 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     """
     output.parent.mkdir(parents=True, exist_ok=True)
     execute(path, output, parameters=values, cwd=path.parent, progress_bar=bar,
-             stderr_file=sys.stderr)
+            stderr_file=sys.stderr)
     return output
 
 

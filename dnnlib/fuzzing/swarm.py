@@ -92,15 +92,15 @@ class Swarm:
         if self.batch_size is not None:
             checks.positive(self.batch_size, "batch_size")
         if self.velocity is not None:
-            _numbers(self.velocity, "velocity")
+            checks.pair(self.velocity, "velocity")
             low, high = self.velocity
             if low > high:
                 raise ValueError(f"velocity: expected low <= high, got {self.velocity}")
         if self.start == "seed" and self.velocity in (None, (0, 0)):
             raise ValueError("velocity: expected (low, high) with start='seed', where particles "
                              f"without velocity never move; got {self.velocity}")
-        _numbers(self.inertia, "inertia", least=0)
-        _numbers((self.c1, self.c2), "c1, c2", least=0)
+        checks.pair(self.inertia, "inertia", least=0)
+        checks.pair((self.c1, self.c2), "c1, c2", least=0)
         if self.clamp is not None and not 0 < self.clamp < math.inf:
             raise ValueError(f"clamp: expected a speed above 0 or None, got {self.clamp!r}")
         if math.isnan(self.epsilon):
@@ -251,10 +251,3 @@ def _scores(score: Score, x: torch.Tensor, rows: torch.Tensor, size: int) -> tor
                              f"{bad} of {len(part)} images")
         parts.append(found.to(x.device, torch.float32))
     return torch.cat(parts).view(x.shape[:2])
-
-
-def _numbers(values: tuple[float, float], name: str, least: float = -math.inf) -> None:
-    """Two finite numbers of at least ``least``."""
-    if len(values) != 2 or not all(math.isfinite(v) and v >= least for v in values):
-        above = f" of at least {least:g}" if least > -math.inf else ""
-        raise ValueError(f"{name}: expected two finite numbers{above}, got {values!r}")
