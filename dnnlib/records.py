@@ -41,7 +41,10 @@ class Clock:
 
 
 def provenance(*, data: str, device: str = "cpu", clock: Clock | None = None, **more) -> dict:
-    """What made a record: versions, commit, processor, the data's fingerprint, seconds."""
+    """What made a record: versions, commit, processor, the data's fingerprint, seconds.
+
+    The seconds are those of the run that saved it; what was in the cache already took none.
+    """
     libraries = {}
     for name in LIBRARIES:
         try:
