@@ -280,19 +280,19 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 # compared with DLFuzz, which follows a gradient to the loss at that distance instead of counting
 # neurons.
 #
-# For LeNet-5 on MNIST, from a hundred seeds: with no bound the excitable swarm has as many errors
-# as the one with a constant fitness, and this is where the printed counts lie. Within a distance of
-# 4 no swarm finds more than a few in a hundred; DLFuzz has eight in ten there. At 8, nearly that of
-# a black image, excitable neurons do guide, about as well as sensitive ones, which with the same
-# passes find somewhat more. One reading stands out: with $\psi$ in units of its own mean
-# (`excitable_scaled`) the swarm finds about three times as many as either at that distance, if
-# still fewer than DLFuzz, for over a hundred times its passes. The threshold in nats, which the
-# paper prints, is the weaker choice.
+# For LeNet-5 on MNIST, from a thousand seeds as in the paper: with no bound more than nine in ten
+# examples of the excitable swarm are errors, as printed, and so are they with a constant fitness.
+# Within a distance of 4 no swarm finds more than a few in a hundred; DLFuzz has eight in ten there. At
+# 8, nearly that of a black image, excitable neurons do guide, somewhat better than sensitive ones, which
+# with the same passes find about as many. One reading stands out: with $\psi$ in units of its own mean
+# (`excitable_scaled`) the swarm finds over twice as many as with values in nats at that distance, if
+# still fewer than DLFuzz, for over a hundred times its passes. The threshold in nats, which the paper
+# prints, is the weaker choice.
 #
-# With LeNet-1 the same holds near the seeds and without a bound. At 8 the excitable swarm has over
-# twice the errors of the sensitive one for the same passes, and scaled values add less to that: where
-# few neurons share the loss, more of them reach half a nat. LeNet-4 lies between. So the reading
-# seems to matter the more, the larger the network.
+# With LeNet-1, from a hundred of its seeds, the same holds near the seeds and without a bound. At 8 the
+# excitable swarm has over twice the errors of the sensitive one for the same passes, and scaled values
+# add less to that: where few neurons share the loss, more of them reach half a nat. LeNet-4, from as
+# many, lies between. So the reading seems to matter the more, the larger the network.
 #
 # ResNet-20 on CIFAR-10 (a JPEG copy; fifty seeds, ten particles) bears it out: at every bound and with
 # each seed the swarm has exactly as many errors as the one with a constant fitness, as in

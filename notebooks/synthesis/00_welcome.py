@@ -50,8 +50,8 @@ plt.show()
 # nobody has who has only unlabelled data; that is what its numbers rest on.
 #
 # **The DeepSensor papers count errors without a bound on the distance** (both). A swarm that starts at
-# random pixels is judged on images of noise, of which about nine in ten are errors whatever guides it:
-# with a fitness that is constant, the published share of errors comes out as well. Near the seeds,
+# random pixels is judged on images of noise, most of which are errors whatever guides it: on MNIST nine
+# in ten with a fitness that is constant, which is about the published share. Near the seeds,
 # where an error is one to a person, a gradient (DLFuzz) finds most and a swarm next to none. Sensitive
 # neurons do guide in between, and where training data were polluted. So do excitable neurons, by
 # Shapley value, for six times the passes; counted as the paper counts them, in nats, they mostly say
