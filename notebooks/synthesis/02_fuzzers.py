@@ -88,8 +88,9 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 #
 # The same at paper scale, from [the chapter on sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
-# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean: LeNet-1
-# and LeNet-5 from the same seeds, the others from fewer of them.
+# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean: LeNet-5
+# from the same seeds, LeNet-1 from as many (trained again on another processor,
+# it is nearly the same network), the others from fewer of them.
 # CIFAR-10 is a JPEG copy; its images have 3,072 numbers and ImageNet's 150,528 where MNIST's have 784,
 # so the same distance is less of a change.
 
