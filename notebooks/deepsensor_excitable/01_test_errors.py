@@ -290,7 +290,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 # prints, is the weaker choice.
 #
 # With LeNet-1, from a thousand of its seeds too, much the same holds near the seeds and without a bound,
-# where a constant fitness has nine in ten. At 8 the excitable swarm has on the mean over twice the
+# where a constant fitness has nine in ten. At 8 the excitable swarm has on average over twice the
 # errors of the sensitive one for the same passes, and scaled values add less to that: where few neurons
 # share the loss, more of them reach half a nat. LeNet-4, from a hundred seeds, lies between. So the
 # reading seems to matter the more, the larger the network.

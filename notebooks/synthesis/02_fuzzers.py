@@ -88,9 +88,9 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 #
 # The same at paper scale, from [the chapter on sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
-# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean: LeNet-5
-# from the same seeds, LeNet-1 from as many (trained again on another processor,
-# it is nearly the same network), the others from fewer of them.
+# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean:
+# LeNet-5 from the same seeds, LeNet-1 from as many, trained again (the accuracies in the records differ
+# by less than a tenth of a point), the others from fewer.
 # CIFAR-10 is a JPEG copy; its images have 3,072 numbers and ImageNet's 150,528 where MNIST's have 784,
 # so the same distance is less of a change.
 
@@ -164,7 +164,8 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 # neurons lead it to more errors than noise (not on ImageNet, where 8 is little), and with LeNet-4
 # and LeNet-5 to several times those of a swarm without a fitness; with LeNet-1, on CIFAR-10 and on
 # ImageNet the two differ by less than the seeds do, and at 12 most of what it finds needs no fitness.
-# Excitable neurons guide it better, above all with the smallest of the three, and with their values
+# Excitable neurons guide as many particles better, above all with the smallest of the three (for as
+# many passes, with LeNet-5, they have no more errors than sensitive ones), and with their values
 # scaled better still, if not as well as a gradient does; on CIFAR-10, in nats, they do not guide it
 # at all. For the passes that it makes, it finds fewer errors than noise does, at every
 # distance at which either finds any.
