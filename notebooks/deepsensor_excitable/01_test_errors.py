@@ -294,14 +294,15 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 # excitable swarm has on average over twice the errors of the sensitive one for the same passes, and
 # scaled values add less to that: where few neurons share the loss, more of them reach half a nat.
 # LeNet-4 lies between: its excitable swarm has half as many errors again as the sensitive one for the
-# same passes, and scaled values double them. So the reading seems to matter the more, the larger the
-# network.
+# same passes, and scaled values double them. So the larger of these three the network is, the less is
+# gained by counting excitable neurons in nats instead of sensitive ones, and the more by scaling.
 #
-# ResNet-20 on CIFAR-10 (a JPEG copy; fifty seeds, ten particles) bears it out: at every bound and with
-# each seed the swarm has exactly as many errors as the one with a constant fitness, as in
-# [the speakers' networks](08_speakers), where hardly any neuron reaches the threshold in nats. Scaled
-# values change its path, but on the whole do not lead it to more errors. Sensitive neurons gain two to
-# six points at 8; DLFuzz has errors in nearly all its examples within the bound of the first paper.
+# In ResNet-20 on CIFAR-10 (a JPEG copy; fifty seeds, ten particles) values in nats do not guide at all:
+# at every bound and with each seed the swarm has exactly as many errors as the one with a constant
+# fitness, as in [the speakers' networks](08_speakers), where hardly any neuron reaches the threshold in
+# nats. Scaled values change its path, but on the whole do not lead it to more errors. Sensitive neurons
+# gain two to six points at 8; DLFuzz has errors in nearly all its examples within the bound of the
+# first paper.
 
 # %% [markdown]
 # ## Exercises
