@@ -292,10 +292,11 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 # With LeNet-1 and LeNet-4, from a thousand of their seeds too (LeNet-4 without the bound of 4), much the
 # same holds near the seeds and without a bound, where a constant fitness has nine in ten. At 8 LeNet-1's
 # excitable swarm has on average over twice the errors of the sensitive one for the same passes, and
-# scaled values add less to that: where few neurons share the loss, more of them reach half a nat.
-# LeNet-4 lies between: its excitable swarm has half as many errors again as the sensitive one for the
-# same passes, and scaled values double them. So the larger of these three the network is, the less is
-# gained by counting excitable neurons in nats instead of sensitive ones, and the more by scaling.
+# scaled values add less to that. LeNet-4 lies between: its excitable swarm has half as many errors again
+# as the sensitive one for the same passes, and scaled values double them. So the larger of these three
+# the network is, the less is gained by counting excitable neurons in nats instead of sensitive ones, and
+# the more by scaling. A likely reason, not tested here: where more neurons share the loss, each gets less
+# of it, and fewer reach half a nat.
 #
 # In ResNet-20 on CIFAR-10 (a JPEG copy; fifty seeds, ten particles) values in nats do not guide at all:
 # at every bound and with each seed the swarm has exactly as many errors as the one with a constant

@@ -90,7 +90,7 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
 # ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean:
 # LeNet-5 from the same seeds, LeNet-1 and LeNet-4 from as many, trained again (the accuracies in the
-# records differ by 0.2 points at most), the others from fewer.
+# records differ by 0.2 points at most), ResNet-20 from fewer.
 # CIFAR-10 is a JPEG copy; its images have 3,072 numbers and ImageNet's 150,528 where MNIST's have 784,
 # so the same distance is less of a change.
 
@@ -167,8 +167,8 @@ by_bound(ahead, "ahead", [*GROUPS, "name"])
 # Excitable neurons guide as many particles better, above all with the smallest of the three (for as
 # many passes, with LeNet-5, they have no more errors than sensitive ones), and with their values
 # scaled better still, if not as well as a gradient does; on CIFAR-10, in nats, they do not guide it
-# at all. For the passes that it makes, it finds fewer errors than noise does, at every
-# distance at which either finds any.
+# at all. For the passes that it makes, a swarm with a fitness finds fewer errors than noise does, at
+# every distance at which either finds any.
 #
 # **What to use.**
 #
