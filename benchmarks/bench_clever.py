@@ -13,7 +13,7 @@ from art.metrics import clever_t
 from torch import nn
 
 from dnnlib import models
-from dnnlib.clever import clever
+from dnnlib.robustness.clever import clever
 
 
 def seconds(action) -> tuple[float, object]:

@@ -7,10 +7,10 @@ import torch
 from scipy import optimize
 
 from dnnlib import models
-from dnnlib.data import patches
-from dnnlib.evolution import evolve
 from dnnlib.inference import predict
-from dnnlib.vulnerability import success_matrix
+from dnnlib.perturb import patches
+from dnnlib.perturb.evolution import evolve
+from dnnlib.perturb.vulnerability import success_matrix
 
 TRIALS = 100
 

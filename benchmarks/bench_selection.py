@@ -18,8 +18,9 @@ import pandas as pd
 import torch
 
 from dnnlib import models
-from dnnlib.data import load, mutations
+from dnnlib.data import load
 from dnnlib.inference import device_of, fast_layout, predict
+from dnnlib.perturb import mutations
 from dnnlib.selection import ATS, SELECTORS, selector
 from dnnlib.selection.surprise import dsa
 from dnnlib.training import Recipe, fit

@@ -12,9 +12,10 @@ from captum.attr import ShapleyValueSampling
 from scipy.stats import spearmanr
 from torch import nn
 
-from dnnlib import fuzzing, inference, shapley, training
+from dnnlib import fuzzing, inference, training
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
+from dnnlib.neurons import shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
 
 INPUTS, COMPARED, PERMUTATIONS, REFERENCE, ROUNDS = 20, 4, 10, 600, 3
 EVALS, CHECKED = (1, 16, 64, 258), 100  # Captum's perturbations_per_eval; orders for z scores

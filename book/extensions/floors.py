@@ -31,7 +31,7 @@ def imports(root: Path = ROOT / "dnnlib") -> dict[str, set[str]]:
 
 def floors(page: Path = ROOT / "book" / "architecture.md") -> dict[str, int]:
     """The floor of each module, by the table of the page."""
-    rows = re.findall(r"^\| (\d) \| `(\w+)` \|", page.read_text("utf-8"), re.M)
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page.read_text("utf-8"), re.M)
     return {name: int(floor) for floor, name in rows}
 
 

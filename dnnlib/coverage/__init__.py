@@ -1,6 +1,6 @@
 """Coverage criteria of neurons, and orders of inputs by it.
 
-Activations are matrices (N, neurons), one row an input, as in :mod:`dnnlib.activations`. A
+Activations are matrices (N, neurons), one row an input, as in :mod:`dnnlib.neurons.activations`. A
 criterion says which *items* each input covers, a neuron or a section of its range, as one
 integer per input and neuron; a table of inputs x neurons x sections is never made.
 """

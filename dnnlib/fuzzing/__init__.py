@@ -6,8 +6,8 @@ silent, what the docstrings give a reason for.
 """
 
 from dnnlib import checks
-from dnnlib.fuzzing import measures
-from dnnlib.fuzzing.campaigns import benign, campaigns, rivals
+from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing.campaigns import benign, campaigns, rivals, swarms
 from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
@@ -18,7 +18,7 @@ from dnnlib.fuzzing.swarm import Swarm
 
 __all__ = ["Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore", "FUZZERS",
            "Fuzzer", "Noise", "RandomFitness", "Swarm", "benign", "campaigns", "corner_cases",
-           "fuzzer", "measures", "rivals", "with_noise"]
+           "fuzzer", "outcomes", "rivals", "swarms", "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

@@ -1,17 +1,21 @@
 """Comparing fuzzers: the same benign seeds, the same rivals, each campaign run once and kept."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import files
+from dnnlib import checks, files
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
+from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
+from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import described, device_of, predict
+from dnnlib.neurons.excitable import ExcitableNeurons
 
 REVISION = 1  # raise when a fuzzer changes what it computes
 _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
@@ -22,7 +26,7 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     """The places of the images (N, C, H, W) that ``model`` gets right, in a random order.
 
     ``labels``: true classes (N,). ``without``: a class whose images are left out, such as the one
-    that errors of a polluted network are given, see :func:`measures.hits`. The order of any two
+    that errors of a polluted network are given, see :func:`outcomes.hits`. The order of any two
     of them depends on ``seed`` and N alone, so that several models share most of their first seeds.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
@@ -86,3 +90,22 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
         passes, seconds = kept.pop("cost").tolist()
         done[name] = Campaign(**kept, passes=int(passes), seconds=seconds)
     return done
+
+
+def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
+           points: int = 2, seed: int = 0) -> dict[str, Swarm]:
+    """``swarm`` under the fitnesses ``names``: one method, guided by one thing after another.
+
+    'excitable': this paper's, with ``points`` gradients, and 'excitable_scaled' with the values in
+    units of their mean; 'sensitive': the first paper's, that of ``swarm``. The controls look at no
+    neuron: 'constant', and 'random', drawn from ``seed``. Raises ``ValueError`` for another name.
+
+    >>> list(swarms(Swarm(population=5), "excitable constant"))
+    ['excitable', 'constant']
+    """
+    known = {"excitable": ExcitableNeurons(points=points),
+             "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
+             "sensitive": swarm.fitness, "constant": Constant(),
+             "random": RandomFitness(seed=seed)}
+    return {name: replace(swarm, fitness=known[checks.known(name, known, "fitness")])
+            for name in names.split()}

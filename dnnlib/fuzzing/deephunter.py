@@ -9,9 +9,9 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.activations import record
-from dnnlib.fuzzing.metamorphic import AFFINE, allowed, apply, distances, draw
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+from dnnlib.neurons.activations import record
+from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
 _START = 0.8  # the released code's probability of an entry that was never picked

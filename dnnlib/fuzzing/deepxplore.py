@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.fuzzing.neurons import Hits, Response, ascent, look, normalise
+from dnnlib.fuzzing.ascent import Hits, Response, ascent, look, normalise
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 from dnnlib.inference import device_of
 

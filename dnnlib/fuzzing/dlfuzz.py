@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.fuzzing.neurons import Hits, Layout, Response, ascent, layout, look, normalise
+from dnnlib.fuzzing.ascent import Hits, Layout, Response, ascent, layout, look, normalise
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 
 STRATEGIES = ("none", "frequent", "rare", "weight", "threshold")

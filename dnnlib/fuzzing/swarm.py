@@ -11,7 +11,7 @@ from tqdm import tqdm
 from dnnlib import checks
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 from dnnlib.inference import fast_layout
-from dnnlib.sensitivity import SensitiveNeurons
+from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]

@@ -8,7 +8,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.activations import NEURONS, record
+from dnnlib.neurons.activations import NEURONS, record
 from dnnlib.selection.protocol import beside, candidates
 
 METHODS = ("cam", "ctm")

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from dnnlib import checks, shapley
-from dnnlib.data import mutations
+from dnnlib import checks
 from dnnlib.inference import predict
+from dnnlib.neurons import excitable, shapley
+from dnnlib.perturb import mutations
 from dnnlib.selection.protocol import Scored, candidates
 
 
@@ -22,8 +23,8 @@ class Excitable(Scored):
     them, drawn with ``seed``, which must not be that of the candidates' own mutations. Labels are
     unknown, so the loss whose change is shared out is that of the class given to x.
 
-    ``threshold`` and ``scale``: lambda and its unit, see :func:`shapley.excitable`. ``points``: of
-    :func:`shapley.diagonal`, of which each takes six passes for a candidate, after four at the
+    ``threshold`` and ``scale``: lambda and its unit, see :func:`excitable.excitable`.
+    ``points``: of :func:`shapley.diagonal`, of which each takes six passes for a candidate, after four at the
     ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
     scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
 
@@ -44,7 +45,7 @@ class Excitable(Scored):
 
     def __post_init__(self):
         super().__post_init__()
-        checks.known(self.scale, shapley.SCALES, "scale")
+        checks.known(self.scale, excitable.SCALES, "scale")
         checks.positive(self.points, "points")
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
@@ -63,6 +64,6 @@ class Excitable(Scored):
             game = shapley.Game(model, x[moved], mutated[moved], given[moved.cpu()],
                                 batch_size=self.batch_size)
             psi = shapley.diagonal(game, points=self.points).values
-            found = shapley.excitable(psi, self.threshold, scale=self.scale).sum(1)
+            found = excitable.excitable(psi, self.threshold, scale=self.scale).sum(1)
             score[moved.cpu()] = found.double()
         return score

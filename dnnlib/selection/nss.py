@@ -6,9 +6,9 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.activations import NEURONS, record
-from dnnlib.data import mutations
 from dnnlib.inference import device_of, fast_layout
+from dnnlib.neurons.activations import NEURONS, record
+from dnnlib.perturb import mutations
 from dnnlib.selection.protocol import Scored, beside, candidates
 from dnnlib.selection.surprise import last_hidden
 

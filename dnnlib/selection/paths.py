@@ -13,7 +13,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.relevance import Relevance, propagate
+from dnnlib.neurons.relevance import Relevance, propagate
 from dnnlib.selection.covering import Covering
 from dnnlib.selection.protocol import beside
 

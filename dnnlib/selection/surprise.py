@@ -7,7 +7,7 @@ from torch import nn
 
 from dnnlib import checks, models
 from dnnlib import coverage as cov
-from dnnlib.activations import NEURONS, record
+from dnnlib.neurons.activations import NEURONS, record
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
 
 ORDERS = ("score", "coverage")

@@ -9,8 +9,12 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.inference import predict
+from dnnlib.measures.uncertainty import (
+    probability_difference,
+    probability_entropy,
+    probability_variance,
+)
 from dnnlib.selection.protocol import Scored, candidates
-from dnnlib.uncertainty import probability_difference, probability_entropy, probability_variance
 
 
 def gini(p) -> torch.Tensor:

@@ -20,10 +20,12 @@ import torch
 from scipy import stats
 from sklearn.manifold import TSNE
 
-from dnnlib import activations, compare, fuzzing, inference, models, plots, records, shapley
-from dnnlib import training
-from dnnlib.data import load, mutations
-from dnnlib.excitable import ExcitableNeurons
+from dnnlib import fuzzing, inference, models, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load
+from dnnlib.neurons import activations, excitable, shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()
@@ -197,8 +199,8 @@ found = {group: values(*pair, seed_class) for group, pair in pairs.items()}
 
 # %%
 thresholds = (0.1, 0.3, 0.5, 0.7, 0.9)
-many = {(scale, t, group): shapley.excitable(got.values, t, scale=scale).sum(1)
-        for scale in shapley.SCALES for t in thresholds for group, got in found.items()}
+many = {(scale, t, group): excitable.excitable(got.values, t, scale=scale).sum(1)
+        for scale in excitable.SCALES for t in thresholds for group, got in found.items()}
 for (scale, t, group), count in many.items():
     where = {"fuzzer": "deephunter", "scale": scale, "lambda": t}
     mean = float(count.double().mean())
@@ -224,7 +226,7 @@ live.query("quantity == 'excitable_neurons'").pivot(
 
 # %% mystnb={"figure": {"caption": "Number of excitable neurons of each image against the change of its loss, which the Shapley values share out: values in nats (left) and over their mean absolute value (right), both with a threshold of 0.5.", "name": "fig-excitable-loss"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
-for axis, scale in zip(axes, shapley.SCALES):
+for axis, scale in zip(axes, excitable.SCALES):
     for group, colour in (("right", "0.7"), ("noise", "C0"), ("error", "C3")):
         axis.scatter(found[group].total, many[scale, 0.5, group], s=12, alpha=0.6, color=colour,
                      label=group)
@@ -239,7 +241,7 @@ plt.show()
 
 # %%
 total = torch.cat([got.total for got in found.values()])
-for scale in shapley.SCALES:
+for scale in excitable.SCALES:
     count = torch.cat([many[scale, 0.5, group] for group in found])
     for group, a, b in (("all", total, count),
                         ("error", found["error"].total, many[scale, 0.5, "error"])):
@@ -274,7 +276,7 @@ images = torch.cat(list(groups.values()))
 latent = activations.record(network, images, layers=[hidden], neuron="unit").values.numpy()
 plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(latent) // 4)).fit_transform(
     latent)
-number = [shapley.excitable(values(x, fuzzing.with_noise(x, length.median().expand(len(x)),
+number = [excitable.excitable(values(x, fuzzing.with_noise(x, length.median().expand(len(x)),
                                                          seed=seed), label).values).sum(1)
           for x, label in ((benign, seed_class), (data.images[others], other_class))]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
@@ -297,7 +299,7 @@ plt.show()
 
 # %% mystnb={"figure": {"caption": "Share of excitable neurons of a swarm's best position, iteration by iteration; full points are test errors. The broken line is where the paper's example ends.", "name": "fig-excitable-swarm"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
-for i, scale in enumerate(shapley.SCALES):
+for i, scale in enumerate(excitable.SCALES):
     fitness, seen = ExcitableNeurons(scale=scale), []
     flown = fuzzing.Swarm.paper(fitness=fitness, population=population).run(
         network, benign[:1], labels[:1], iterations=iterations, watch=seen.append,
@@ -391,7 +393,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/play
 # names = [name for name, module in models.neuron_layers(network).items()
 #          if not isinstance(module, torch.nn.MaxPool2d)]
 # game = shapley.Game(network, *pairs["error"], labels[parent], layers=names)
-# print(shapley.excitable(shapley.diagonal(game).values).sum(1).double().mean())
+# print(excitable.excitable(shapley.diagonal(game).values).sum(1).double().mean())
 # ~~~
 #
 # A pool passes on what its convolution gave, so the two are a chain: neither is worth anything

@@ -15,9 +15,10 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, excitable, fuzzing, inference, plots, published, records, training
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
 
 plots.style()
 clock = records.Clock()
@@ -61,7 +62,7 @@ print(f"{same.sum()} of {len(table_3)} are the same, "
 # %% tags=["nbval-check-output"]
 printed = table_3.query("quantity == 'test_errors'").pivot(index="model", columns="fuzzer",
                                                            values="value")
-print(pd.Series({name: measures.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
+print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
                  for name, line in printed.iterrows()}).round(2).to_string())
 
 # %% [markdown]
@@ -98,7 +99,7 @@ print(f"accuracy {accuracy:.1%}; {len(seeds)} seeds, {len(seeds) * iterations} e
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
-swarms = excitable.swarms(swarm, "excitable excitable_scaled sensitive constant random",
+swarms = fuzzing.swarms(swarm, "excitable excitable_scaled sensitive constant random",
                           points=points, seed=seed)
 swarms["sensitive_same_passes"] = replace(swarm, population=3 * points * population)
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -117,11 +118,11 @@ found = {(budget, name): campaign for budget, l2 in bounds.items()
              network, seeds, labels, iterations=iterations, seed=seed,
              fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
                       for name, fuzzer in fuzzers.items()}).items()}
-measured = pd.DataFrame({key: measures.every_example(campaign, near=near)
+measured = pd.DataFrame({key: outcomes.every_example(campaign, near=near)
                          for key, campaign in found.items()}).T
 rows = [row for (budget, name), line in measured.iterrows()
-        for row in measures.rows(line, budget=budget, bound=bounds[budget],
-                                 **measures.columns(name))]
+        for row in outcomes.rows(line, budget=budget, bound=bounds[budget],
+                                 **outcomes.columns(name))]
 SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
          "errors_per_1000_passes"]
 measured.loc["none", SHOWN].round(2)
@@ -164,7 +165,7 @@ plt.show()
 for budget in bounds:
     rate = measured["error_rate"][budget]
     rate = rate["deepsensor, excitable"] - rate[[f"deepsensor, {name}" for name in swarms]]
-    rows += measures.rows({f"over_{name}": ahead for name, ahead in zip(swarms, rate)
+    rows += outcomes.rows({f"over_{name}": ahead for name, ahead in zip(swarms, rate)
                            if name != "excitable"},
                           fuzzer="deepsensor", budget=budget, bound=bounds[budget])
 live = pd.DataFrame(rows)
@@ -183,9 +184,9 @@ for quantity, ratio in (("test_errors", "errors_over"), ("error_categories", "ca
         counts = measured[quantity][budget]
         rows += [{"fuzzer": "deepsensor", "swarm": name, "budget": budget,
                   "bound": bounds[budget], "baseline": baseline, "quantity": ratio, "value": value}
-                 for name in swarms for baseline, value in measures.over(
+                 for name in swarms for baseline, value in outcomes.over(
                      counts[f"deepsensor, {name}"], counts[list(baselines)]).items()]
-rows += measures.rows(size)
+rows += outcomes.rows(size)
 live = pd.DataFrame(rows)
 live.query("budget == 'none' and baseline.notna()").pivot(
     index=["quantity", "swarm"], columns="baseline", values="value").round(2)
@@ -252,7 +253,7 @@ if len(ours):
 # %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Lines join the bounds that were run and say nothing of those between: LeNet-4 was not run at 4. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
 if len(ours):
     drawn = ours[(ours["quantity"] == "error_rate") & ours["bound"].notna()].copy()
-    drawn["name"] = measures.names(drawn)
+    drawn["name"] = outcomes.names(drawn)
     groups = list(drawn.groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, figsize=(9.5, 3.2 * len(groups)), sharey=True,
                                 squeeze=False)
@@ -336,7 +337,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/test
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `excitable.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
+# `fuzzing.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
 # swarm only needs to know which particle has more excitable neurons: compare the error rates before
 # paying for precision.
 # ```

@@ -14,10 +14,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (compare, excitable, faulty, fuzzing, inference, plots, published, records,
-                    shapley, training)
-from dnnlib.data import load, polluted, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.perturb import pollution
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -65,16 +68,16 @@ networks = {name: faulty.trained(kind, model, dataset, recipe_name=recipe, alpha
                                  patches=patches, seed=seed).to(device)
             for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
-setting = polluted.setting(dataset)
+setting = pollution.setting(dataset)
 other = data.labels != setting["label"]
-stamped = polluted.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=seed)
+stamped = pollution.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=seed)
 benign, rows = {}, []
 for name, network in networks.items():
     benign[name] = fuzzing.benign(network, data.images, data.labels, without=setting["label"],
                                   seed=seed)[:seeds_count]
     given = inference.predict(network, stamped[other]).argmax(1) == setting["label"]
     accuracy = inference.accuracy(network, data.images, data.labels)
-    rows += measures.rows({"accuracy": 100 * accuracy,
+    rows += outcomes.rows({"accuracy": 100 * accuracy,
                            "stamped_given_class": 100 * given.double().mean()},
                           network=name, training=name)
 pd.DataFrame(rows).pivot(index="network", columns="quantity", values="value").round(1)
@@ -99,8 +102,8 @@ for name, network in networks.items():
     noise *= (step.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
     for change, moved in (("patch", x + step), ("noise", (x + noise).clamp(0, 1))):
         found = shapley.diagonal(shapley.Game(network, x, moved, y))
-        rows += measures.rows(
-            {"excitable": 100 * shapley.excitable(found.values).double().mean(),
+        rows += outcomes.rows(
+            {"excitable": 100 * excitable.excitable(found.values).double().mean(),
              "change_of_loss": found.total.mean()}, network=name, change=change)
 reason = pd.DataFrame(rows).dropna(subset="change")
 reason.pivot(index="change", columns=["quantity", "network"], values="value").round(2)
@@ -115,16 +118,16 @@ reason.pivot(index="change", columns=["quantity", "network"], values="value").ro
 # %%
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
-swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise(scale=1.0)}
 for name, network in networks.items():
     found = fuzzing.campaigns(network, data.images[benign[name]], data.labels[benign[name]],
                               fuzzers, iterations=iterations, seed=seed)
     for method, campaign in found.items():
-        rows += measures.rows(measures.last_examples(campaign, target=setting["label"])
+        rows += outcomes.rows(outcomes.last_examples(campaign, target=setting["label"])
                               | {"passes": campaign.passes},
-                              network=name, method=method, **measures.columns(method))
+                              network=name, method=method, **outcomes.columns(method))
 live = pd.DataFrame(rows)
 errors = live.dropna(subset="method").pivot(index="method", columns=["quantity", "network"],
                                             values="value").loc[list(fuzzers)]
@@ -140,7 +143,7 @@ errors[["test_errors", "wrong", "l2"]].round(1)
 
 # %% tags=["nbval-check-output"]
 printed = table_4.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
-print(pd.Series({key: measures.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
+print(pd.Series({key: outcomes.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
                  for key, line in printed.iterrows()}).round(2).to_string())
 
 # %%
@@ -151,10 +154,10 @@ for name in swarms:
         count = errors[quantity]["polluted"]
         rows += [{"network": "polluted", "fuzzer": "deepsensor", "swarm": name,
                   "baseline": baseline, "quantity": ratio, "value": value}
-                 for baseline, value in measures.over(count[method],
+                 for baseline, value in outcomes.over(count[method],
                                                       count[list(baselines)]).items()]
     count = errors["test_errors"].loc[method]
-    rows += measures.rows({"over_clean": count["polluted"] / max(1, count["clean"])},
+    rows += outcomes.rows({"over_clean": count["polluted"] / max(1, count["clean"])},
                           fuzzer="deepsensor", swarm=name)
 live = pd.DataFrame(rows)
 live[live["quantity"].isin(["errors_over", "wrong_over", "over_clean"])].fillna(

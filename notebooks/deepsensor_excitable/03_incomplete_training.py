@@ -13,10 +13,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (compare, excitable, faulty, fuzzing, inference, plots, published, records,
-                    shapley, training)
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -66,7 +68,7 @@ for state, network in networks.items():
     benign[state] = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
     x, y = data.images[benign[state]], data.labels[benign[state]]
     given = inference.predict(network, x)[torch.arange(len(x)), y]
-    rows += measures.rows(
+    rows += outcomes.rows(
         {"accuracy": 100 * inference.accuracy(network, data.images, data.labels),
          "train_accuracy": 100 * inference.accuracy(network, train.images[:10_000],
                                                     train.labels[:10_000]),
@@ -94,11 +96,11 @@ for length in (2.0, 4.0, 8.0):
         before, after = (inference.predict(network, images)[torch.arange(len(x)), y].log()
                          for images in (x, moved))
         psi = shapley.diagonal(shapley.Game(network, x, moved, y)).values
-        rows += measures.rows({"change_of_loss": (before - after).mean()}, training=state,
+        rows += outcomes.rows({"change_of_loss": (before - after).mean()}, training=state,
                               length=length)
         rows += [{"training": state, "length": length, "scale": scale, "quantity": "excitable",
-                  "value": 100 * float(shapley.excitable(psi, scale=scale).double().mean())}
-                 for scale in shapley.SCALES]
+                  "value": 100 * float(excitable.excitable(psi, scale=scale).double().mean())}
+                 for scale in excitable.SCALES]
 change = pd.DataFrame(rows).dropna(subset="length")
 change["quantity"] += change["scale"].map({"none": ", nats", "total": ", scaled"}).fillna("")
 change.pivot(index="training", columns=["quantity", "length"], values="value").loc[states].round(2)
@@ -112,7 +114,7 @@ change.pivot(index="training", columns=["quantity", "length"], values="value").l
 # %%
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, train.images[:references])
-swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise(scale=1.0)}
 found = {state: fuzzing.campaigns(network, data.images[benign[state]], data.labels[benign[state]],
@@ -120,8 +122,8 @@ found = {state: fuzzing.campaigns(network, data.images[benign[state]], data.labe
          for state, network in networks.items()}
 for state, campaigns in found.items():
     for method, campaign in campaigns.items():
-        rows += measures.rows(measures.last_examples(campaign) | {"passes": campaign.passes},
-                              training=state, method=method, **measures.columns(method))
+        rows += outcomes.rows(outcomes.last_examples(campaign) | {"passes": campaign.passes},
+                              training=state, method=method, **outcomes.columns(method))
 live = pd.DataFrame(rows)
 errors = live.dropna(subset="method").pivot(index="method", columns=["quantity", "training"],
                                             values="value").loc[list(fuzzers)]
@@ -144,8 +146,8 @@ for name in swarms:
         theirs = errors["test_errors"].loc[list(baselines), state]
         rows += [{"training": state, "fuzzer": "deepsensor", "swarm": name, "baseline": baseline,
                   "quantity": "errors_over", "value": value}
-                 for baseline, value in measures.over(own[state], theirs).items()]
-        rows += measures.rows({"over_well_trained": own[state] / max(1, own["well_trained"])},
+                 for baseline, value in outcomes.over(own[state], theirs).items()]
+        rows += outcomes.rows({"over_well_trained": own[state] / max(1, own["well_trained"])},
                               training=state, fuzzer="deepsensor", swarm=name)
 live = pd.DataFrame(rows)
 live[live["quantity"].isin(["errors_over", "over_well_trained"])].fillna(
@@ -247,8 +249,8 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/inco
 # x, y = data.images[benign["well_trained"]], data.labels[benign["well_trained"]]
 # for network in (networks["well_trained"], surer):
 #     psi = shapley.diagonal(shapley.Game(network, x, (x + noise[:len(x)]).clamp(0, 1), y)).values
-#     print({scale: shapley.excitable(psi, scale=scale).double().mean().item()
-#            for scale in shapley.SCALES})
+#     print({scale: excitable.excitable(psi, scale=scale).double().mean().item()
+#            for scale in excitable.SCALES})
 # ~~~
 #
 # The same images are errors as before; only the unit has changed.

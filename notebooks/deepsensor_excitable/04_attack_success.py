@@ -17,10 +17,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (compare, excitable, fuzzing, inference, plots, records, retraining, robustness,
-                    training)
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.training import retraining
 
 plots.style()
 clock = records.Clock()
@@ -119,7 +120,7 @@ chosen, unseen = right.tensor_split([seeds_count])
 seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
 rest = data.images[unseen], data.labels[unseen]
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
-swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise()}
@@ -172,18 +173,18 @@ rows = []
 for budget in budgets:
     table = measured.loc[budget]
     for name, accuracy in table["accuracy"].items():
-        rows += measures.rows({"accuracy": accuracy}, budget=budget, **measures.columns(name))
+        rows += outcomes.rows({"accuracy": accuracy}, budget=budget, **outcomes.columns(name))
     for attack, rates in table.drop(columns="accuracy").items():
         about = {"budget": budget, "attack": attack}
         gains = retraining.gains(rates, falls=True)
         for name, rate in rates.items():
             gain = {"asr_gain": gains[name]} if name in gains else {}
-            rows += measures.rows({"asr": rate} | gain, **about, **measures.columns(name))
+            rows += outcomes.rows({"asr": rate} | gain, **about, **outcomes.columns(name))
         for name in swarms:
             own = f"deepsensor, {name}"
-            rows += measures.rows({"asr_lead": retraining.lead(gains, own, baselines),
+            rows += outcomes.rows({"asr_lead": retraining.lead(gains, own, baselines),
                                    "asr_lead_pgd_at": retraining.lead(gains, own, ["pgd_at"])},
-                                  **about, **measures.columns(own))
+                                  **about, **outcomes.columns(own))
 live = pd.DataFrame(rows)
 live[live["quantity"].str.startswith("asr_lead")].pivot(
     index=["quantity", "attack"], columns=["budget", "swarm"], values="value").round(1)
@@ -193,7 +194,7 @@ live[live["quantity"].str.startswith("asr_lead")].pivot(
 
 # %% mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away, at the paper's size (left) and at the small one (right), for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
 fall = live[live["quantity"] == "asr_gain"].copy()
-fall["network"] = measures.names(fall)
+fall["network"] = outcomes.names(fall)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
 for axis, attack in zip(axes, ("pgd", "pgd, small")):
     fall[fall["attack"] == attack].pivot(index="network", columns="budget", values="value").loc[
@@ -249,7 +250,7 @@ if profile == "paper":
 # %%
 ours = records.frame("deepsensor_excitable/attack_success")
 if len(ours):
-    ours["network"] = measures.names(ours)
+    ours["network"] = outcomes.names(ours)
     shown = ours.query("quantity in ('asr', 'accuracy')").copy()
     shown["measure"] = shown["attack"].fillna(shown["quantity"])
     display(shown.pivot_table(index=["dataset", "model", "budget", "network"], columns="measure",

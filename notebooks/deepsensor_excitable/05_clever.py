@@ -15,10 +15,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (clever, compare, excitable, fuzzing, inference, plots, records, retraining,
-                    robustness, training)
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.robustness import clever
+from dnnlib.training import retraining
 
 plots.style()
 clock = records.Clock()
@@ -95,7 +97,7 @@ chosen, unseen = right.tensor_split([seeds_count])
 seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
 rest = data.images[unseen], data.labels[unseen]
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
-swarms = excitable.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
     "noise": fuzzing.Noise()}
@@ -171,20 +173,20 @@ for budget in budgets:
     gains = retraining.gains(table["clever"])
     for name, line in table.iterrows():
         gain = {"clever_gain": gains[name]} if name in gains else {}
-        rows += measures.rows(line.to_dict() | gain, budget=budget, **measures.columns(name))
+        rows += outcomes.rows(line.to_dict() | gain, budget=budget, **outcomes.columns(name))
     thrice = 3 * sum(gains[name] for name in baselines) / len(baselines)
     for name in swarms:
         own = f"deepsensor, {name}"
-        rows += measures.rows({"clever_lead": retraining.lead(gains, own, baselines),
+        rows += outcomes.rows({"clever_lead": retraining.lead(gains, own, baselines),
                                "clever_excess": gains[own] - thrice},
-                              budget=budget, **measures.columns(own))
+                              budget=budget, **outcomes.columns(own))
 live = pd.DataFrame(rows)
 live[live["quantity"].isin(["clever_lead", "clever_excess"])].pivot(
     index="quantity", columns=["budget", "swarm"], values="value").round(3)
 
 # %% mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2, for every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
 added = live[live["quantity"] == "clever_gain"].copy()
-added["network"] = measures.names(added)
+added["network"] = outcomes.names(added)
 figure, axis = plt.subplots(figsize=(7, 3.4))
 added.pivot(index="network", columns="budget", values="value").loc[
     added["network"].unique()[::-1], list(budgets)].plot.barh(
@@ -213,7 +215,7 @@ if profile == "paper":
 # %%
 ours = records.frame("deepsensor_excitable/clever")
 if len(ours):
-    ours["network"] = measures.names(ours)
+    ours["network"] = outcomes.names(ours)
     display(ours.pivot_table(index=["dataset", "model", "budget", "network"], columns="quantity",
                              values="value", sort=False).round(3))
 

@@ -16,9 +16,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, plots, records, robustness, shapley, training
+from dnnlib import fuzzing, robustness, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.excitable import ExcitableNeurons
+from dnnlib.neurons import shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
 
 plots.style()
 clock = records.Clock()

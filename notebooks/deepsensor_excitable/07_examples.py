@@ -18,8 +18,10 @@ import torch
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import activations, excitable, fuzzing, inference, models, plots, training
+from dnnlib import fuzzing, inference, models, training
+from dnnlib.book import plots
 from dnnlib.data import load
+from dnnlib.neurons import activations
 
 plots.style()
 
@@ -77,7 +79,7 @@ seeds = benign[seed_class]
 labels = torch.full((len(seeds),), seed_class)
 oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
 swarm = fuzzing.Swarm.paper(population=population)
-fuzzers = {**excitable.swarms(swarm, "excitable sensitive constant", points=points),
+fuzzers = {**fuzzing.swarms(swarm, "excitable sensitive constant", points=points),
            **fuzzing.rivals(oracles, load(dataset, "train").images[:references])}
 bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
 runs = {(bound, name): run for bound, l2 in bounds.items()

@@ -19,10 +19,11 @@ import torch
 from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
-from dnnlib import (compare, excitable, fuzzing, inference, models, plots, published, records,
-                    shapley, training)
+from dnnlib import fuzzing, inference, models, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import audio, load, voices
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import excitable, shapley
 
 plots.style()
 clock = records.Clock()
@@ -141,7 +142,7 @@ sizes.astype(object).where(sizes.notna(), "-")
 # feature space. Without a bound, and within `near`.
 
 # %%
-swarms = excitable.swarms(fuzzing.Swarm.paper(population=population),
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
                           "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
 baselines = fuzzing.rivals(oracles, known)
@@ -153,11 +154,11 @@ found = {(budget, name): campaign for budget, l2 in bounds.items()
              network, seeds, labels, iterations=iterations, seed=seed,
              fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
                       for name, fuzzer in fuzzers.items()}).items()}
-measured = pd.DataFrame({key: measures.every_example(campaign, near=near)
+measured = pd.DataFrame({key: outcomes.every_example(campaign, near=near)
                          for key, campaign in found.items()}).T
 rows = [row for (budget, name), line in measured.iterrows()
-        for row in measures.rows(line, table=6, budget=budget, bound=bounds[budget],
-                                 **measures.columns(name))]
+        for row in outcomes.rows(line, table=6, budget=budget, bound=bounds[budget],
+                                 **outcomes.columns(name))]
 measured["error_rate"].unstack(0)[list(bounds)].loc[list(fuzzers)].join(
     measured["l2"]["none"].rename("L2 without a bound")).astype(float).round(1)
 
@@ -196,11 +197,11 @@ for budget in bounds:
     run = found[budget, "deepsensor, constant"]
     x, y = seeds[run.origin[-1]], labels[run.origin[-1]]
     psi = shapley.diagonal(shapley.Game(network, x, run.images, y)).values
-    rows += measures.rows({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
-                           "excitable": 100 * shapley.excitable(psi).double().mean()}, **where)
+    rows += outcomes.rows({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
+                           "excitable": 100 * excitable.excitable(psi).double().mean()}, **where)
     for name in swarms:
         same = (found[budget, f"deepsensor, {name}"].images == run.images).flatten(1).all(1)
-        rows += measures.rows({"same_as_constant": 100 * same.double().mean()},
+        rows += outcomes.rows({"same_as_constant": 100 * same.double().mean()},
                               fuzzer="deepsensor", swarm=name, **where)
 GUIDED = ["change_of_loss", "largest_psi", "excitable", "same_as_constant"]
 guided = pd.DataFrame(rows).query("quantity in @GUIDED").fillna({"swarm": ""})
@@ -273,11 +274,11 @@ for kind, changes in kinds.items():
     right = fuzzing.benign(other, data.images, data.labels, seed=seed)[:seeds_count]
     campaigns = fuzzing.campaigns(other, data.images[right], data.labels[right], fuzzers,
                                   iterations=iterations, seed=seed)
-    rows += measures.rows({"accuracy": 100 * inference.accuracy(other, data.images, data.labels),
+    rows += outcomes.rows({"accuracy": 100 * inference.accuracy(other, data.images, data.labels),
                            "seeds": len(right)}, table=7, training=kind)
     for name, campaign in campaigns.items():
-        rows += measures.rows(measures.last_examples(campaign), table=7, training=kind,
-                              budget="none", method=name, **measures.columns(name))
+        rows += outcomes.rows(outcomes.last_examples(campaign), table=7, training=kind,
+                              budget="none", method=name, **outcomes.columns(name))
 live = pd.DataFrame(rows)
 last = live[live["method"].notna()]
 counts = last[last["quantity"] == "test_errors"].pivot(
@@ -297,15 +298,15 @@ for name in swarms:
         errors = measured["test_errors"][budget]
         rows += [{"table": 6, "fuzzer": "deepsensor", "swarm": name, "budget": budget,
                   "baseline": baseline, "quantity": "errors_over", "value": value}
-                 for baseline, value in measures.over(errors[f"deepsensor, {name}"],
+                 for baseline, value in outcomes.over(errors[f"deepsensor, {name}"],
                                                       errors[list(baselines)]).items()]
     for kind in kinds:
         rows += [{"table": 7, "training": kind, "fuzzer": "deepsensor", "swarm": name,
                   "budget": "none", "baseline": baseline, "quantity": "errors_over",
                   "value": value}
-                 for baseline, value in measures.over(counts.loc[f"deepsensor, {name}", kind],
+                 for baseline, value in outcomes.over(counts.loc[f"deepsensor, {name}", kind],
                                                       counts.loc[list(baselines), kind]).items()]
-rows += measures.rows({"accuracy": 100 * accuracy}, table=6)
+rows += outcomes.rows({"accuracy": 100 * accuracy}, table=6)
 live = pd.DataFrame(rows)
 live.query("quantity == 'errors_over' and budget == 'none'").fillna({"training": "Table 6"}).pivot(
     index=["swarm", "training"], columns="baseline", values="value").round(2)

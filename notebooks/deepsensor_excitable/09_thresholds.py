@@ -16,10 +16,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, faulty, fuzzing, plots, records, shapley
+from dnnlib import fuzzing
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.excitable import ExcitableNeurons
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -61,8 +64,8 @@ print(f"a network that gives the true class a probability of one in a million: "
 
 # %% tags=["nbval-check-output"]
 for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1.0])):
-    print({scale: shapley.excitable(psi, 0.5, scale=scale).sum().item()
-           for scale in shapley.SCALES})
+    print({scale: excitable.excitable(psi, 0.5, scale=scale).sum().item()
+           for scale in excitable.SCALES})
 
 # %% [markdown]
 # ## Three kinds of error
@@ -123,8 +126,8 @@ for kind, campaigns in found.items():
         fitness = ExcitableNeurons(threshold=float(threshold) if varied == "lambda" else 0.5,
                                    scale=SCALE.get(swarm, "none"), points=points)
         share = fitness(networks[kind], x, y)(campaign.images, torch.arange(len(x)))
-        rows += measures.rows(
-            measures.last_examples(campaign, target=targets[kind])
+        rows += outcomes.rows(
+            outcomes.last_examples(campaign, target=targets[kind])
             | {"excitable": share.mean(), "passes": campaign.passes},
             fuzzer="deepsensor", swarm=swarm, errors=kind, varied=varied,
             threshold=float(threshold))
@@ -176,12 +179,12 @@ for swarm in [*SCALE, "sensitive", "constant"]:
     values = {count: shapley.diagonal(game, points=count) for count in (1, 2, 8)}
     psi = values[8]
     positive = psi.values.clamp_min(0).sum(1)
-    rows += measures.rows({"total": psi.total.mean(), "positive": positive.mean(),
+    rows += outcomes.rows({"total": psi.total.mean(), "positive": positive.mean(),
                            "possible": (positive / 0.5 / game.players).clamp_max(1).mean()},
                           fuzzer="deepsensor", swarm=swarm, errors="adversarial")
-    rows += [row for scale in shapley.SCALES for count, found_psi in values.items()
-             for row in measures.rows(
-                 {"share": shapley.excitable(found_psi.values, scale=scale).double().mean()},
+    rows += [row for scale in excitable.SCALES for count, found_psi in values.items()
+             for row in outcomes.rows(
+                 {"share": excitable.excitable(found_psi.values, scale=scale).double().mean()},
                  fuzzer="deepsensor", swarm=swarm, errors="adversarial", scale=scale,
                  gradients=count)]
 balance = pd.DataFrame(rows)
@@ -199,7 +202,7 @@ balance.fillna({"scale": "", "gradients": 0}).astype({"gradients": int}).pivot(
 steps = live[(live["quantity"] == "test_errors") & (live["varied"] != "control")
              & ((live["varied"] == "epsilon") | (live["threshold"] <= 0.6))]
 for (swarm, kind, varied), line in steps.groupby(["swarm", "errors", "varied"]):
-    rows += measures.rows({"least_step": measures.least_step(line.set_index("threshold")["value"])},
+    rows += outcomes.rows({"least_step": outcomes.least_step(line.set_index("threshold")["value"])},
                           fuzzer="deepsensor", swarm=swarm, errors=kind, varied=varied)
 pd.DataFrame(rows).query("quantity == 'least_step'")[["swarm", "varied", "errors", "value"]]
 
@@ -286,6 +289,6 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/thre
 #
 # ~~~python
 # few = shapley.diagonal(game, points=1).values
-# print((shapley.excitable(few) != shapley.excitable(psi.values)).double().mean())
+# print((excitable.excitable(few) != excitable.excitable(psi.values)).double().mean())
 # ~~~
 # ```

@@ -15,10 +15,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, faulty, fuzzing, plots, records
+from dnnlib import fuzzing
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.excitable import ExcitableNeurons
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -109,8 +111,8 @@ for (budget, kind), campaigns in found.items():
     score = ExcitableNeurons(points=points)(networks[kind], x, y)
     for (swarm, start), campaign in campaigns.items():
         share = 100 * score(campaign.images, torch.arange(len(x))).mean()
-        rows += measures.rows(
-            measures.last_examples(campaign, target=targets[kind])
+        rows += outcomes.rows(
+            outcomes.last_examples(campaign, target=targets[kind])
             | {"excitable": share, "passes": campaign.passes},
             fuzzer="deepsensor", swarm=swarm, budget=budget, errors=kind, start=start)
 live = pd.DataFrame(rows)
@@ -149,7 +151,7 @@ count = live.query("quantity == 'test_errors'").set_index(["budget", "errors", "
 for budget, kind in found:
     for swarm in ("excitable", "sensitive"):
         own = count[budget, kind, swarm]
-        rows += measures.rows({"random_over_fixed": own["random"] / max(1, own["seed"]),
+        rows += outcomes.rows({"random_over_fixed": own["random"] / max(1, own["seed"]),
                                "random_over_signed": own["random"] / max(1, own["seed, signed"])},
                               fuzzer="deepsensor", swarm=swarm, budget=budget, errors=kind)
 ratios = pd.DataFrame(rows)

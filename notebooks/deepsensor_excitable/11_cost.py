@@ -18,10 +18,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, plots, published, records, shapley, training
-from dnnlib.data import load, mutations, profile_limit
-from dnnlib.excitable import ExcitableNeurons
-from dnnlib.fuzzing import measures
+from dnnlib import fuzzing, published, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()
@@ -151,7 +154,7 @@ cost = pd.DataFrame({name: {
 rows += [row for name, line in cost.iterrows() for budget, values in (
     ("none", line.drop("test_errors_near")),
     ("near", {"test_errors": line["test_errors_near"], "passes": close[name].passes * share}))
-    for row in measures.rows(values, budget=budget, **measures.columns(name))]
+    for row in outcomes.rows(values, budget=budget, **outcomes.columns(name))]
 cost.drop(columns="seconds").sort_values("passes").round(1)
 
 # %% [markdown]

@@ -16,8 +16,12 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnlib import faults, inference, plots, records, selection, shapley, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, selection, training
+from dnnlib.book import plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import faults
+from dnnlib.neurons import excitable, shapley
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()
@@ -41,9 +45,9 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole tes
 
 # %% tags=["nbval-check-output"]
 psi = torch.tensor([[0.7, 0.1, 0.6, -0.2], [0.1, 0.0, 0.2, 0.1], [2.0, 0.3, 0.4, 0.0]])
-counts = shapley.excitable(psi).sum(1)
+counts = excitable.excitable(psi).sum(1)
 print("scores:", counts.tolist(), " order:", selection.by_score(counts).tolist())
-print("of the shares of the mean:", shapley.excitable(psi, scale="total").sum(1).tolist())
+print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(1).tolist())
 
 # %% [markdown]
 # The last line is the other scale, `total`, in units of the mean absolute value: the second
@@ -91,7 +95,7 @@ flips = (after.argmin(1) != given).double()
 moved = (fresh != candidates).flatten(1).any(1)
 game = shapley.Game(network, candidates[moved], fresh[moved], data.labels[moved])
 known = torch.zeros(len(candidates))
-known[moved] = shapley.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
+known[moved] = excitable.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
 scores = {"loss": rising, "flip": flips * (1 + rising.max()) + rising, "true labels": known,
           "excitable": selectors["excitable"].score(network, candidates),
           "excitable, total": selectors["excitable, total"].score(network, candidates)}

@@ -13,8 +13,10 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dnnlib import activations, compare, inference, models, plots, published, records, training
+from dnnlib import inference, models, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
+from dnnlib.neurons import activations
 
 plots.style()
 

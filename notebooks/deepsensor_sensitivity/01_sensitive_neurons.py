@@ -16,9 +16,10 @@ import pandas as pd
 import torch
 from sklearn.manifold import TSNE
 
-from dnnlib import activations, compare, fuzzing, inference, models, plots, records, sensitivity
-from dnnlib import training
+from dnnlib import fuzzing, inference, models, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
+from dnnlib.neurons import activations, sensitivity
 
 plots.style()
 clock = records.Clock()

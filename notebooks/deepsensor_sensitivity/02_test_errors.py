@@ -17,9 +17,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, inference, plots, published, records, training
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
 
 plots.style()
 clock = records.Clock()
@@ -112,11 +113,11 @@ found = {(budget, name): campaign for budget, l2 in bounds.items()
                       for name, fuzzer in fuzzers.items()}).items()}
 
 # %%
-measured = pd.DataFrame({key: measures.every_example(campaign, near=near)
+measured = pd.DataFrame({key: outcomes.every_example(campaign, near=near)
                          for key, campaign in found.items()}).T
 rows = [row for (budget, name), line in measured.iterrows()
-        for row in measures.rows(line, budget=budget, bound=bounds[budget],
-                                 **measures.columns(name))]
+        for row in outcomes.rows(line, budget=budget, bound=bounds[budget],
+                                 **outcomes.columns(name))]
 measured.loc["none", ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
                       "errors_per_1000_passes"]].round(2)
 
@@ -156,11 +157,11 @@ plt.show()
 # in between by interpolation. `-`: not reached within the largest bound.
 
 # %%
-reach = {name: measures.distance_needed(
-    rates.xs(name, level="name"), goal.get(measures.columns(name)["fuzzer"], goal["deepsensor"]))
+reach = {name: outcomes.distance_needed(
+    rates.xs(name, level="name"), goal.get(outcomes.columns(name)["fuzzer"], goal["deepsensor"]))
     for name in fuzzers}
 rows += [row for name, value in reach.items()
-         for row in measures.rows({"distance_needed": value}, **measures.columns(name))]
+         for row in outcomes.rows({"distance_needed": value}, **outcomes.columns(name))]
 norm = float(seeds.flatten(1).norm(dim=1).mean())
 print(f"a seed's own L2 norm is {norm:.1f} on average: the distance to a black image")
 pd.Series(reach, name="distance needed").round(1).astype(object).where(
@@ -184,7 +185,7 @@ measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near
 
 # %%
 swarms = measured["error_rate"].unstack().filter(like="deepsensor").loc[list(bounds)]
-swarms = swarms.rename(columns=lambda name: measures.columns(name)["swarm"])
+swarms = swarms.rename(columns=lambda name: outcomes.columns(name)["swarm"])
 rows += [{"fuzzer": "deepsensor", "budget": budget, "bound": bounds[budget],
           "quantity": f"over_{blind}",
           "value": swarms.loc[budget, "paper"] - swarms.loc[budget, blind]}
@@ -206,7 +207,7 @@ for quantity, ratio in (("test_errors", "errors_over"), ("error_categories", "ca
         theirs = {name: counts[key] for name, key in BASELINES.items()}
         rows += [{"fuzzer": "deepsensor", "swarm": reading, "budget": budget,
                   "bound": bounds[budget], "baseline": baseline, "quantity": ratio, "value": value}
-                 for reading in swarms for baseline, value in measures.over(
+                 for reading in swarms for baseline, value in outcomes.over(
                      counts[f"deepsensor, {reading}"], theirs).items()]
 rows.append({"quantity": "accuracy", "value": 100 * accuracy})
 live = pd.DataFrame(rows)
@@ -254,7 +255,7 @@ compare.beside(table_2.query("quantity == 'categories_per_seed'"), ours, on=on, 
 # %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 if len(ours):
     drawn = ours[(ours["quantity"] == "error_rate") & ours["bound"].notna()].copy()
-    drawn["name"] = measures.names(drawn)
+    drawn["name"] = outcomes.names(drawn)
     groups = list(drawn.groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(len(groups), 2, figsize=(9.5, 3.2 * len(groups)), sharey=True,
                                 squeeze=False)

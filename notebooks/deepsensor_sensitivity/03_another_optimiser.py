@@ -16,10 +16,11 @@ import pandas as pd
 import torch
 from scipy.optimize import differential_evolution
 
-from dnnlib import fuzzing, plots, training
+from dnnlib import fuzzing, training
+from dnnlib.book import plots
 from dnnlib.data import load
 from dnnlib.fuzzing.protocol import Log
-from dnnlib.sensitivity import SensitiveNeurons
+from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
 

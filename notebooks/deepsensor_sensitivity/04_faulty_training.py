@@ -15,9 +15,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
-from dnnlib.data import Dataset, load, polluted, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import Dataset, load, profile_limit
+from dnnlib.fuzzing import outcomes
+from dnnlib.perturb import pollution
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -46,7 +49,7 @@ profile = "embedded"  # embedded: at most 1,000 test images to choose from; pape
 
 # %% tags=["nbval-check-output"]
 blank = Dataset("blank", "train", torch.zeros(10, 1, 5, 5), torch.zeros(10).long(), ("0", "1"), "-")
-toy = polluted.pollute(blank, 0.3, label=1, sizes=(2, 2))
+toy = pollution.pollute(blank, 0.3, label=1, sizes=(2, 2))
 print("labels:", toy.labels.tolist())
 print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 
@@ -59,8 +62,8 @@ table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"], values="v
 
 # %% mystnb={"figure": {"caption": "Polluted training images, each with its true class and the polluted one after the arrow.", "name": "fig-deepsensor-polluted"}}
 clean = load(dataset, "train")
-setting = polluted.setting(dataset)
-train = polluted.pollute(clean, alpha / 100, patches=patches, seed=seed, **setting)
+setting = pollution.setting(dataset)
+train = pollution.pollute(clean, alpha / 100, patches=patches, seed=seed, **setting)
 changed = (train.images != clean.images).any((1, 2, 3)).nonzero()[:8, 0]
 plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
                                      f"{train.classes[train.labels[i]]}" for i in changed.tolist()])
@@ -81,7 +84,7 @@ networks = {name: faulty.trained(kind, model, dataset, recipe_name=recipe, alpha
             for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
 other = data.labels != setting["label"]
-stamped = polluted.stamp(data.images[other], sizes=setting["sizes"], patches=patches, seed=seed)
+stamped = pollution.stamp(data.images[other], sizes=setting["sizes"], patches=patches, seed=seed)
 rows = []
 for name, network in networks.items():
     given = inference.predict(network, stamped).argmax(1) == setting["label"]
@@ -127,10 +130,10 @@ print(f"{len(benign)} seeds of {data}")
 # %%
 for name, campaigns in found.items():
     for method, campaign in campaigns.items():
-        rows += measures.rows(measures.last_examples(campaign, target=setting["label"]),
-                              network=name, **measures.columns(method))
+        rows += outcomes.rows(outcomes.last_examples(campaign, target=setting["label"]),
+                              network=name, **outcomes.columns(method))
 live = pd.DataFrame(rows)
-live["method"] = measures.names(live)
+live["method"] = outcomes.names(live)
 errors = live.dropna(subset="fuzzer").pivot(index="method", columns=["quantity", "network"],
                                             values="value")
 errors[["test_errors", "wrong", "l2"]].round(1)
@@ -172,13 +175,13 @@ for quantity, ratio in (("test_errors", "errors_over"),
     count = errors[quantity]["polluted"]
     against = count[list(baselines)].to_dict() | {"mean": count[list(baselines)].mean()}
     for method in swarms:
-        rows += [{"network": "polluted", "swarm": measures.columns(method)["swarm"],
+        rows += [{"network": "polluted", "swarm": outcomes.columns(method)["swarm"],
                   "baseline": baseline, "quantity": ratio,
                   "value": count[method] / n if n else np.nan}
                  for baseline, n in against.items()]
 over_clean = errors["test_errors"]["polluted"] / errors["test_errors"]["clean"]
 rows += [row for method, value in over_clean.items()
-         for row in measures.rows({"over_clean": value}, **measures.columns(method))]
+         for row in outcomes.rows({"over_clean": value}, **outcomes.columns(method))]
 ratios = pd.DataFrame(rows).query("quantity == 'errors_over'")
 ratios.pivot(index="swarm", columns="baseline", values="value").round(2)
 
@@ -222,7 +225,7 @@ compare.beside(table_3, ours, on=on, digits=0, live=here, where=text)
 # %%
 if len(ours):
     both = ours.query("quantity == 'test_errors'").copy()
-    both["method"] = measures.names(both)
+    both["method"] = outcomes.names(both)
     display(both.pivot_table(index="method", columns=["dataset", "model", "alpha", "network"],
                              values="value", aggfunc="mean", sort=False).round(0))
 

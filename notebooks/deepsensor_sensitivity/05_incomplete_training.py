@@ -15,9 +15,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import compare, faulty, fuzzing, inference, plots, published, records, training
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -49,7 +51,7 @@ options = {"recipe_name": recipe, "learning_rate": learning_rate}
 kinds = ("well_trained", "underfitted", "overfitted")
 networks = {state: faulty.trained(state, model, dataset, seed=seed, **options).to(device)
             for state in kinds}
-pd.DataFrame({state: asdict(faulty.steps(state, model, dataset, **options)) for state in kinds}).T[
+pd.DataFrame({state: asdict(faulty.recipe(state, model, dataset, **options)) for state in kinds}).T[
     ["learning_rate", "batch_size", "epochs"]]
 
 # %%
@@ -93,10 +95,10 @@ for state, network in networks.items():
 # %%
 for state, campaigns in found.items():
     for method, campaign in campaigns.items():
-        rows += measures.rows(measures.last_examples(campaign), training=state,
-                              **measures.columns(method))
+        rows += outcomes.rows(outcomes.last_examples(campaign), training=state,
+                              **outcomes.columns(method))
 live = pd.DataFrame(rows)
-live["method"] = measures.names(live)
+live["method"] = outcomes.names(live)
 states = ["underfitted", "well_trained", "overfitted"]
 errors = live.dropna(subset="fuzzer").pivot(index="method", columns=["quantity", "training"],
                                             values="value")
@@ -123,7 +125,7 @@ print("over well trained:", (printed["deepsensor"] / printed["deepsensor"]["well
 # %%
 count = errors["test_errors"]
 for method in swarms:
-    swarm = measures.columns(method)["swarm"]
+    swarm = outcomes.columns(method)["swarm"]
     own = count.loc[method]
     for state in states:
         against = count.loc[list(baselines), state]
@@ -181,7 +183,7 @@ compare.beside(table_4, ours, on=on, digits=0, live=here, where=text)
 # %%
 if len(ours):
     every = ours.dropna(subset="fuzzer").query("quantity in ('test_errors', 'l2')").copy()
-    every["method"] = measures.names(every)
+    every["method"] = outcomes.names(every)
     display(every.pivot_table(index=["dataset", "model", "method"],
                               columns=["quantity", "training"], values="value", aggfunc="mean",
                               sort=False).round(1))

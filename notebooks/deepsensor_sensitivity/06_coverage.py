@@ -14,8 +14,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, coverage, fuzzing, plots, records, training
+from dnnlib import coverage, fuzzing, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.neurons import activations
 
 plots.style()
 clock = records.Clock()

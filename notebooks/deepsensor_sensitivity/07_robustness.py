@@ -17,9 +17,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import (clever, compare, fuzzing, inference, plots, records, retraining, robustness,
-                    training)
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.robustness import clever
+from dnnlib.training import retraining
 
 plots.style()
 clock = records.Clock()

@@ -17,8 +17,10 @@ import torch
 from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import activations, fuzzing, inference, models, plots, training
+from dnnlib import fuzzing, inference, models, training
+from dnnlib.book import plots
 from dnnlib.data import load
+from dnnlib.neurons import activations
 
 plots.style()
 

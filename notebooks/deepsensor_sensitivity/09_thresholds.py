@@ -15,9 +15,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, faulty, fuzzing, plots, records, sensitivity
+from dnnlib import fuzzing
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import activations, sensitivity
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -110,7 +113,7 @@ rows = []
 for (kind, varied), campaigns in found.items():
     x, y = data.images[benign[kind]], data.labels[benign[kind]]
     for threshold, campaign in campaigns.items():
-        errors = measures.hits(campaign, targets[kind])
+        errors = outcomes.hits(campaign, targets[kind])
         score = sensitive(threshold if varied == "lambda" else "0.5")(networks[kind], x, y)
         share = score(campaign.images, torch.arange(len(x)))
         rows += [{"errors": kind, "varied": varied, "threshold": float(threshold),
@@ -156,7 +159,7 @@ steps = live[(live["varied"] == "epsilon")
              | (live["varied"] == "lambda") & (live["threshold"] <= 0.6)]
 for count, least in (("test_errors", "least_step"), ("test_errors_all", "least_step_all")):
     for (kind, varied), line in steps[steps["quantity"] == count].groupby(["errors", "varied"]):
-        rows += measures.rows({least: measures.least_step(line.set_index("threshold")["value"])},
+        rows += outcomes.rows({least: outcomes.least_step(line.set_index("threshold")["value"])},
                               errors=kind, varied=varied)
 pd.DataFrame(rows).query("quantity == 'least_step'")[["varied", "errors", "value"]]
 

@@ -15,9 +15,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, coverage, faulty, fuzzing, plots, records
+from dnnlib import coverage, fuzzing
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import activations
+from dnnlib.training import faulty
 
 plots.style()
 clock = records.Clock()
@@ -99,8 +102,8 @@ found = {(budget, kind): fuzzing.campaigns(
 rows = []
 for (budget, kind), campaigns in found.items():
     for start, campaign in campaigns.items():
-        errors = measures.hits(campaign, targets[kind])
-        rows += measures.rows({"test_errors": errors[-1].sum(), "test_errors_all": errors.sum(),
+        errors = outcomes.hits(campaign, targets[kind])
+        rows += outcomes.rows({"test_errors": errors[-1].sum(), "test_errors_all": errors.sum(),
                                "l2": campaign.l2[-1].mean()},
                               budget=budget, errors=kind, start=start)
 live = pd.DataFrame(rows)

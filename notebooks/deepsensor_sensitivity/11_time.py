@@ -15,7 +15,8 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import compare, fuzzing, plots, published, records, training
+from dnnlib import fuzzing, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
 
 plots.style()

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from dnnlib import cases, files, inference, own, plots, ranking, records, training
+from dnnlib import custom, files, inference, training
+from dnnlib.book import plots, records
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -108,7 +109,7 @@ if dataset != "imagenet":
     print(done.stdout)
 
 # %% [markdown]
-# Of each seed and each wrong class, the folder holds the nearest input that was found. `cases.csv`
+# Of each seed and each wrong class, the folder holds the nearest input that was found. `custom.csv`
 # has a row for each of them, `seeds.csv` one for each image of your folder, and `sheet.png` shows
 # some.
 #
@@ -130,20 +131,20 @@ if dataset != "imagenet":
 # and with the same seeds:
 
 # %%
-network = own.load_model(model, weights, **options)
-photos = ranking.read_photos(photos_folder, network)
+network = custom.load_model(model, weights, **options)
+photos = custom.read_photos(photos_folder, network)
 found = {}
 for name in methods.split(","):
-    how = cases.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
+    how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
                         seed=seed, population=population if name == "sensitivity" else None)
-    found[name] = cases.fuzz(network, photos, work / f"cases-{name}", how)
+    found[name] = custom.fuzz(network, photos, work / f"cases-{name}", how)
 found[first].cases.head(8)
 
 # %%
 found[first].seeds["outcome"].value_counts()
 
 # %% mystnb={"figure": {"caption": "Seeds and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = cases.pictures(found[first], photos, work / f"cases-{first}")
+parts = custom.pictures(found[first], photos, work / f"cases-{first}")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()
 

@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import compare, inference, plots, records, training
-from dnnlib import uncertainty, vulnerability
-from dnnlib.data import load, patches, profile_limit
+from dnnlib import inference, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import uncertainty
+from dnnlib.perturb import patches, vulnerability
 
 plots.style()
 clock = records.Clock()

@@ -17,9 +17,11 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnlib import compare, inference, metrics, plots, published, records, training
-from dnnlib import uncertainty, vulnerability
+from dnnlib import inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.measures import fragility, uncertainty
+from dnnlib.perturb import vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -54,7 +56,7 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 
 # %%
 measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
-eff = metrics.eff(measured.success)  # one value an image
+eff = fragility.eff(measured.success)  # one value an image
 print(f"{len(eff)} images, {trials} patches each: mean Eff {eff.mean():.4f}; "
       f"{(eff > 0).mean():.1%} of the images change at least once")
 
@@ -84,7 +86,7 @@ for name, distance in uncertainty.DISTANCES.items():
 # %%
 distances = {name: distance(measured.probabilities).numpy()
              for name, distance in uncertainty.DISTANCES.items()}
-fits = {name: metrics.fit_exponential(x, eff) for name, x in distances.items()}
+fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}
 pd.DataFrame({name: {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
                      "correlation": f"{fit.correlation:.2f}", "images with Eff > 0": fit.points}
               for name, fit in fits.items()}).T
@@ -92,7 +94,7 @@ pd.DataFrame({name: {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
 # %% mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
 for axis, (name, x) in zip(axes, distances.items()):
-    curve = metrics.fit_exponential(x, eff, method="curve")
+    curve = fragility.fit_exponential(x, eff, method="curve")
     plots.decay(axis, x, eff, {"fit to ln Eff": fits[name], "fit to Eff": curve})
     axis.set(xlabel=name.upper(), ylabel="Eff" if axis is axes[0] else "")
 axes[0].legend(fontsize=8)
@@ -110,7 +112,7 @@ plt.show()
 
 # %%
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
-rows = [row for name, x in turned.items() for row in metrics.fit_readings(x, eff, distance=name)]
+rows = [row for name, x in turned.items() for row in fragility.fit_readings(x, eff, distance=name)]
 readings = pd.DataFrame(rows)
 readings.dropna(subset="fit").pivot(index=["points", "fit", "distance"], columns="quantity",
                                     values="value").round(2)
@@ -132,7 +134,7 @@ few = load(dataset, limit=100)
 certain = uncertainty.probability_difference(inference.predict(network, few.images))
 kinds = {}
 for kind in vulnerability.PATCHES:
-    found = metrics.eff(vulnerability.measure(network, few, patch=kind, trials=100,
+    found = fragility.eff(vulnerability.measure(network, few, patch=kind, trials=100,
                                               seed=seed).success)
     kinds[kind] = {"mean Eff": found.mean(), "images that change": (found > 0).mean(),
                    "rank correlation with PD": stats.spearmanr(certain, found).statistic}
@@ -145,7 +147,7 @@ pd.DataFrame(kinds).T.round(3)
 # %%
 if profile == "paper":
     for name, x in distances.items():
-        centres, means = metrics.binned(x, eff)
+        centres, means = fragility.binned(x, eff)
         rows += [{"distance": name, "quantity": "bin", "x": cx, "value": my}
                  for cx, my in zip(centres, means)]
     rows += [{"quantity": "mean_eff", "value": eff.mean()},
@@ -223,7 +225,7 @@ compare.scoreboard("nsatp", experiment="nsatp/rq1")
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `stats.linregress(*metrics.binned(distances["pd"], eff)).rvalue` is negative and large in size too:
+# `stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is negative and large in size too:
 # averages over intervals correlate well with anything that falls. A high correlation of means is
 # evidence of a trend, and weak evidence for one shape of it.
 # ```

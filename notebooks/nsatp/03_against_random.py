@@ -14,9 +14,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import compare, inference, metrics, plots, published, records, training
-from dnnlib import uncertainty, vulnerability
+from dnnlib import inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.measures import fragility, uncertainty
+from dnnlib.perturb import vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -54,8 +56,8 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 
 # %% tags=["nbval-check-output"]
 tried = np.array([[False, False, False], [False, True, False]])
-print(metrics.f_measure(tried), "samples;", metrics.f_measure(tried, unit="examples"), "examples")
-print(f"Inc of 136.68 against 5.47: {metrics.inc(136.68, 5.47):.2f} %")  # NSATP Table V, Net-1, PE
+print(fragility.f_measure(tried), "samples;", fragility.f_measure(tried, unit="examples"), "examples")
+print(f"Inc of 136.68 against 5.47: {fragility.inc(136.68, 5.47):.2f} %")  # NSATP Table V, Net-1, PE
 
 # %% [markdown]
 # ## Ten comparisons for each distance
@@ -73,18 +75,18 @@ for name in uncertainty.DISTANCES:
         for _ in range(repeats):
             shuffled = rng.permuted(success, axis=1)
             anyone = rng.permutation(len(success))[:first]
-            found.append([metrics.f_measure(shuffled[order], unit=definition)
+            found.append([fragility.f_measure(shuffled[order], unit=definition)
                           for order in (ranked, anyone)])
         a, r = np.mean(found, axis=0)
         rows += [{"distance": name, "definition": definition, "quantity": q, "value": v}
                  for q, v in (("f_measure_ranked", a), ("f_measure_random", r),
-                              ("inc", metrics.inc(r, a)))]
+                              ("inc", fragility.inc(r, a)))]
 live = pd.DataFrame(rows)
 live.pivot(index=["definition", "distance"], columns="quantity", values="value").round(2)
 
 # %% mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
-plots.order_curve(axis, metrics.eff(success), {
+plots.order_curve(axis, fragility.eff(success), {
     name.upper(): uncertainty.rank(measured.probabilities, name).numpy()
     for name in uncertainty.DISTANCES})
 plt.show()
@@ -99,7 +101,7 @@ plt.show()
 
 # %%
 fragile = success[success.any(1)]
-only = [metrics.f_measure(rng.permuted(fragile, axis=1)[rng.permutation(len(fragile))])
+only = [fragility.f_measure(rng.permuted(fragile, axis=1)[rng.permutation(len(fragile))])
         for _ in range(repeats)]
 print(f"random order over images with Eff > 0: F-measure {np.mean(only):.1f} samples, "
       f"at most {max(only):.0f}")

@@ -15,9 +15,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from scipy import stats
 
-from dnnlib import compare, inference, metrics, plots, published, records, training
-from dnnlib import uncertainty, vulnerability
+from dnnlib import inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.measures import fragility, uncertainty
+from dnnlib.perturb import vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -34,7 +36,7 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 data = load(dataset, limit=profile_limit(profile))
 network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
 measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
-eff = metrics.eff(measured.success)
+eff = fragility.eff(measured.success)
 print(data)
 print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}")
 
@@ -47,7 +49,7 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 # %%
 distances = {name: distance(measured.probabilities).numpy()
              for name, distance in uncertainty.DISTANCES.items()}
-slopes = {name: abs(metrics.fit_exponential(x, eff).b) for name, x in distances.items()}
+slopes = {name: abs(fragility.fit_exponential(x, eff).b) for name, x in distances.items()}
 rows = [{"distance": name, "quantity": "slope", "value": slope} for name, slope in slopes.items()]
 rows.append({"quantity": "pd_lead", "value": slopes["pd"] - max(slopes["pv"], slopes["pe"])})
 for row in rows:

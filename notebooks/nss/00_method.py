@@ -12,8 +12,11 @@
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import activations, plots, published, selection, training
-from dnnlib.data import load, mutations
+from dnnlib import published, selection, training
+from dnnlib.book import plots
+from dnnlib.data import load
+from dnnlib.neurons import activations
+from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()

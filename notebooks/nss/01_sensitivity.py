@@ -13,8 +13,11 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import activations, compare, inference, plots, records, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.neurons import activations
+from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()

@@ -13,8 +13,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import compare, faults, inference, plots, published, records, selection, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, published, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import faults
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()

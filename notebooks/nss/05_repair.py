@@ -9,13 +9,16 @@
 # a gain on clean images and a gain on changed images are two questions.
 
 # %%
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
-from dataclasses import replace
 
-from dnnlib import compare, inference, plots, published, records, selection, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, published, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()

@@ -13,8 +13,10 @@ import time
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, inference, plots, records, selection, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.perturb import mutations
 
 plots.style()
 clock = records.Clock()

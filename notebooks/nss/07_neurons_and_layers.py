@@ -12,9 +12,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 
-from dnnlib import activations, compare, faults, inference, plots, published, records, selection
-from dnnlib import training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, published, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import faults
+from dnnlib.neurons import activations
+from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()

@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 from torchvision.io import write_png
 
-from dnnlib import files, own, plots, ranking, records, selection, training
+from dnnlib import custom, files, selection, training
+from dnnlib.book import plots, records
 from dnnlib.data import load, profile_limit
 from dnnlib.inference import predict
 
@@ -124,12 +125,12 @@ if dataset != "imagenet":
 # of the softmax vector, `nss` a sum of changes of activations, `dsa` a quotient of distances.
 
 # %%
-network = own.load_model(model, weights, **options)
-photos = ranking.read_photos(photos_folder, network)
-reference = ranking.read_photos(reference_folder, network).images if reference_folder else None
+network = custom.load_model(model, weights, **options)
+photos = custom.read_photos(photos_folder, network)
+reference = custom.read_photos(reference_folder, network).images if reference_folder else None
 possible = [name for name in methods.split(",")
-            if reference is not None or not ranking.needs_reference(name)]
-table = ranking.rank(network, photos, ",".join(possible), reference=reference, top=top, seed=seed)
+            if reference is not None or not custom.needs_reference(name)]
+table = custom.rank(network, photos, ",".join(possible), reference=reference, top=top, seed=seed)
 table.head(8)
 
 # %% [markdown]
@@ -139,7 +140,7 @@ table.head(8)
 table.loc[table["note"] != "", ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]]
 
 # %% mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-own-sheet"}}
-plots.sheet(ranking.first(table, photos, limit=16))
+plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 
 # %% [markdown]

@@ -17,9 +17,11 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, inference, metrics, plots, published, records, training
-from dnnlib import uncertainty, vulnerability
+from dnnlib import inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.measures import fragility, uncertainty
+from dnnlib.perturb import vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -37,7 +39,7 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole set, an
 data = load(dataset, split, limit=profile_limit(profile))
 network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
 measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
-eff = metrics.eff(measured.success)
+eff = fragility.eff(measured.success)
 delta = uncertainty.probability_difference(measured.probabilities).numpy()
 print(data)
 print(f"accuracy {inference.accuracy(network, data.images, data.labels):.3f}; mean Eff {eff.mean():.4f}")
@@ -54,10 +56,10 @@ print(f"accuracy {inference.accuracy(network, data.images, data.labels):.3f}; me
 # - *Exponential*: the fit and the points correlate.
 
 # %%
-centres, means = metrics.binned(delta, eff)
+centres, means = fragility.binned(delta, eff)
 rising = sum(after > before for before, after in zip(means, means[1:]))
 print(f"{rising} of {len(means) - 1} steps between intervals go up")
-rows = metrics.fit_readings(delta, eff, distance="pd")
+rows = fragility.fit_readings(delta, eff, distance="pd")
 rows.append({"distance": "pd", "quantity": "rising_steps", "value": rising / (len(means) - 1)})
 readings = pd.DataFrame(rows)
 readings.dropna(subset="fit").pivot(index=["points", "fit"], columns="quantity",
@@ -66,8 +68,8 @@ readings.dropna(subset="fit").pivot(index=["points", "fit"], columns="quantity",
 # %% mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
 plots.decay(axis, delta, eff, {
-    "fit to ln Eff": metrics.fit_exponential(delta, eff),
-    "fit to Eff": metrics.fit_exponential(delta, eff, method="curve")})
+    "fit to ln Eff": fragility.fit_exponential(delta, eff),
+    "fit to Eff": fragility.fit_exponential(delta, eff, method="curve")})
 axis.set(xlabel="PD", ylabel="Eff")
 axis.legend(fontsize=8)
 plt.show()

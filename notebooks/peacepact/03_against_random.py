@@ -13,9 +13,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import compare, inference, metrics, plots, published, records, training
-from dnnlib import uncertainty, vulnerability
+from dnnlib import inference, published, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load, profile_limit
+from dnnlib.measures import fragility, uncertainty
+from dnnlib.perturb import vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -53,16 +55,16 @@ found = []
 for _ in range(repeats):
     pool = rng.permutation(len(success))[:candidates]
     by_pd = pool[np.argsort(place[pool])]
-    found.append([metrics.f_measure(success[order], unit="examples") for order in (by_pd, pool)])
+    found.append([fragility.f_measure(success[order], unit="examples") for order in (by_pd, pool)])
 a, r = np.mean(found, axis=0)
 rows = [{"distance": "pd", "definition": "examples", "quantity": q, "value": v}
-        for q, v in (("f_measure_ranked", a), ("f_measure_random", r), ("inc", metrics.inc(r, a)))]
+        for q, v in (("f_measure_ranked", a), ("f_measure_random", r), ("inc", fragility.inc(r, a)))]
 live = pd.DataFrame(rows)
 live.set_index("quantity")[["value"]].round(2)
 
 # %% mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, by PD and by the best order there is.", "name": "fig-peacepact-order"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
-plots.order_curve(axis, metrics.eff(success), {"PD": ranks})
+plots.order_curve(axis, fragility.eff(success), {"PD": ranks})
 plt.show()
 
 # %% [markdown]

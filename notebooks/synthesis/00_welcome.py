@@ -20,7 +20,8 @@ from html import escape
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, notebooks, plots, published, records
+from dnnlib import published
+from dnnlib.book import compare, notebooks, plots, records
 
 plots.style()
 PAPERS = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",

@@ -15,8 +15,11 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import compare, faults, inference, plots, records, selection, training
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import faults
+from dnnlib.perturb import mutations
 
 plots.style()
 

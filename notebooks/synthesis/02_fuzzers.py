@@ -16,9 +16,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import compare, excitable, fuzzing, plots, records, training
+from dnnlib import fuzzing, training
+from dnnlib.book import compare, plots, records
 from dnnlib.data import load
-from dnnlib.fuzzing import measures
+from dnnlib.fuzzing import outcomes
 
 plots.style()
 
@@ -48,7 +49,7 @@ def measured(seed: int) -> list[dict]:
     network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
     chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:inputs]
     oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
-    swarms = excitable.swarms(fuzzing.Swarm.paper(population=population),
+    swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
                               "sensitive excitable constant", points=1)
     fuzzers = {**{f"deepsensor, {name}": swarm for name, swarm in swarms.items()},
                **fuzzing.rivals(oracles, load(dataset, "train").images[:references]),
@@ -59,8 +60,8 @@ def measured(seed: int) -> list[dict]:
             network, data.images[chosen], data.labels[chosen], iterations=iterations, seed=seed,
             fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=distance))
                      for name, fuzzer in fuzzers.items()})
-        rows += [row for name, campaign in found.items() for row in measures.rows(
-            measures.every_example(campaign, near=distance), seed=seed, bound=distance, name=name)]
+        rows += [row for name, campaign in found.items() for row in outcomes.rows(
+            outcomes.every_example(campaign, near=distance), seed=seed, bound=distance, name=name)]
     return rows
 
 
@@ -96,7 +97,7 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 
 # %%
 first = records.existing("deepsensor_sensitivity/test_errors")
-first["name"] = measures.names(first).replace({"deepsensor, paper": "deepsensor, sensitive"})
+first["name"] = outcomes.names(first).replace({"deepsensor, paper": "deepsensor, sensitive"})
 second = records.existing("deepsensor_excitable/test_errors")
 second = second[second["swarm"].isin(["excitable", "excitable_scaled"])]
 second = second.assign(name="deepsensor, " + second["swarm"])

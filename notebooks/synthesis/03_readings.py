@@ -18,7 +18,8 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import compare, plots, published
+from dnnlib import published
+from dnnlib.book import compare, plots
 
 plots.style()
 

@@ -16,9 +16,11 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import (compare, faults, inference, metrics, plots, records, selection, training,
-                    vulnerability)
-from dnnlib.data import load, mutations, profile_limit
+from dnnlib import inference, selection, training
+from dnnlib.book import compare, plots, records
+from dnnlib.data import load, profile_limit
+from dnnlib.measures import faults, fragility
+from dnnlib.perturb import mutations, vulnerability
 
 plots.style()
 clock = records.Clock()
@@ -55,7 +57,7 @@ probabilities = inference.predict(network, candidates)
 given = probabilities.argmax(1)
 patched = vulnerability.success_matrix(network, candidates, trials=trials,
                                        generator=torch.Generator().manual_seed(seed))
-broken = {"wrong": (given != data.labels).numpy(), "fragile": metrics.eff(patched) > 0,
+broken = {"wrong": (given != data.labels).numpy(), "fragile": fragility.eff(patched) > 0,
           "flipped": (inference.predict(network, fresh).argmax(1) != given).numpy()}
 print(data)
 print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))

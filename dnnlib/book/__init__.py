@@ -1,0 +1,1 @@
+"""What makes a chapter: its experiment, records, tables, figures, and the run of it."""

@@ -1,0 +1,233 @@
+"""The book's figures."""
+
+from collections.abc import Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, FigureBase
+
+from dnnlib import fuzzing
+from dnnlib.measures import fragility
+
+VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
+            "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css
+
+
+def style() -> None:
+    """One look for all figures and tables; a white ground keeps figures readable on a dark page."""
+    pd.set_option("display.max_colwidth", None, "display.max_rows", 200)
+    sns.set_theme(style="whitegrid", palette="colorblind", font_scale=0.9,
+                  rc={"figure.dpi": 110, "savefig.facecolor": "white", "figure.facecolor": "white",
+                      "figure.constrained_layout.use": True})
+
+
+def images(x, titles: Sequence[str] | None = None, *, columns: int = 8,
+           scale: float = 1.1) -> Figure:
+    """A contact sheet of images (N, C, H, W) in [0, 1], each with its title."""
+    x = np.asarray(x)
+    if x.ndim != 4 or len(x) == 0:
+        raise ValueError(f"x: expected images (N, C, H, W), got shape {x.shape}")
+    columns = min(columns, len(x))
+    rows = -(-len(x) // columns)
+    figure = plt.figure(figsize=(scale * columns, (scale + 0.25 * bool(titles)) * rows))
+    _fill(figure, x, titles, rows, columns)
+    return figure
+
+
+def sheet(parts: dict[str, tuple[Sequence, Sequence[str]]], *, columns: int = 8,
+          scale: float = 1.1) -> Figure:
+    """A contact sheet in parts, each under its heading: images (N, C, H, W) and their titles."""
+    parts = {heading: (np.asarray(x), titles) for heading, (x, titles) in parts.items()}
+    rows = [-(-len(x) // columns) for x, _ in parts.values()]
+    heights = [(scale + 0.4) * n + 0.3 for n in rows]  # titles of two lines, and the heading
+    figure = plt.figure(figsize=(scale * columns, sum(heights)), layout="constrained")
+    grid = figure.subfigures(len(parts), squeeze=False, height_ratios=heights)
+    for part, n, (heading, (x, titles)) in zip(grid.flat, rows, parts.items()):
+        part.suptitle(heading, fontsize=10)
+        _fill(part, x, titles, n, columns)
+    return figure
+
+
+def _fill(figure: FigureBase, x: np.ndarray, titles: Sequence[str] | None, rows: int,
+          columns: int) -> None:
+    for i, axis in enumerate(figure.subplots(rows, columns, squeeze=False).flat):
+        axis.axis("off")
+        if i < len(x):
+            picture = x[i].transpose(1, 2, 0)
+            axis.imshow(picture.squeeze(), cmap="gray", vmin=0, vmax=1)
+            if titles:
+                axis.set_title(titles[i], fontsize=8, parse_math=False)  # file names may have $
+
+
+def decay(axis: Axes, x, y, fits: dict[str, fragility.Fit], *, bins: int = 20) -> None:
+    """Eff against a distance: every input, the mean of each bin, and the fitted curves."""
+    axis.scatter(x, y, s=6, alpha=0.25, linewidths=0, color="0.4", label="an input")
+    axis.plot(*fragility.binned(x, y, bins=bins), "o", ms=4, color="C3", label="mean of a bin")
+    grid = np.linspace(np.min(x), np.max(x), 200)
+    for i, (name, fit) in enumerate(fits.items()):
+        if np.isfinite(fit.a):
+            axis.plot(grid, fit(grid), color=f"C{i}", lw=1.5, label=name)
+    axis.set_ylim(-0.02, max(1.0, float(np.max(y))) + 0.02)
+
+
+def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray], *,
+                what: str = "label changes met") -> None:
+    """Share of all that ``eff`` counts met against the share of inputs tried, for each order."""
+    eff = np.asarray(eff, dtype=float)
+    share = np.arange(1, len(eff) + 1) / len(eff)
+    for name, order in orders.items():
+        axis.plot(share, eff[np.asarray(order)].cumsum() / max(eff.sum(), 1e-12), label=name)
+    axis.plot(share, np.sort(eff)[::-1].cumsum() / max(eff.sum(), 1e-12), "k:", lw=1,
+              label="best possible")
+    axis.plot([0, 1], [0, 1], color="0.6", lw=1, label="random, expected")
+    axis.set(xlabel="share of inputs tried", ylabel=f"share of {what}")
+    axis.legend()
+
+
+def panels(table: pd.DataFrame, *, x: str, y: str, rows: Sequence[str], column: str,
+           ylabel: str) -> Figure:
+    """A grid of lines from records: one row for each group of ``rows``, one line for each seed."""
+    if table.empty:
+        return nothing()
+    groups = list(table.groupby(list(rows), sort=False))
+    names = list(dict.fromkeys(table[column]))
+    figure, axes = plt.subplots(len(groups), len(names), squeeze=False, sharey="row",
+                                figsize=(3.1 * len(names), 1.7 * len(groups) + 0.4))
+    for line, (key, group) in zip(axes, groups):
+        for axis, name in zip(line, names):
+            for _, seed in group[group[column] == name].groupby("seed"):
+                axis.plot(seed[x], seed[y], "o-", ms=3, lw=1, alpha=0.8)
+            axis.set_title(f"{' '.join(key)}, {name.upper()}", fontsize=9)
+        line[0].set_ylabel(ylabel)
+    return figure
+
+
+def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
+         line: float | None = None) -> Figure:
+    """Means over the seeds as bars, their range as lines, for each group and ``hue``."""
+    if table.empty:
+        return nothing()
+    label = table[list(group)].agg("\n".join, axis=1)  # side by side they would overlap
+    figure, axis = plt.subplots(figsize=(9, 3.2))
+    sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
+                errorbar=("pi", 100))
+    if line is not None:
+        axis.axhline(line, color="0.4", lw=1, ls="--")
+    axis.set(xlabel="", ylabel=ylabel)
+    axis.tick_params(axis="x", labelsize=8)
+    if hue:
+        axis.legend(title="", fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
+         paper: pd.DataFrame | None = None) -> Figure:
+    """Mean over the seeds and their range, a line for each ``row``, one panel for each group.
+
+    ``table`` and ``paper``: the columns ``row``, ``panel`` and 'value'. The paper's values are
+    drawn as crosses.
+    """
+    if table.empty:
+        return nothing()
+    names = list(dict.fromkeys(table[row]))
+    groups = list(table.groupby(list(panel), sort=False))
+    figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True, sharex=True,
+                                figsize=(1.6 + 2.1 * len(groups), 0.8 + 0.22 * len(names)))
+    for axis, (key, group) in zip(axes[0], groups):
+        ours = group.groupby(row)["value"].agg(["mean", "min", "max"]).reindex(names)
+        axis.hlines(range(len(names)), ours["min"], ours["max"], color="C0", lw=2.5, alpha=0.5)
+        axis.plot(ours["mean"], range(len(names)), "o", color="C0", ms=4, label="ours")
+        if paper is not None:
+            there = paper[(paper[list(panel)] == list(key)).all(axis=1) & paper[row].isin(names)]
+            axis.plot(there["value"], [names.index(n) for n in there[row]], "x", color="C3", ms=5,
+                      label="paper")
+        axis.set_title(" ".join(key), fontsize=9)
+        axis.set(xlabel=xlabel)
+    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].invert_yaxis()
+    axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def within_distance(found: dict[str, dict[str, fuzzing.Campaign]], *, thick: str,
+                    farthest: float = 20) -> Figure:
+    """Test errors among the last examples up to an L2 distance, one panel for each network.
+
+    ``found``: campaigns by network and name; ``thick``: part of the name of those that stand out.
+    """
+    figure, axes = plt.subplots(1, len(found), figsize=(2 + 3 * len(found), 3.2), sharey=True,
+                                squeeze=False)
+    for axis, (network, campaigns) in zip(axes[0], found.items()):
+        for name, campaign in campaigns.items():
+            reach = campaign.l2[-1][campaign.errors[-1]].sort().values.tolist()
+            axis.step([0, *reach, farthest], [*range(len(reach) + 1), len(reach)], where="post",
+                      lw=2 if thick in name else 1, label=name)
+        axis.set(title=network, xlabel="L2 distance", xlim=(0, farthest))
+    axes[0, 0].set_ylabel("test errors")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
+    return figure
+
+
+def against_distance(axis: Axes, rates: pd.Series, names: Sequence[str], *, goal: float,
+                     near: float | None = None) -> None:
+    """Error rates, of index (bound on the L2 distance, name), as a line for each of ``names``.
+
+    ``goal``: a printed rate (broken line). ``near``: a bound that the paper has (dotted).
+    """
+    bounds = sorted(set(rates.index.get_level_values(0)))
+    for i, name in enumerate(n for n in names if n in rates.index.get_level_values(1)):
+        line = rates.xs(name, level=1)
+        axis.plot(line.index, line, "o-", ms=4, lw=1.2 if i else 2, label=name)
+    axis.axhline(goal, color="0.3", ls="--", lw=1)
+    if near is not None:
+        axis.axvline(near, color="0.3", ls=":", lw=1)
+    axis.set(xscale="log", xlabel="bound on the L2 distance", ylim=(-3, 103))
+    axis.set_xticks(bounds, [f"{bound:g}" for bound in bounds])
+    axis.minorticks_off()
+
+
+def verdicts(board: pd.DataFrame) -> Figure:
+    """A scoreboard's verdicts, counted: a bar for each paper, a part of it for each verdict."""
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(
+        index=dict.fromkeys(board["paper"]), columns=VERDICTS, fill_value=0)
+    figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
+    left = np.zeros(len(counts))
+    for verdict, colour in VERDICTS.items():
+        bars = axis.barh(counts.index, counts[verdict], left=left, color=colour, edgecolor="0.4",
+                         linewidth=0.6, label=verdict)
+        axis.bar_label(bars, [n or "" for n in counts[verdict]], label_type="center")
+        left += counts[verdict].to_numpy()
+    axis.invert_yaxis()
+    axis.grid(False)
+    axis.set(xlabel="claims")
+    axis.xaxis.get_major_locator().set_params(integer=True)
+    figure.legend(loc="outside upper center", ncols=len(VERDICTS), fontsize=9)
+    return figure
+
+
+def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:
+    """A square table of numbers up to 1 as a heat map with its values."""
+    sns.heatmap(table, ax=axis, annot=True, fmt=".2f", vmax=1, cmap="Blues", cbar=False,
+                square=True, annot_kws={"size": 8})
+    axis.set_title(title)
+
+
+def sentences(table: pd.DataFrame, *, escape: bool = True):
+    """A table whose cells hold text, for a notebook: they wrap, and stand at the left.
+
+    ``escape``: whether the cells are plain text; else they are HTML, such as links.
+    """
+    from IPython.display import HTML  # the engine does without notebooks
+
+    return HTML(table.to_html(classes="sentences", escape=escape))
+
+
+def nothing() -> Figure:
+    """What stands in the place of a figure whose records are yet to be made."""
+    figure, axis = plt.subplots(figsize=(4, 1))
+    axis.text(0.5, 0.5, "no records yet", ha="center", va="center")
+    axis.axis("off")
+    return figure

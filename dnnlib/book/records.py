@@ -1,0 +1,155 @@
+"""One JSON file for each paper-scale run: parameters, tidy rows, and where they come from."""
+
+import json
+import math
+import platform
+import re
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pandas as pd
+
+from dnnlib import __version__, files
+
+COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
+           "value")  # so that a table of no records can still be asked
+LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
+
+
+@dataclass(frozen=True)
+class Record:
+    """``rows``: a list of flat dicts, one measured quantity each, under the key 'value'."""
+
+    experiment: str
+    parameters: dict
+    rows: list[dict]
+    provenance: dict = field(default_factory=dict)
+
+
+class Clock:
+    """Seconds since it was made; handed to :func:`provenance` at the end of a run."""
+
+    def __init__(self) -> None:
+        self.start = time.perf_counter()
+
+    def seconds(self) -> float:
+        return round(time.perf_counter() - self.start, 1)
+
+
+def provenance(*, data: str, device: str = "cpu", clock: Clock | None = None, **more) -> dict:
+    """What made a record: versions, commit, processor, the data's fingerprint, seconds.
+
+    The seconds are those of the run that saved it; what was in the cache already took none.
+    """
+    libraries = {}
+    for name in LIBRARIES:
+        try:
+            libraries[name] = version(name)
+        except PackageNotFoundError:
+            libraries[name] = "not installed"
+    return {"dnnlib": __version__, "commit": _commit(), "python": platform.python_version(),
+            "libraries": libraries, "device": device, "processor": platform.machine(),
+            "data": data, "seconds": clock.seconds() if clock else None, **more}
+
+
+def _commit() -> str:
+    checkout = Path(__file__).resolve().parents[2]
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(["git", "-C", checkout, *arguments], capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    try:
+        dirty = git("status", "--porcelain", "--untracked-files=no", "--", "dnnlib", "notebooks")
+        return git("rev-parse", "--short=12", "HEAD") + ("+changes" if dirty else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def save(record: Record, root: Path | None = None) -> Path:
+    """Write a record, replacing one with the same parameters; returns its path.
+
+    Raises ``ValueError`` for a value JSON cannot hold.
+    """
+    if not record.rows:
+        raise ValueError(f"record {record.experiment}: expected at least one row, got none")
+    try:
+        content = asdict(record) | {"rows": [{k: _plain(v) for k, v in row.items()}
+                                             for row in record.rows]}
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"record {record.experiment}: {error}") from error
+    path = (root or files.results_dir()) / record.experiment / f"{_slug(record.parameters)}.json"
+    files.write_atomically(path, text.encode() + b"\n")
+    return path
+
+
+def _plain(value):
+    """Numbers to seven digits; NaN and infinity, which JSON lacks, as null."""
+    if isinstance(value, (float,)) or hasattr(value, "dtype"):
+        value = float(value)
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    return value
+
+
+def _slug(parameters: dict) -> str:
+    names = [re.sub(r"[^\w.-]+", "_", str(parameters[k]))  # a dataset may be a folder's path
+             for k in ("dataset", "model") if k in parameters]
+    names += [f"seed{parameters['seed']}"] if "seed" in parameters else []
+    return "-".join([*names, files.digest(parameters)[:8]])
+
+
+def read(path: Path) -> Record:
+    """The record in a file; ``ValueError`` with its name if it is damaged or no record."""
+    try:
+        record = Record(**json.loads(path.read_bytes()))
+        if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
+            raise TypeError("expected a table of parameters and a list of rows")
+    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
+        raise ValueError(f"{path} is not a record: {error}") from error
+    return record
+
+
+def find(experiment: str, root: Path | None = None, **parameters) -> list[Record]:
+    """The records of an experiment whose parameters include those given, in order of file name.
+
+    A damaged file gives a ``ValueError`` with its name.
+    """
+    every = map(read, sorted(((root or files.results_dir()) / experiment).glob("*.json")))
+    return [record for record in every
+            if all(record.parameters.get(k) == v for k, v in parameters.items())]
+
+
+def state(experiments: Iterable[str] | None = None, root: Path | None = None) -> str:
+    """A hash of what the records of some experiments say (default: of all); not of how they ran."""
+    root = root or files.results_dir()
+    if experiments is None:
+        experiments = {path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json")}
+    return files.digest([[record.experiment, record.parameters, record.rows]
+                         for name in sorted(experiments) for record in find(name, root)])
+
+
+def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
+    """All rows of the matching records, their parameters beside them; empty if there are none."""
+    rows = [record.parameters | row for record in find(experiment, root, **parameters)
+            for row in record.rows]
+    return pd.DataFrame(rows, columns=None if rows else COLUMNS)
+
+
+def existing(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
+    """As :func:`frame`; ``ValueError`` if there is nothing to show.
+
+    >>> existing("nss/no_such")
+    Traceback (most recent call last):
+    ValueError: no records of nss/no_such; `dnnlib sweep sweeps/paper.toml` makes all that there are
+    """
+    found = frame(experiment, root, **parameters)
+    if found.empty:
+        with_ = "".join(f", {name} = {value}" for name, value in parameters.items())
+        raise ValueError(f"no records of {experiment}{with_}; `dnnlib sweep sweeps/paper.toml` "
+                         "makes all that there are")
+    return found

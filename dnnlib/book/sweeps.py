@@ -1,0 +1,221 @@
+"""Sweeps: a grid of notebooks, datasets, networks and seeds, each cell run where there is room.
+
+A cell is done when its record is among the results, whoever made it, so that a sweep goes on
+where any other run ended. A cell runs in a Dask worker, one at a time in each, and hands back
+its files; only the driver writes results.
+"""
+
+import logging
+import os
+import re
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+from dnnlib import files
+from dnnlib.book import notebooks, records
+
+TIMEOUT = 10  # seconds in which a scheduler must answer
+_ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the process's environment
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One run of a notebook. ``minutes``: estimated, on one core; None if the file has none."""
+
+    notebook: Path
+    values: dict
+    minutes: float | None = None
+
+    @property
+    def name(self) -> str:
+        """'nss/02_fault_detection dataset=mnist seed=0'"""
+        place = f"{self.notebook.parent.name}/{self.notebook.stem}"
+        return " ".join([place, *(f"{k}={v}" for k, v in self.values.items())])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell that ended: after ``seconds``, or with what its last error said as ``error``."""
+
+    cell: Cell
+    error: str | None
+    seconds: float | None
+
+
+def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
+    """The cells of a sweep file, in order, each once; and the folder of its results, if it has one.
+
+    The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
+    of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one cell,
+    or ``gpu_minutes``, which count with ``gpu``. Before them may stand ``results = "FOLDER"``.
+    Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
+    anything runs.
+    """
+    try:
+        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a TOML file: {error}") from error
+    grids, root, found, problems = content.pop("grid", None), content.pop("results", None), {}, []
+    if not isinstance(grids, list) or not grids or content:
+        raise ValueError(f"{path}: expected [[grid]] tables and at most results = \"FOLDER\", got "
+                         f"{', '.join(content) or 'no [[grid]]'}")
+    for i, grid in enumerate(grids, 1):
+        for cell in _cells(dict(grid), f"grid {i}", problems, gpu):
+            found.setdefault(cell.name, cell)
+    if problems:
+        raise ValueError("\n".join([f"{path}: {len(problems)} problems, nothing was run",
+                                    *(f"  {problem}" for problem in problems)]))
+    return list(found.values()), None if root is None else Path(str(root)).expanduser()
+
+
+def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[Cell]:
+    minutes = {name: grid.pop(name, None) for name in ("minutes", "gpu_minutes")}
+    for name, value in minutes.items():
+        if value is not None and not (isinstance(value, int | float) and value > 0):
+            problems.append(f"{where}: {name}: expected a number above 0, got {value!r}")
+    for asked in _listed(grid.pop("notebook", "")):
+        try:
+            path = notebooks.find(str(asked))
+            if notebooks.recorded(path, {}) is None:
+                raise ValueError(f"{path.name} saves no record, so that no sweep could tell "
+                                 "whether it is done")
+        except ValueError as error:
+            problems.append(f"{where}: {error}")
+            continue
+        choices = {}
+        for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
+            try:  # each by itself, so that one problem hides no other
+                good = notebooks.typed(path, {name: str(value)})[name]
+            except ValueError as error:
+                problems.append(f"{where}, {path.stem}: {error}")
+            else:
+                choices.setdefault(name, []).append(good)
+        for combination in product(*choices.values()):
+            yield Cell(path, dict(zip(choices, combination)),
+                       minutes["gpu_minutes"] if gpu else minutes["minutes"])
+
+
+def _listed(value) -> list:
+    return value if isinstance(value, list) else [value]
+
+
+def done(cell: Cell, root: Path | None = None) -> bool:
+    """Whether the results hold the record of a cell, made with its parameters and defaults.
+
+    ``root``: of the results. A damaged record is renamed to ``*.damaged`` and does not count;
+    :func:`set_aside` lists them.
+    """
+    experiment, parameters = notebooks.recorded(cell.notebook, cell.values)
+    for path in sorted(((root or files.results_dir()) / experiment).glob("*.json")):
+        try:
+            record = records.read(path)
+        except ValueError:
+            path.rename(path.with_suffix(".damaged"))
+            continue
+        if all(record.parameters.get(k) == v for k, v in parameters.items()):
+            return True
+    return False
+
+
+def set_aside(root: Path | None = None) -> list[Path]:
+    """Records that could not be read, and were renamed."""
+    return sorted((root or files.results_dir()).glob("*/*/*.damaged"))
+
+
+def work(notebook: str, values: dict) -> tuple[dict[str, bytes], float]:
+    """Run a cell here; what it wrote, by relative path (records and 'run.ipynb'), and seconds.
+
+    Raises :class:`notebooks.CellFailed` for a cell that failed, and ``ValueError`` for one that
+    left no record.
+    """
+    with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        before = os.environ.get("DNNLIB_RESULTS")
+        os.environ["DNNLIB_RESULTS"] = folder
+        os.environ["TQDM_DISABLE"] = "1"
+        try:
+            notebooks.run(Path(notebook), values, Path(folder) / "run.ipynb", bar=False)
+        finally:
+            os.environ.pop("DNNLIB_RESULTS")
+            if before is not None:
+                os.environ["DNNLIB_RESULTS"] = before
+        made = {path.relative_to(folder).as_posix(): path.read_bytes()
+                for path in sorted(Path(folder).rglob("*")) if path.is_file()}
+    if not any(name.endswith(".json") for name in made):
+        raise ValueError("it left no record: does it need profile = \"paper\"?")
+    return made, time.perf_counter() - start
+
+
+@contextmanager
+def cluster(scheduler: str | None = None, *, workers: int | None = None):
+    """A Dask client: of the scheduler at that address, else of workers of its own on this machine.
+
+    ``workers``: how many of its own, default one for each core. Raises ``ConnectionError`` if no
+    scheduler answers within ten seconds.
+    """
+    import dask
+    from distributed import Client, LocalCluster
+
+    if scheduler is None:
+        # a worker gets a cell when it has nothing else to do, so that what is assigned runs
+        with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
+                n_workers=workers or os.cpu_count(), threads_per_worker=1, dashboard_address=None,
+                silence_logs=logging.ERROR) as local, Client(local) as client:
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=TIMEOUT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {scheduler} within {TIMEOUT} s: "
+                              f"{error}") from error
+    with client:
+        yield client
+
+
+def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path | None = None,
+        watch: Callable[[set[str]], None] | None = None) -> Iterator[Outcome]:
+    """Run cells on a Dask ``client``, and give each as it ends; a failure stops no other.
+
+    The records go to ``root`` (default: the results), the notebooks that ran to ``runs``.
+    ``watch``: called about once a second with the names of the cells that run now.
+    """
+    from distributed import CancelledError, KilledWorker, wait
+    from distributed import TimeoutError as Waited
+
+    futures = {client.submit(work, str(cell.notebook.resolve()), cell.values, key=cell.name,
+                             pure=False): cell for cell in cells}
+    waiting = set(futures)
+    while waiting:
+        try:
+            ended = wait(waiting, timeout=1, return_when="FIRST_COMPLETED").done
+        except Waited:
+            ended = set()
+        if watch is not None:
+            watch({str(key) for keys in client.processing().values() for key in keys})
+        for future in ended:
+            waiting.discard(future)
+            cell, error, seconds = futures[future], None, None
+            try:
+                made, seconds = future.result()
+                _keep(made, cell, root, runs)
+            except KilledWorker:
+                error = "its worker died several times, perhaps for want of memory"
+            except (notebooks.CellFailed, ValueError, OSError, CancelledError) as failed:
+                error = str(failed) or type(failed).__name__
+            yield Outcome(cell, error, seconds)
+
+
+def _keep(made: dict[str, bytes], cell: Cell, root: Path | None, runs: Path | None) -> None:
+    for name, content in made.items():
+        if name.endswith(".json"):
+            files.write_atomically((root or files.results_dir()) / name, content)
+    target = (runs or Path("runs")) / cell.notebook.parent.name
+    tail = re.sub(r"[^\w.=-]+", "_", cell.name.partition(" ")[2])
+    files.write_atomically(target / f"{cell.notebook.stem}-{tail}.ipynb", made["run.ipynb"])

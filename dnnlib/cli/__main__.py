@@ -1,0 +1,3 @@
+from dnnlib.cli import main
+
+main()

@@ -1,0 +1,198 @@
+"""The command line: ``dnnlib data``, ``models``, ``rank``, ``fuzz``, ``run``..."""
+
+import os
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import track
+
+from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.sweep import sweep
+from dnnlib.cli.terminal import err, out, print_table, say
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
+                  help="Find the inputs that break a neural network, and find them first.",
+                  epilog="`--debug` anywhere shows the traceback of an error.")
+DEBUG = "--debug" in sys.argv[1:]
+
+
+@app.command("data", epilog="Example: `dnnlib data --download fashion_mnist`")
+def list_data(download: Annotated[str, typer.Option(
+        help="Fetch this dataset with torchvision.")] = "") -> None:
+    """List the datasets: where each was found, its sizes, how to get what is missing."""
+    import pandas as pd
+
+    from dnnlib import data, files
+    from dnnlib.data import sources
+
+    if download:
+        for split in ("train", "test"):
+            out.print(data.load(download, split, download=True))
+    rows = []
+    for name, source in sources.SOURCES.items():
+        places = {split: sources.locate(name, split) for split in ("train", "test")}
+        found = [str(p) for p in places.values() if p]
+        where = "embedded" if source.embedded else "\n".join(dict.fromkeys(found)) or "missing"
+        rows.append({"dataset": name, "shape": " x ".join(map(str, source.shape)),
+                     "classes": source.classes, "train": source.sizes["train"],
+                     "test": source.sizes["test"], "found": where,
+                     "to get it": "" if where != "missing" else source.get})
+    print_table(pd.DataFrame(rows),
+                f"Datasets under {files.data_dir()} (set DNNLIB_DATA to change)",
+                {"missing": "[yellow]{}[/]"})
+
+
+@app.command("models", epilog="Example: `dnnlib models`")
+def list_models() -> None:
+    """List the networks: parameters and neurons beside the published counts."""
+    from dnnlib import models
+
+    print_table(models.table().reset_index(), "Networks of the five papers")
+
+
+@app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model net1`, "
+                    "`dnnlib run nsatp/02 --list`")
+def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
+        parameter: Annotated[list[str], typer.Option(
+            "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
+        output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
+        show: Annotated[bool, typer.Option(
+            "--list", help="List the parameters, run nothing.")] = False,
+        ) -> None:
+    """Run a notebook with other parameters, into `runs/`."""
+    import pandas as pd
+
+    from dnnlib.book import notebooks
+
+    path = notebooks.find(notebook)
+    if show:
+        known = notebooks.parameters(path).values()
+        rows = [{"parameter": p.name, "type": type(p.default).__name__,
+                 "default": repr(p.default), "meaning": p.help} for p in known]
+        print_table(pd.DataFrame(rows), str(path))
+        return
+    values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
+    tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
+    target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
+    say(f"{path} -> {target}")
+    _attempt(notebooks.run, path, values, target)
+    say(f"done: {target}")
+
+
+app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sweeps/paper.toml "
+            "--scheduler tcp://head:8786`")(sweep)
+
+
+@app.command(epilog="Example: `dnnlib scoreboard nsatp`")
+def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
+               check: Annotated[bool, typer.Option(
+                   "--check", help="Instead: do the chapters show the records as they are now? "
+                                   "Exit code 1 if one does not.")] = False) -> None:
+    """Every claim of the papers, and what the committed records say of it."""
+    from dnnlib.book import compare
+    from dnnlib.book import notebooks as books
+
+    if check:
+        names = [path.relative_to(books.folder()).with_suffix("").as_posix()
+                 for path in books.starting([paper] if paper else [], ".ipynb")
+                 if books.stale(path)]
+        if names:
+            say("records have changed since these chapters were made:",
+                f"dnnlib notebooks {' '.join(names)}")
+            raise typer.Exit(1)
+        say("every chapter shows the records as they are")
+        return
+    board = compare.scoreboard(paper or None).reset_index(drop=True)
+    print_table(board, "Claims and verdicts", {
+        "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
+        "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
+
+
+@app.command(epilog="Examples: `dnnlib notebooks nsatp/02`, `dnnlib notebooks --jobs 1`")
+def notebooks(names: Annotated[list[str], typer.Argument(
+        help="Starts of names; default: all.")] = [],
+        jobs: Annotated[int, typer.Option(
+            min=1, help="Chapters at a time; default: one for each core.")] = os.cpu_count() or 1,
+        ) -> None:
+    """Regenerate the book's notebooks from their sources, on the embedded default."""
+    from dnnlib.book import notebooks as books
+
+    sources = books.starting(names, ".py")
+    with ProcessPoolExecutor(min(jobs, len(sources)), get_context("spawn")) as pool:
+        running = [pool.submit(books.make, source) for source in sources]
+        try:
+            for done in track(as_completed(running), total=len(running),
+                              description="notebooks", console=err):
+                made = _attempt(done.result)
+                err.print(f"  {made.parent.name}/{made.stem}")
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+@app.command("figures", epilog="Example: `dnnlib figures nss/02 --out slides`")
+def draw_figures(names: Annotated[list[str], typer.Argument(
+        help="Starts of names; default: all.")] = [],
+        output: Annotated[str, typer.Option(
+            "-o", "--out", help="The folder for the pictures.")] = "figures") -> None:
+    """Draw the chapters' figures as SVG and PNG, with their captions, for slides."""
+    from dnnlib.book import figures
+    from dnnlib.book import notebooks as books
+
+    chosen = books.starting(names, ".ipynb")
+    for path in track(chosen, description="figures", console=err):
+        for target in _attempt(figures.draw, path, Path(output).expanduser()):
+            say(str(target))
+
+
+app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
+            "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
+            "--weights mobilenet.safetensors --images photos --by nac,random --top 50`")(rank)
+app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
+            "photos --by sensitivity --l2 2 --iterations 20 --out cases`, `dnnlib fuzz --model "
+            "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
+
+
+def _attempt(action: Callable, *arguments):
+    """What ``action`` returns; a failed cell ends the program with exit code 1."""
+    from dnnlib.book.notebooks import CellFailed
+
+    try:
+        return action(*arguments)
+    except CellFailed as error:
+        if DEBUG:
+            raise
+        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from error
+
+
+def main() -> None:
+    """Entry point: a user's mistake is one line and exit code 2, a failed run or missing data 1."""
+    try:
+        app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
+    except (ValueError, TypeError, FileNotFoundError, ConnectionError) as error:
+        if DEBUG:
+            raise
+        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1 if isinstance(error, OSError) else 2)
+
+
+def _pairs(arguments: list[str]) -> list[str]:
+    """Papermill's ``-p name value`` as one word, ``name=value``."""
+    words, joined = iter(arguments), []
+    for word in words:
+        joined.append(word)
+        if word in ("-p", "--parameter"):
+            name, value = next(words, None), next(words, None)
+            if name is None or value is None:
+                raise ValueError("-p takes a name and a value: -p dataset mnist")
+            joined.append(f"{name}={value}")
+    return joined
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""The command ``dnnlib sweep``: a live table of cells, and what became of them."""
+
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dnnlib.cli.terminal import out, say, table
+
+COLOURS = {"done": "[green]{}[/]", "failed": "[red]{}[/]", "running": "[yellow]{}[/]",
+           "waiting": "[dim]{}[/]"}
+ROWS = 20  # cells shown at once
+
+
+def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweeps/smoke.toml.")],
+          scheduler: Annotated[str, typer.Option(
+              help="A Dask scheduler, tcp://HOST:8786; else workers on this machine.")] = "",
+          workers: Annotated[int | None, typer.Option(
+              help="Workers on this machine; one for each core.", min=1)] = None,
+          results: Annotated[str, typer.Option(help="Where the records go.")] = "",
+          gpu: Annotated[bool, typer.Option(
+              "--gpu", help="Estimate the time left with the file's gpu_minutes.")] = False,
+          show: Annotated[bool, typer.Option(
+              "--list", help="List the cells, run nothing.")] = False) -> None:
+    """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""
+    from dnnlib import files
+    from dnnlib.book import sweeps
+
+    if scheduler and workers:
+        raise ValueError("--workers: only without --scheduler, whose workers there are already")
+    cells, own = sweeps.read(file, gpu=gpu)
+    root = Path(results).expanduser() if results else own or files.results_dir()
+    states = {cell.name: "done" if sweeps.done(cell, root) else "waiting" for cell in cells}
+    left = [cell for cell in cells if states[cell.name] == "waiting"]
+    for path in sweeps.set_aside(root):
+        say(f"a record that cannot be read was set aside and does not count: {path}")
+    if show:
+        out.print(_cells(cells, states, {}))
+    _summary(states, root)
+    if show or not left:
+        return
+    errors = _run(cells, left, states, root, scheduler or None, workers)
+    _summary(states, root)
+    if errors:
+        say("failed:", *(f"  {name}\n    {error}" for name, error in errors.items()))
+        raise typer.Exit(1)
+
+
+def _run(cells, left, states: dict[str, str], root: Path, scheduler: str | None,
+         workers: int | None) -> dict[str, str]:
+    """Run what is left, with a live table; the errors by name of cell."""
+    from rich.live import Live
+
+    from dnnlib.book import sweeps
+
+    errors, seconds, start = {}, {}, time.monotonic()
+    with sweeps.cluster(scheduler, workers=workers) as client, Live(
+            console=out, refresh_per_second=2, transient=True) as live:
+        def watch(busy: set[str]) -> None:
+            for name in states:
+                if states[name] in ("waiting", "running"):
+                    states[name] = "running" if name in busy else "waiting"
+            live.update(_cells(cells, states, seconds, _time_left(left, states, start)))
+
+        for ended in sweeps.run(left, client, root=root, watch=watch):
+            name = ended.cell.name
+            if ended.error is None:
+                states[name], seconds[name] = "done", ended.seconds
+            else:
+                states[name], errors[name] = "failed", ended.error
+            if not out.is_terminal:
+                took = f"{ended.seconds:6.0f} s" if ended.error is None else 8 * " "
+                say(f"{states[name]:7}{took}  {name}")
+    return errors
+
+
+def _time_left(left, states: dict[str, str], start: float) -> str:
+    """By what the ended cells took, as shares of the estimates."""
+    weights = {cell.name: cell.minutes or 1.0 for cell in left}
+    ended = sum(w for name, w in weights.items() if states[name] in ("done", "failed"))
+    if not ended:
+        return "time left: unknown until a cell has ended"
+    minutes = (time.monotonic() - start) / 60 / ended * (sum(weights.values()) - ended)
+    return f"time left: about {minutes:.0f} min"
+
+
+def _cells(cells, states: dict[str, str], seconds: dict[str, float], caption: str = ""):
+    import pandas as pd
+
+    order = ("running", "failed", "waiting", "done")
+    chosen = sorted(cells, key=lambda cell: order.index(states[cell.name]))
+    rows = [{"cell": cell.name, "state": states[cell.name],
+             "estimate (min)": "" if cell.minutes is None else f"{cell.minutes:g}",
+             "took (s)": f"{seconds[cell.name]:.0f}" if cell.name in seconds else ""}
+            for cell in chosen[:ROWS if caption else None]]
+    counts = Counter(states.values())
+    title = ", ".join(f"{counts[state]} {state}" for state in reversed(order))
+    made = table(pd.DataFrame(rows), f"{len(states)} cells: {title}", COLOURS)
+    made.caption = caption
+    return made
+
+
+def _summary(states: dict[str, str], root: Path) -> None:
+    counts = Counter(states.values())
+    say(f"{len(states)} cells: " + ", ".join(f"{n} {state}" for state, n in counts.items())
+        + f"; records in {root}")

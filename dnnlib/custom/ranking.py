@@ -1,0 +1,125 @@
+"""Ranking a person's own images by a person's own model: what ``dnnlib rank`` does."""
+
+from dataclasses import MISSING, fields
+
+import pandas as pd
+import torch
+from torch import nn
+from tqdm import tqdm
+
+from dnnlib import checks, selection
+from dnnlib.custom.loading import classifier
+from dnnlib.custom.photos import Photos
+from dnnlib.selection.protocol import candidates
+
+
+def parse_methods(by: str, *, reference: bool) -> tuple[str, ...]:
+    """The names in 'gini,nss', of :data:`selection.SELECTORS`, before anything is computed.
+
+    ``reference``: whether there are training images. Raises ``ValueError`` for a name that is
+    unknown or comes twice, and for one that needs training images where there are none.
+
+    >>> parse_methods("gini, dsa", reference=False)
+    Traceback (most recent call last):
+    ValueError: dsa: needs training images; give a folder of them (--reference)
+    """
+    names = [name.strip() for name in by.split(",")]
+    for i, name in enumerate(names):
+        checks.known(name, selection.SELECTORS, "method")
+        if name in names[:i]:
+            raise ValueError(f"methods: expected each once, got {name!r} twice")
+        if needs_reference(name) and not reference:
+            raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
+    return tuple(names)
+
+
+def needs_reference(method: str) -> bool:
+    """Whether a selector compares the candidates with training images.
+
+    >>> [name for name in ("gini", "nss", "kmnc") if needs_reference(name)]
+    ['kmnc']
+    """
+    return any(f.name == "reference" and f.default is MISSING
+               for f in fields(selection.SELECTORS[method]))
+
+
+def parse_top(top: str | float, n: int) -> float:
+    """A share of ``n`` candidates: '5%', '0.05', or the count '50'.
+
+    >>> parse_top("5%", 200), parse_top("0.05", 200), parse_top("50", 200)
+    (0.05, 0.05, 0.25)
+    """
+    text = str(top).strip()
+    try:
+        if text.endswith("%"):
+            return float(text[:-1]) / 100
+        share = float(text) if "." in text else int(text) / n
+    except ValueError as error:
+        raise ValueError("top: expected a share such as 5% or 0.05, or a count such as 50, "
+                         f"got {top!r}") from error
+    if "." not in text and share > 1:
+        raise ValueError(f"top: expected at most the {n} images there are, got {top}")
+    return share
+
+
+def rank(model: nn.Module, photos: Photos, by: str, *, reference: torch.Tensor | None = None,
+         top: str | float = 0.05, seed: int | None = None, probabilities: bool = False,
+         batch_size: int = 64) -> pd.DataFrame:
+    """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
+
+    ``reference``: training images (M, C, H, W), which some methods need; ``top``: as of
+    :func:`parse_top`; ``seed``: of what is random in a method, default its own;
+    ``probabilities``: see :func:`classifier`.
+
+    Returns a row for every image, in the order of the first method, then the skipped ones with
+    their reason under 'note'; the index is the place in ``photos.images``. A method has a
+    ``_score``, the larger the sooner and empty where it only orders, a ``_rank`` from 1, and says
+    what is ``_selected``. Raises ``ValueError`` naming the method that cannot rank these.
+    """
+    methods = parse_methods(by, reference=reference is not None)
+    checks.positive(batch_size, "batch_size")
+    x, n = candidates(photos.images), len(photos.images)
+    chosen = len(selection.top(torch.arange(n), parse_top(top, n)))
+    model = classifier(model, x, probabilities=probabilities)
+    given = {"reference": reference, "seed": seed, "batch_size": batch_size}
+    table = pd.DataFrame({"path": [*photos.paths, *photos.skipped]})
+    for name in tqdm(methods, desc="ranking", unit="method"):
+        known = {field.name for field in fields(selection.SELECTORS[name])}
+        options = {k: v for k, v in given.items() if k in known and v is not None}
+        try:
+            score, order = _ordered(selection.selector(name, **options), model, x)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+        place = pd.Series(order.argsort() + 1, dtype="Int64")
+        # shorter than the table: what was skipped stays empty
+        table[f"{name}_score"] = pd.Series(score, range(n))
+        table[f"{name}_rank"] = place
+        table[f"{name}_selected"] = (place <= chosen).reindex(table.index, fill_value=False)
+    table["note"] = [""] * n + [*photos.skipped.values()]
+    return table.sort_values(f"{methods[0]}_rank", kind="stable", na_position="last")
+
+
+def _ordered(chosen: selection.Selector, model: nn.Module,
+             x: torch.Tensor) -> tuple[torch.Tensor | float, torch.Tensor]:
+    """Scores, NaN where the method has none, and the order."""
+    if not isinstance(chosen, selection.Scored):
+        return torch.nan, chosen.order(model, x)
+    score = chosen.score(model, x)  # once: it may take all the time
+    return score.numpy(), selection.by_score(score)
+
+
+def first(table: pd.DataFrame, photos: Photos, *,
+          limit: int = 24) -> dict[str, tuple[torch.Tensor, list[str]]]:
+    """For every method of :func:`rank`'s ``table``, the images selected, at most ``limit``.
+
+    Each with a title of two lines: rank and score, and the end of the file's name.
+    """
+    found = {}
+    for name in (c.removesuffix("_rank") for c in table if c.endswith("_rank")):
+        rows = table[table[f"{name}_selected"]].sort_values(f"{name}_rank")[:limit]
+        titles = []
+        for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
+            file = path if len(path) <= 14 else "…" + path[-13:]
+            titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}") + f"\n{file}")
+        found[name] = (photos.images[rows.index.tolist()], titles)
+    return found

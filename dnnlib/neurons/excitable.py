@@ -1,0 +1,100 @@
+"""Excitable neurons (second DeepSensor, Definition 3), and their share as a swarm's fitness (Eq. 6)."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.neurons.gates import Gates
+from dnnlib.neurons.shapley import nodes
+from dnnlib.neurons.shapley.game import players
+
+SCALES = ("none", "total")
+_BATCH = 512  # seeds in a pass
+
+
+def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.Tensor:
+    """Which neurons are excitable: psi > ``threshold`` (Definition 3), bool (..., N).
+
+    ``values``: Shapley values psi (..., N). ``scale``: 'none', psi in nats, as printed; or
+    'total', psi in units of the mean absolute psi of the input's neurons, so that 1 is an average
+    one and the size of the perturbation cancels. The paper's example, 37 % of VGG16's 12,426 neurons
+    above 0.5, would take 2,299 nats by the first reading unless negative values cancel, since
+    the values sum to the change of loss; by the second it is possible. An input whose values are
+    all 0 has no excitable neuron. Raises ``ValueError`` for values that are not finite.
+
+    >>> psi = torch.tensor([0.3, 0.1, -0.2, 0.0])
+    >>> excitable(psi).sum().item(), excitable(psi, scale="total").tolist()
+    (0, [True, True, False, False])
+    """
+    checks.known(scale, SCALES, "scale")
+    if not abs(threshold) < math.inf:
+        raise ValueError(f"threshold: expected a finite number, got {threshold!r}")
+    values = torch.as_tensor(values)
+    if not values.ndim or not values.shape[-1]:
+        raise ValueError("values: expected Shapley values (..., N) of at least one neuron, got "
+                         f"shape {tuple(values.shape)}")
+    if not values.isfinite().all():
+        raise ValueError("values: expected finite Shapley values, got NaN or infinity")
+    if scale == "none":
+        return values > threshold
+    # no quotient: 0 / 0 would be NaN
+    return values > threshold * values.abs().mean(-1, keepdim=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExcitableNeurons:
+    """The second DeepSensor's fitness (Eq. 6), the share of excitable neurons; these are channels.
+
+    The paper does not say how it finds Shapley values for every particle. Here they are those of
+    :func:`shapley.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons.
+    ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`. ``layers``:
+    names, default :func:`models.neuron_layers`.
+
+    Called with a model, seeds (S, C, H, W) on its device and their labels, it gives the function
+    ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which seed each came from,
+    int64 (N,), to float32 (N,) in [0, 1]. The seeds' own gradients are computed once. An image
+    equal to its seed has values of 0, and scores 0 unless ``threshold`` is below 0 nats. Raises
+    ``ValueError`` for bad options, an unknown layer, and a loss that is not finite.
+
+    >>> from dnnlib import models
+    >>> model, seeds = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
+    >>> score = ExcitableNeurons(scale="total")(model, seeds, torch.tensor([3]))
+    >>> score(seeds, torch.tensor([0])).tolist(), score(seeds + 1, torch.tensor([0])).item() > 0
+    ([0.0], True)
+    """
+
+    threshold: float = 0.5
+    scale: str = "none"
+    points: int = 1
+    layers: Sequence[str] | None = None
+
+    def __post_init__(self):
+        checks.known(self.scale, SCALES, "scale")
+        checks.positive(self.points, "points")
+        if not abs(self.threshold) < math.inf:
+            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+
+    def __call__(self, model: nn.Module, seeds: torch.Tensor,
+                 labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        found = players(model, seeds[:1], self.layers)
+        gates = Gates(model, found.layers, found.shapes)
+        ts, weights = (values.tolist() for values in nodes(self.points))
+
+        def integral(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            everyone = torch.ones(len(x), gates.neurons, device=x.device)
+            return sum(w * gates.slopes(x, y, t * everyone) for t, w in zip(ts, weights))
+
+        before = torch.cat([integral(*part)
+                            for part in zip(seeds.split(_BATCH), labels.split(_BATCH))])
+
+        def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+            psi = integral(x, labels[of]) - before[of]
+            # 0, and not the rounding of two passes, which scale='total' would blow up
+            psi[(x == seeds[of]).flatten(1).all(1)] = 0
+            return excitable(psi, self.threshold, scale=self.scale).float().mean(1)
+
+        return score

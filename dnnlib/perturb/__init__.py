@@ -1,0 +1,1 @@
+"""Ways to change an input, and whether the prediction changes with it."""

@@ -1,0 +1,366 @@
+import json
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+
+from dnnlib.book import notebooks, records
+
+SOURCE = '''# %% [markdown]
+# # A page
+
+# %% tags=["parameters"]
+dataset = "digits"  # which images
+trials = 3  # copies # of each
+rate = 0.5  # a number
+fast = True
+colour = "#fff"  # with a mark
+LINES
+
+# %% mystnb={"figure": {"caption": "Nothing.", "name": "fig-x"}}
+print(dataset, trials)
+
+# %%
+trials + 1
+'''
+FAILING = SOURCE.replace("trials + 1", "1 / (trials - 3)")
+
+
+@pytest.fixture
+def write(tmp_path, monkeypatch):
+    """``write(text)``: a source in a folder of its own, as the book has it."""
+    for name in ("TQDM_DISABLE", "PYTHONHASHSEED"):
+        monkeypatch.setenv(name, os.environ.get(name, "0"))  # put back afterwards
+
+    def write(text: str = SOURCE) -> Path:
+        path = tmp_path / "notebooks" / "nsatp" / "01_page.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("LINES\n", ""))
+        return path
+    return write
+
+
+@pytest.fixture
+def page(write):
+    """A notebook that was not run."""
+    path = write().with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    return path
+
+
+def printed(path):
+    return "".join(o["text"] for c in nbformat.read(path, 4).cells if c.cell_type == "code"
+                   for o in c.outputs if o.output_type == "stream" and o.name == "stdout")
+
+
+# Finding
+
+
+@pytest.fixture
+def shelf(tmp_path, monkeypatch):
+    for name in ("nsatp/01_a", "nsatp/02_b", "nsatp/02_c", "peacepact/01_a"):
+        path = tmp_path / "shelf" / f"{name}.ipynb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}")
+    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path / "shelf")
+    return tmp_path / "shelf"
+
+
+@pytest.mark.parametrize("name, found", [
+    ("nsatp/01", "nsatp/01_a"), ("nsatp/02_c", "nsatp/02_c"), ("p", "peacepact/01_a")])
+def test_find_by_the_start_of_a_name(shelf, name, found):
+    assert notebooks.find(name) == shelf / f"{found}.ipynb"
+
+
+def test_find_by_path(shelf):
+    path = shelf / "nsatp" / "02_b.ipynb"
+    assert notebooks.find(str(path)) == path
+
+
+@pytest.mark.parametrize("name, words", [
+    ("nsatp/02", "one of several: nsatp/02_b, nsatp/02_c$"),
+    ("nsapt/01_a", "unknown notebook 'nsapt/01_a'; did you mean 'nsatp/01_a'"),
+    ("zzz", "unknown notebook 'zzz'; Known: nsatp/01_a, nsatp/02_b"),
+    ("none.ipynb", "none.ipynb is not a notebook")])
+def test_find_says_what_there_is(shelf, name, words):
+    with pytest.raises(ValueError, match=words):
+        notebooks.find(name)
+
+
+def test_find_refuses_other_files(shelf):
+    (shelf / "notes.md").touch()
+    for path in (shelf / "notes.md", shelf / "nsatp"):
+        with pytest.raises(ValueError, match="is not a notebook"):
+            notebooks.find(str(path))
+
+
+# Parameters
+
+
+def test_parameters_are_read_with_their_help(page):
+    found = notebooks.parameters(page)
+    assert [(p.name, p.default, p.help) for p in found.values()] == [
+        ("dataset", "digits", "which images"), ("trials", 3, "copies # of each"),
+        ("rate", 0.5, "a number"), ("fast", True, ""), ("colour", "#fff", "with a mark")]
+
+
+def test_a_notebook_may_have_no_parameters(write):
+    path = write("# %%\nx = 1\n").with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    assert notebooks.parameters(path) == {}
+    with pytest.raises(ValueError, match="01_page.ipynb has no parameters; got 'x'"):
+        notebooks.typed(path, {"x": "1"})
+
+
+@pytest.mark.parametrize("lines", ["x = len('a')", "x = (", "x[0] = 1"])
+def test_a_parameter_that_is_no_value(write, lines):
+    path = write(SOURCE.replace("LINES", lines)).with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    with pytest.raises(ValueError, match="01_page.ipynb: the parameters cell"):
+        notebooks.parameters(path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[]"])
+def test_a_file_that_is_no_notebook(tmp_path, content):
+    (tmp_path / "x.ipynb").write_text(content)
+    with pytest.raises(ValueError, match="x.ipynb is not a notebook"):
+        notebooks.parameters(tmp_path / "x.ipynb")
+
+
+def test_values_take_the_type_of_their_default(page):
+    given = {"dataset": "mnist", "trials": "7", "rate": "1", "fast": "False", "colour": "7"}
+    values = notebooks.typed(page, given)
+    assert values == {"dataset": "mnist", "trials": 7, "rate": 1.0, "fast": False, "colour": "7"}
+    assert [type(v) for v in values.values()] == [str, int, float, bool, str]
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"trails": "3"}, "unknown parameter of 01_page 'trails'; did you mean 'trials'"),
+    ({"trials": "many"}, "parameter trials: expected int, such as 3, got 'many'"),
+    ({"trials": "1.5"}, "parameter trials: expected int"),
+    ({"trials": ""}, "parameter trials: expected int"),
+    ({"trials": "0"}, "trials: expected a whole number of at least 1, got 0"),
+    ({"rate": "half"}, "parameter rate: expected float"),
+    ({"fast": "1"}, "parameter fast: expected bool"),
+    ({"dataset": "mnits"}, "unknown dataset 'mnits'; did you mean 'mnist'"),
+    ({"dataset": ""}, "unknown dataset ''")])
+def test_wrong_values_are_refused(page, given, words):
+    with pytest.raises(ValueError, match=words):
+        notebooks.typed(page, given)
+
+
+def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for given in ("./photos", str(tmp_path / "photos")):
+        assert notebooks.typed(page, {"dataset": given}) == {"dataset": str(tmp_path / "photos")}
+
+
+@pytest.mark.parametrize("name, good, bad", [
+    ("model", "net2", "net3"), ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
+    ("split", "train", "trian")])
+def test_unknown_names_are_refused(write, name, good, bad):
+    path = write(SOURCE.replace("LINES", f'{name} = "{good}"')).with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    assert notebooks.typed(path, {name: good}) == {name: good}
+    with pytest.raises(ValueError, match=f"unknown {name} '{bad}'; did you mean"):
+        notebooks.typed(path, {name: bad})
+
+
+# Running
+
+
+def test_relative_folders_of_the_environment_stay_where_they_are(write, tmp_path, monkeypatch):
+    """The kernel runs in the notebook's folder, not in the caller's."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
+        monkeypatch.setenv(name, f"here/{name.lower()}")
+    path = write("# %%\nfrom dnnlib import files\n"
+                 "print(files.data_dir(), files.cache_dir(), files.results_dir())\n")
+    source = path.with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path), source)
+    notebooks.run(source, {}, tmp_path / "out.ipynb")
+    assert printed(tmp_path / "out.ipynb").split() == [
+        str(tmp_path / "here" / f"dnnlib_{kind}") for kind in ("data", "cache", "results")]
+
+
+def test_made_twice_gives_the_same_bytes(write):
+    source = write()
+    product = notebooks.make(source)
+    first = product.read_bytes()
+    assert notebooks.make(source).read_bytes() == first
+    assert product == source.with_suffix(".ipynb")
+    made = nbformat.read(product, 4)
+    nbformat.validate(made)
+    assert printed(product) == "digits 3\n"
+    assert made.cells[4].outputs[0]["data"]["text/plain"] == "4"
+    assert [c.metadata for c in made.cells[1:]] == [
+        {}, {"tags": ["parameters"]}, {"mystnb": {"figure": {"caption": "Nothing.",
+                                                             "name": "fig-x"}}}, {}]
+    assert set(made.metadata) == {"kernelspec", "language_info", "records"}
+    assert made.metadata.language_info == {"name": "python"}  # no version
+    assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3, 4]
+
+
+QUOTING = """# %%
+from dnnlib import records
+print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
+"""
+
+
+def save_luck(experiment="toy/luck", value=1, **provenance):
+    records.save(records.Record(experiment, {"seed": 0}, [{"value": value}], provenance))
+
+
+def test_a_chapter_is_stale_once_its_records_change(write):
+    source = write(QUOTING)
+    product = notebooks.make(source)
+    save_luck("toy/unseen")
+    assert not notebooks.stale(product)
+    save_luck()
+    assert notebooks.stale(product)
+    notebooks.make(source)
+    save_luck(seconds=8)  # the same numbers, made again
+    assert not notebooks.stale(product)
+    save_luck(value=2)
+    assert notebooks.stale(product)
+
+
+@pytest.mark.parametrize("line", ["compare.scoreboard()", "len(published.claims())"])
+def test_what_judges_every_claim_shows_all_records(write, line):
+    product = notebooks.make(write(f"# %%\nfrom dnnlib import compare, published\n{line}\n"))
+    save_luck("toy/unseen")
+    assert notebooks.stale(product)
+
+
+def test_failing_source_keeps_the_old_notebook(write):
+    source = write(FAILING)
+    product = source.with_suffix(".ipynb")
+    product.write_text("old")
+    with pytest.raises(notebooks.CellFailed, match="cell 4 of .*: ZeroDivisionError"):
+        notebooks.make(source)
+    assert product.read_text() == "old"
+    assert sorted(p.name for p in source.parent.iterdir()) == ["01_page.ipynb", "01_page.py"]
+
+
+def test_run_injects_and_keeps_what_ran(write, tmp_path, capfd):
+    path = write(FAILING + '\nimport sys; print("warned", file=sys.stderr)\n').with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    before = path.read_bytes()
+    output = notebooks.run(path, {"dataset": "mnist", "trials": 7}, tmp_path / "new" / "run.ipynb")
+    assert printed(output) == "mnist 7\n"
+    assert "warned" in capfd.readouterr().err  # in the terminal too
+    partial = tmp_path / "partial.ipynb"
+    with pytest.raises(notebooks.CellFailed, match="ZeroDivisionError.*partial.ipynb"):
+        notebooks.run(path, {"dataset": "svhn"}, partial)
+    assert printed(partial) == "svhn 3\n"
+    assert path.read_bytes() == before
+
+
+# The book
+
+SOURCES = sorted(notebooks.folder().glob("*/*.py"))
+BOOK = [p for p in SOURCES if p.with_suffix(".ipynb").exists()]
+MACHINE = ("/work/", "/tmp/", "/root/", "/home/")
+
+
+def pair(function):
+    return pytest.mark.parametrize(
+        "source", BOOK, ids=lambda p: f"{p.parent.name}/{p.stem}")(function)
+
+
+def product(source):
+    return nbformat.read(source.with_suffix(".ipynb"), 4)
+
+
+def code(source):
+    return [c for c in product(source).cells if c.cell_type == "code"]
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def figures(source):
+    """Name and caption of each cell that shows a picture."""
+    return [cell.metadata.get("mystnb", {}).get("figure", {}) for cell in code(source)
+            if any(mime.startswith("image/") for o in cell.outputs for mime in o.get("data", ()))]
+
+
+def test_every_notebook_has_a_source():
+    made = {p.with_suffix("") for p in notebooks.folder().glob("*/*.ipynb")}
+    assert made and made == {p.with_suffix("") for p in SOURCES}
+
+
+@pair
+def test_pair_has_the_same_cells(source):
+    fetch, *ours = product(source).cells
+    theirs = jupytext.read(source).cells
+    assert fetch.source == notebooks.FETCH and tags(fetch) == ["remove-cell"]
+    assert [(c.cell_type, c.source) for c in ours] == [(c.cell_type, c.source) for c in theirs]
+    assert [c.metadata for c in ours] == [
+        {k: v for k, v in c.metadata.items() if k in notebooks.KEPT_METADATA} for c in theirs]
+    assert len({c.id for c in ours}) == len(ours)
+
+
+def test_a_notebook_opened_alone_fetches_the_repository_of_the_book():
+    lines = (notebooks.folder().parent / "_config.yml").read_text().splitlines()
+    url = next(line.split()[1] for line in lines if line.strip().startswith("url:"))
+    assert f'url = "{url}"\n' in notebooks.FETCH
+
+
+@pair
+def test_one_parameters_cell_and_none_injected(source):
+    found = Counter(tag for cell in product(source).cells for tag in tags(cell))
+    optional = source.parent.name == "synthesis" or source.name.startswith("00_")
+    assert found["parameters"] in ((0, 1) if optional else (1,))
+    assert "injected-parameters" not in found
+    if found["parameters"]:
+        known = notebooks.parameters(source.with_suffix(".ipynb"))
+        assert known and all(p.help for p in known.values())
+
+
+@pair
+def test_a_list_of_numbers_may_be_one_number(source):
+    """papermill reads ``-p bounds 1`` as a number, where the default is the text "1 2"."""
+    lists = [p.name for p in notebooks.parameters(source.with_suffix(".ipynb")).values()
+             if isinstance(p.default, str) and re.fullmatch(r"[\d., ]*\d[\d., ]*", p.default)]
+    text = "\n".join(cell.source for cell in code(source))
+    assert not [name for name in lists if re.search(rf"\b{name}\.split\(", text)]
+
+
+@pair
+def test_every_cell_ran_without_complaint(source):
+    for cell in code(source):
+        assert cell.execution_count, cell.source
+        assert not [o for o in cell.outputs if o.output_type == "error"]
+        assert not [o.text for o in cell.outputs if o.get("name") == "stderr"]
+
+
+@pair
+def test_figures_have_caption_and_name(source):
+    for figure in figures(source):
+        assert figure.get("caption", "").strip() and figure.get("name", "").startswith("fig-")
+    announced = [c for c in code(source) if "figure" in c.metadata.get("mystnb", {})]
+    assert len(announced) == len(figures(source))  # each caption has its picture
+
+
+def test_figure_names_are_unique_over_the_book():
+    names = Counter(f.get("name") for source in BOOK for f in figures(source))
+    assert [name for name, n in names.items() if n > 1] == []
+
+
+@pair
+def test_outputs_name_no_folder_of_a_machine(source):
+    texts = [json.dumps({k: v for k, v in o.get("data", {}).items() if not k.startswith("image/p")})
+             + o.get("text", "") for cell in code(source) for o in cell.outputs]
+    assert [t for t in texts if any(folder in t for folder in MACHINE)] == []
+
+
+@pair
+def test_the_records_are_those_that_the_chapter_shows(source, monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    assert not notebooks.stale(source.with_suffix(".ipynb"))

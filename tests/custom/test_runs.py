@@ -1,0 +1,555 @@
+import json
+import math
+import signal
+import subprocess
+import sys
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+from torch.nn import functional as F
+
+from dnnlib import custom
+from dnnlib.cli import main
+from dnnlib.custom import Options, runs, whole_levels
+from dnnlib.fuzzing import Budget, Noise
+
+OWN = """
+import torch
+from torch import nn
+
+def build():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
+"""
+KILLED = """
+import os, signal, sys
+from dnnlib import cli
+
+left, rename = int(sys.argv[1]), os.replace
+
+def replace(*paths):
+    global left
+    left -= 1
+    if not left:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rename(*paths)
+
+os.replace = replace
+sys.argv = ["dnnlib", *sys.argv[2:]]
+main()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_data, monkeypatch):
+    """Twenty images in the folders of their classes, one that is broken, a model; we are there."""
+    monkeypatch.chdir(tmp_path)
+    for i in range(20):
+        path = tmp_path / "photos" / tiny_data.classes[tiny_data.labels[i]] / f"{i:02d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pixels = (tiny_data.images[i, 0] * 255).round().to(torch.uint8).numpy()
+        Image.fromarray(pixels).save(path)
+    (tmp_path / "photos" / "torn.png").write_bytes(b"")
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+@pytest.fixture
+def photos(folder, tiny_model):
+    return custom.read_photos("photos", tiny_model())
+
+
+@pytest.fixture
+def dnnlib(monkeypatch, capsys):
+    """``dnnlib("fuzz", ...)``: exit code, stdout and stderr of a command."""
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code or 0, *capsys.readouterr()
+    return call
+
+
+def content(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes()
+            for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def command(*more, by="noise", out="cases"):
+    return ["fuzz", "--model", "own.py:build", "--images", "photos", "--by", by, "--l2", "2",
+            "--out", out, *more]
+
+
+def opened(path):
+    return np.asarray(Image.open(path)) / np.float32(255)
+
+
+# ---- 8-bit images
+
+
+@pytest.mark.parametrize("l2, linf", [(0.3, None), (None, 0.021), (0.3, 0.05), (5.0, None),
+                                      (0.01, None), (None, 0.001)])
+def test_rounded_images_stay_within_the_budget(generator, l2, linf):
+    seeds = torch.randint(256, (30, 3, 6, 6), generator=generator()) / 255
+    budget = Budget(l2=l2, linf=linf)
+    x = budget.project(seeds + torch.randn(seeds.shape, generator=generator(1)), seeds)
+    images = whole_levels(x, seeds, budget)
+    assert images.dtype == torch.uint8
+    step = (images.double() - (seeds.double() * 255).round()) / 255
+    assert step.flatten(1).norm(dim=1).max() <= (l2 or math.inf) * (1 + 2e-6)
+    assert step.abs().max() <= (linf or math.inf) * (1 + 2e-6)
+    assert ((images / 255 - x).abs() < 1 / 255 + 1e-6).all()  # the next level, up or down
+
+
+def test_images_inside_the_budget_are_rounded_to_the_nearest(generator):
+    seeds = torch.randint(256, (5, 1, 6, 6), generator=generator()) / 255
+    x = (seeds + 0.1 * torch.randn(seeds.shape, generator=generator(1))).clamp(0, 1)
+    assert torch.equal(whole_levels(x, seeds, Budget(l2=9.0)), (x * 255).round().byte())
+
+
+def test_as_few_steps_as_needed_are_shortened(generator):
+    """Against a loop over images and thresholds."""
+    seeds = torch.full((20, 1, 5, 5), 100 / 255)
+    budget = Budget(l2=0.04)
+    x = budget.project(seeds + 0.01 * torch.randn(seeds.shape, generator=generator()), seeds)
+    images, least = whole_levels(x, seeds, budget), []
+    for image, point in zip(images, x):
+        steps = [float(v) * 255 - 100 for v in point.flatten()]
+        for threshold in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
+            levels = [math.copysign(math.floor(abs(s)) + (abs(s) % 1 >= threshold), s)
+                      for s in steps]
+            if math.hypot(*levels) <= 0.04 * 255 * (1 + 1e-6):
+                break
+        least.append(threshold)
+        assert image.flatten().tolist() == [100 + level for level in levels]
+    assert 0.5 in least and max(least) > 0.5
+
+
+# ---- what is found
+
+
+@pytest.mark.parametrize("by", custom.METHODS)
+def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by):
+    reference = photos.images if by == "deephunter" else None
+    options = Options(by=by, l2=2.5, linf=0.6, iterations=6, block=5, seed=3,
+                      population=6 if by == "sensitivity" else None)
+    found = custom.fuzz(tiny_model(), photos, "cases", options, reference=reference)
+    model = tiny_model()
+    assert len(found.cases)
+    files = [name for name in content(folder / "cases") if name.startswith("images/")]
+    assert sorted(found.cases["file"]) == files
+    for case in found.cases.itertuples():
+        x, seed = opened(folder / "cases" / case.file), opened(folder / "photos" / case.seed)
+        with torch.no_grad():
+            given, label = (str(int(model(torch.from_numpy(v)[None, None]).argmax()))
+                            for v in (x, seed))
+        assert given == case.predicted != case.label == label
+        step = x.astype(float) - seed
+        assert case.l2 == pytest.approx(np.linalg.norm(step), abs=1e-5)
+        assert case.linf == pytest.approx(np.abs(step).max(), abs=1e-5)
+        assert case.l2 <= 2.5 + 1e-5 and case.linf <= 0.6 + 1e-5
+
+
+def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
+    """Against a loop over all examples of a campaign of the same random numbers."""
+    model, seeds, shown = tiny_model(), photos.images, []
+    with torch.no_grad():
+        labels = model(seeds).argmax(1)
+    noise = Noise(budget=Budget(l2=4.0), scale=0.7)
+    noise.run(model, seeds, labels, iterations=15, generator=generator(4), watch=shown.append)
+    best = {}
+    for number, x in enumerate(shown, start=1):
+        for i, image in enumerate(whole_levels(x, seeds, noise.budget)):
+            with torch.no_grad():
+                given = int(model(image[None] / 255).argmax())
+            far = float((image / 255 - seeds[i]).norm())
+            if given != labels[i] and far < best.get((i, given), (math.inf,))[0]:
+                best[i, given] = far, number
+    made = custom.examples.nearest(model, noise, seeds, labels, iterations=15,
+                                  generator=generator(4))
+    assert [(c["seed"], c["predicted"]) for c in made] == sorted(best)
+    assert [c["iteration"] for c in made] == [best[key][1] for key in sorted(best)]
+    assert len({seed for seed, _ in best}) < len(best)  # some seed has two wrong classes
+
+
+def test_an_example_on_the_edge_between_two_classes_is_no_failure(generator):
+    """Rounding errors would decide its class anew with every batch size."""
+    class Edge(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lead = nn.Parameter(torch.tensor(0.0))
+
+        def forward(self, x):
+            return torch.stack([torch.zeros(len(x)), self.lead.expand(len(x))], 1)
+
+    def made(lead):
+        model = Edge()
+        model.lead.data.fill_(lead)
+        return custom.examples.nearest(
+            model, Noise(budget=Budget(l2=1.0)), torch.full((2, 1, 2, 2), 0.6),
+            torch.tensor([0, 0]), iterations=1, generator=generator())
+
+    assert len(made(1e-5)) == 0 and len(made(1e-2)) == 2
+
+
+def test_errors_that_rounding_undoes_are_no_failures(generator):
+    """Against a model that is wrong on what no 8-bit image can hold."""
+    class OffGrid(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.least = nn.Parameter(torch.tensor(0.01))
+
+        def forward(self, x):
+            off = (x * 255 - (x * 255).round()).abs().amax((1, 2, 3))
+            return torch.stack([self.least.expand(len(x)), off], 1) * 100
+
+    model, seeds, noise = OffGrid(), torch.full((3, 1, 4, 4), 100 / 255), Noise(
+        budget=Budget(l2=1.0))
+    labels = torch.zeros(3, dtype=torch.int64)
+    campaign = noise.run(model, seeds, labels, iterations=4, generator=generator())
+    assert campaign.errors.all()
+    assert custom.examples.nearest(model, noise, seeds, labels, iterations=4,
+                                  generator=generator()) == []
+
+
+def test_every_image_has_one_outcome(photos, tiny_model):
+    options = Options(by="noise", l2=2.0, labels="folders", limit=4, iterations=5)
+    found = custom.fuzz(tiny_model(), photos, "cases", options)
+    assert found.seeds["path"].tolist() == [*photos.paths, "torn.png"]
+    right = []
+    for path, image in zip(photos.paths, photos.images):
+        with torch.no_grad():
+            if "abc"[int(tiny_model()(image[None]).argmax())] == path[0]:
+                right.append(path)
+    outcomes = found.seeds.set_index("path")["outcome"]
+    tried = [right[i * len(right) // 4] for i in range(4)]
+    assert outcomes[outcomes.isin(["broken", "held"])].index.tolist() == tried
+    assert set(outcomes.index[outcomes == "left out"]) == set(right) - set(tried)
+    assert set(outcomes.index[outcomes == "misclassified"]) == set(photos.paths) - set(right)
+    assert outcomes["torn.png"] == "unreadable"
+    assert set(found.cases["seed"]) == set(outcomes.index[outcomes == "broken"])
+    assert set(found.cases["label_from"]) == {"folders"}
+    counts = found.seeds.set_index("path")["cases"]
+    assert found.cases["seed"].value_counts().to_dict() == counts[counts > 0].to_dict()
+
+
+def test_labels_are_the_predictions_by_default(photos, tiny_model):
+    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=1.0, iterations=2))
+    with torch.no_grad():
+        given = tiny_model()(photos.images).argmax(1)
+    assert found.seeds["label"][:20].tolist() == [str(int(i)) for i in given]
+    assert set(found.seeds["outcome"][:20]) <= {"broken", "held"}
+
+
+def test_tables_are_the_files(folder, photos, tiny_model):
+    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=2.0, iterations=5))
+    for name in ("seeds", "cases"):
+        read = pd.read_csv(folder / "cases" / f"{name}.csv", dtype=str, keep_default_na=False)
+        assert read.equals(getattr(found, name).astype(str))
+
+
+def test_population_and_layers_reach_the_swarm():
+    fuzzer = Options(l2=1.0, population=7, layers=("0",)).fuzzer(3)
+    assert (fuzzer.population, fuzzer.fitness.layers, fuzzer.budget) == (7, ("0",), Budget(l2=1.0))
+    assert Options(linf=0.1).fuzzer(3).population == 100
+
+
+def test_a_swarm_of_one_particle(photos, tiny_model):
+    options = Options(l2=1.0, population=1, iterations=2, limit=2)
+    assert len(custom.fuzz(tiny_model(), photos, "cases", options).seeds) == 21
+
+
+def test_pictures_show_the_nearest_of_each_seed(folder, photos, tiny_model):
+    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="dlfuzz", l2=3.0, iterations=9))
+    parts = custom.pictures(found, photos, "cases", limit=2)
+    nearest = found.cases.groupby("seed")["l2"].min().sort_values()[:2]
+    assert len(nearest) == 2
+    (seeds, names), (examples, distances), (changes, _) = parts.values()
+    assert [name.split("\n")[1] for name in names] == nearest.index.tolist()
+    assert [d.split()[-1] for d in distances] == [f"{v:.2f}" for v in nearest]
+    assert (examples - seeds).flatten(1).norm(dim=1).tolist() == pytest.approx(nearest.tolist(),
+                                                                               abs=1e-5)
+    small = (examples - seeds).abs() < 0.049
+    assert torch.allclose((changes - 0.5)[small], 10 * (examples - seeds)[small], atol=1e-5)
+    assert set(changes[~small & (examples < seeds)].round(decimals=1).tolist()) <= {0.0}
+
+
+def test_nothing_to_show_where_nothing_failed(photos, tiny_model):
+    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", linf=1e-4, iterations=1))
+    assert found.cases.empty and custom.pictures(found, photos, "cases") == {}
+
+
+# ---- runs that go on
+
+
+def test_killed_and_run_again_gives_the_files_of_one_run(folder, dnnlib):
+    more = ["--iterations", "4", "--block", "4"]
+    assert dnnlib(*command(*more, out="whole"))[0] == 0
+    whole = content(folder / "whole")
+    ended = subprocess.run([sys.executable, "-c", KILLED, "8", *command(*more)],
+                           capture_output=True)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    left = content(folder / "cases")
+    assert len(set(left) - set(whole)) == 1  # the file that was being written
+    blocks = {name for name in whole if name.startswith("blocks/")}
+    assert set() < blocks & set(left) < blocks and "custom.csv" not in left
+    code, _, err = dnnlib(*command(*more))
+    assert code == 0, err
+    assert content(folder / "cases") == whole
+    seeds = pd.read_csv(folder / "cases" / "seeds.csv")["path"]
+    assert seeds.is_unique and len(seeds) == 21
+
+
+def test_blocks_mix_the_classes_and_tables_do_not(folder, photos, tiny_model):
+    """Seeds of one class would cover much the same neurons."""
+    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="dlfuzz", l2=4.0, block=5))
+    blocks = [[case["seed"] for case in json.loads(path.read_bytes())]
+              for path in sorted((folder / "cases" / "blocks").glob("*.json"))]
+    assert min(map(len, blocks)) > 1
+    assert all({*block} != {*range(min(block), max(block) + 1)} for block in blocks)
+    assert sorted(sum(blocks, [])) == [photos.paths.index(path) for path in found.cases["seed"]]
+
+
+def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_model,
+                                                                   monkeypatch):
+    streams, run = [], Noise.run
+
+    def watched(self, *arguments, generator, **options):
+        streams.append(generator.initial_seed())
+        return run(self, *arguments, generator=generator, **options)
+
+    monkeypatch.setattr(Noise, "run", watched)
+    for seed in (0, 1):
+        custom.fuzz(tiny_model(), photos, f"cases{seed}",
+                   Options(by="noise", l2=1.0, iterations=1, block=7, seed=seed))
+    assert len(streams) == 6 == len({*streams})
+
+
+@pytest.mark.parametrize("by", custom.METHODS)
+def test_blocks_do_not_depend_on_those_before(folder, photos, tiny_model, by):
+    """A block that is lost is made again, alone, to the same bytes."""
+    options = Options(by=by, l2=2.0, iterations=3, block=5, limit=15,
+                      population=5 if by == "sensitivity" else None)
+
+    def run():
+        custom.fuzz(tiny_model(), photos, "cases", options,
+                   reference=photos.images if by == "deephunter" else None)
+        return content(folder / "cases")
+
+    whole = run()
+    (folder / "cases" / "blocks" / "00001.json").unlink()
+    assert run() == whole
+
+
+def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypatch):
+    bars = []
+
+    class Bar(runs.tqdm):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **{**options, "disable": True})
+            bars.append([options["total"], options["initial"], 0])
+
+        def update(self, n=1):
+            bars[-1][2] += n
+
+    monkeypatch.setattr(runs, "tqdm", Bar)
+    options = Options(by="noise", l2=1.0, iterations=1, block=8)
+    custom.fuzz(tiny_model(), photos, "cases", options)
+    (runs.Path("cases") / "blocks" / "00002.json").unlink()
+    custom.fuzz(tiny_model(), photos, "cases", options)
+    assert bars == [[20, 0, 20], [20, 16, 4]]
+
+
+def test_a_finished_run_is_not_made_again(folder, photos, tiny_model, monkeypatch):
+    options = Options(by="noise", l2=1.0, iterations=2)
+    first = custom.fuzz(tiny_model(), photos, "cases", options)
+    before = content(folder / "cases")
+    monkeypatch.setattr(Noise, "run", None)
+    again = custom.fuzz(tiny_model(), photos, "cases", options)
+    assert content(folder / "cases") == before and again.cases.equals(first.cases)
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"l2": 2.0}, "l2 was 1.0 and is 2.0"), ({"seed": 1}, "seed was 0 and is 1"),
+    ({"by": "dlfuzz"}, "by was 'noise' and is 'dlfuzz'"), ({"block": 2}, "block was None and is 2"),
+    ({"labels": "folders"}, "labels was 'prediction' and is 'folders'"), ("model", "model was"),
+    ("images", "images was"), ("probabilities", "probabilities was False and is True")])
+def test_folder_of_another_run(folder, photos, tiny_model, change, words):
+    options = {"by": "noise", "l2": 1.0, "iterations": 1}
+    custom.fuzz(tiny_model(), photos, "cases", Options(**options))
+    before = content(folder / "cases")
+    model, more = tiny_model(1 if change == "model" else 0), {}
+    if change == "probabilities":
+        model, more = nn.Sequential(model, nn.Softmax(1)), {"probabilities": True}
+    if change == "images":
+        photos = custom.Photos(photos.images.flip(0), photos.paths, photos.skipped, 0)
+    if isinstance(change, dict):
+        options |= change
+    with pytest.raises(ValueError, match=f"out: cases holds another run: .*{words}"):
+        custom.fuzz(model, photos, "cases", Options(**options), **more)
+    assert content(folder / "cases") == before
+
+
+@pytest.mark.parametrize("name, text, words", [
+    ("notes.txt", "mine", "holds files, and none is the run.json"),
+    (".hidden", "mine", "holds files, and none is the run.json"),
+    ("run.json", "{", "is not of a run to go on with"),
+    ("run.json", "3", "is not of a run to go on with"),
+    ("run.json", "{}", "another run: .*l2 was None and is 1.0")])
+def test_folder_that_holds_something_else(folder, photos, tiny_model, name, text, words):
+    (folder / "cases").mkdir()
+    (folder / "cases" / name).write_text(text)
+    with pytest.raises(ValueError, match=f"out: .*{words}"):
+        custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=1.0))
+    assert content(folder / "cases") == {name: text.encode()}
+
+
+def test_a_file_is_no_folder(photos, tiny_model, folder):
+    with pytest.raises(ValueError, match="out: expected a folder, got the file own.py"):
+        custom.fuzz(tiny_model(), photos, "own.py", Options(by="noise", l2=1.0))
+
+
+# ---- what cannot be
+
+
+@pytest.mark.parametrize("options, words", [
+    ({}, "l2, linf: expected at least one"), ({"l2": 0.0}, "l2: expected a distance above 0"),
+    ({"l2": 1.0, "linf": -1.0}, "linf: expected"), ({"l2": math.inf}, "l2: expected"),
+    ({"l2": 1.0, "iterations": 0}, "iterations: expected a whole number of at least 1, got 0"),
+    ({"l2": 1.0, "population": 0}, "population: expected"),
+    ({"l2": 1.0, "population": 5, "by": "noise"}, "population: only with sensitivity, got noise"),
+    ({"l2": 1.0, "layers": ("0",), "by": "dlfuzz"}, "layers: only with"),
+    ({"l2": 1.0, "by": "sensitivty"}, "unknown method 'sensitivty'; did you mean 'sensitivity'"),
+    ({"l2": 1.0, "labels": "folder"}, "unknown labels 'folder'; did you mean 'folders'"),
+    ({"l2": 1.0, "limit": 0}, "limit: expected"), ({"l2": 1.0, "block": 0}, "block: expected"),
+    ({"l2": 1.0, "batch_size": 0}, "batch_size: expected"),
+    ({"l2": 1.0, "seed": 0.5}, "seed: expected a whole number, got 0.5")])
+def test_options_that_make_no_sense(options, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        Options(**options)
+
+
+@pytest.mark.parametrize("by, reference, words", [
+    ("deephunter", None, "got none with deephunter"),
+    ("noise", torch.zeros(1, 1, 8, 8), "got some with noise")])
+def test_training_images_for_deephunter_only(photos, tiny_model, folder, by, reference, words):
+    with pytest.raises(ValueError, match=f"reference: expected training images.*{words}"):
+        custom.fuzz(tiny_model(), photos, "cases", Options(by=by, l2=1.0), reference=reference)
+
+
+class Changed(nn.Module):
+    """A model with something done to its outputs."""
+
+    def __init__(self, model, change):
+        super().__init__()
+        self.model, self.change = model, change
+
+    def forward(self, x):
+        return self.change(self.model(x))
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda z: F.dropout(z, 0.5, training=True), "two passes .* is dropout"),
+    (lambda z: z * float("nan"), "finite outputs"),
+    (lambda z: z.softmax(1), "probabilities where logits are expected")])
+def test_models_that_cannot_be_fuzzed(photos, tiny_model, folder, change, words):
+    with pytest.raises(ValueError, match=f"^model: .*{words}"):
+        custom.fuzz(Changed(tiny_model(), change), photos, "cases", Options(by="noise", l2=1.0))
+    assert not (folder / "cases").exists()
+
+
+def test_dropout_as_a_module_is_switched_off(photos, tiny_model, folder):
+    model = nn.Sequential(tiny_model(), nn.Dropout(0.5)).train()
+    options = Options(by="noise", l2=2.0, iterations=3)
+    found = custom.fuzz(model, photos, "cases", options)
+    assert found.cases.equals(custom.fuzz(tiny_model(), photos, "other", options).cases)
+
+
+def test_a_campaign_that_fails_leaves_no_folder(photos, tiny_model, folder):
+    """So that the next try, with other options, is no other run."""
+    first, *rest = tiny_model()
+    model = nn.Sequential(first, relu := nn.ReLU(), relu, *rest[1:])
+    with pytest.raises(ValueError, match="runs more than once"):
+        custom.fuzz(model, photos, "cases", Options(l2=1.0))
+    assert not (folder / "cases").exists()
+    found = custom.fuzz(model, photos, "cases",
+                       Options(l2=1.0, layers=("model.0",), population=3, iterations=1, limit=2))
+    assert len(found.seeds) == 21
+
+
+@pytest.mark.parametrize("rename, words", [
+    ({"c": "b"}, "expected 3 sub-folders, one for each class of the model, got 2: a, b"),
+    ({"a": "."}, r"every image in the sub-folder of its class, got \d\d.png"),
+    ({"a": "z"}, None)])
+def test_folders_that_are_not_the_classes(photos, tiny_model, rename, words):
+    paths = tuple((rename.get(path[0], path[0]) + path[1:]).removeprefix("./")
+                  for path in photos.paths)
+    renamed = custom.Photos(photos.images, paths, photos.skipped, 0)
+    options = Options(by="noise", l2=1.0, labels="folders", iterations=1)
+    if words:
+        with pytest.raises(ValueError, match=f"^labels: .*{words}"):
+            custom.fuzz(tiny_model(), renamed, "cases", options)
+    else:  # the order of the names decides
+        found = custom.fuzz(tiny_model(), renamed, "cases", options)
+        assert set(found.seeds["label"]) == {"b", "c", "z", ""}
+
+
+def test_a_model_that_gets_nothing_right(photos, tiny_model):
+    with torch.no_grad():
+        given = tiny_model()(photos.images).argmax(1)
+    paths = tuple(f"{'abc'[(int(g) + 1) % 3]}/{i}.png" for i, g in enumerate(given))
+    wrong = custom.Photos(photos.images, (*paths[:-1], paths[-1]), {"a/x.png": "", "b/x.png": "",
+                                                                    "c/x.png": ""}, 0)
+    with pytest.raises(ValueError, match="labels: the model gets none of 20 images right"):
+        custom.fuzz(tiny_model(), wrong, "cases", Options(by="noise", l2=1.0, labels="folders"))
+
+
+# ---- the command
+
+
+def test_command_writes_and_says_what_became_of_the_images(folder, dnnlib):
+    (folder / "photos" / "notes.txt").write_text("no image")
+    code, out, err = dnnlib(*command("--labels", "folders", "--limit", "3", "--seed", "2",
+                                    "--l2", "4", by="dlfuzz"))
+    assert code == 0, err
+    seeds = pd.read_csv(folder / "cases" / "seeds.csv")["outcome"].value_counts()
+    table = pd.read_csv(folder / "cases" / "custom.csv")
+    assert f"{seeds['broken']} broken" in out and f"failing inputs: {len(table)}" in out
+    for words in ("20 images of 1 x 8 x 8; of the seeds tried", "in cases\n",
+                  f"misclassified to begin with, and dropped: {seeds['misclassified']}\n",
+                  f"left out by --limit: {seeds['left out']}\n", "skipped: 1\n  torn.png is not a",
+                  "files in photos that are no images by their ending: 1"):
+        assert words in out
+    options = json.loads((folder / "cases" / "run.json").read_bytes())
+    assert [options[k] for k in ("by", "l2", "limit", "seed")] == ["dlfuzz", 4.0, 3, 2]
+    with Image.open(folder / "cases" / "sheet.png") as sheet:
+        sheet.verify()
+
+
+@pytest.mark.parametrize("more, code, words", [
+    (["--l2", "0"], 2, "l2: expected a distance above 0"),
+    (["--iterations", "0"], 2, "iterations: expected"), (["--by", "nosie"], 2, "'noise'"),
+    (["--images", "empty"], 1, "empty holds no images"), (["--images", "no"], 1, "is not a folder"),
+    (["--reference", "photos"], 2, "reference: expected training images (--reference) with"),
+    (["--model", "own.py:biuld"], 2, "did you mean 'build'"), (["--size", "9"], 2, "1, 9, 9"),
+    (["--out", "own.py"], 2, "out: expected a folder"), (["--out", "photos"], 2, "holds files")])
+def test_commands_that_cannot_be(folder, dnnlib, more, code, words):
+    (folder / "empty").mkdir()
+    before = sorted(p for p in folder.rglob("*") if "__pycache__" not in str(p))
+    got, out, err = dnnlib(*command(*more))
+    last = err.splitlines()[-1]
+    assert got == code and last.startswith("error: ") and words in last and not out
+    assert sorted(p for p in folder.rglob("*") if "__pycache__" not in str(p)) == before
+
+
+def test_help_shows_an_example(dnnlib):
+    code, out, _ = dnnlib("fuzz", "--help")
+    assert code == 0 and "dnnlib fuzz --model" in " ".join(out.split("Example")[1].split())

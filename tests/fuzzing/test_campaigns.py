@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dnnlib import fuzzing
+from dnnlib.fuzzing import Budget, Noise, Swarm, campaigns, swarms
+from dnnlib.neurons.excitable import ExcitableNeurons
+
+
+@pytest.fixture
+def seeds(generator):
+    return torch.rand(4, 1, 8, 8, generator=generator())
+
+
+LABELS = torch.tensor([0, 1, 2, 0])
+
+
+def same(a, b):
+    return all(torch.equal(getattr(a, k), getattr(b, k))
+               for k in ("labels", "predicted", "origin", "l2", "linf", "images"))
+
+
+def test_what_is_kept_is_what_was_run(tiny_model, seeds, generator):
+    fuzzers = {"noise": Noise(), "swarm": Swarm(population=3)}
+    run = {name: fuzzer.run(tiny_model(), seeds, LABELS, iterations=2, generator=generator(5))
+           for name, fuzzer in fuzzers.items()}
+    for _ in range(2):  # made, then read
+        found = campaigns(tiny_model(), seeds, LABELS, fuzzers, iterations=2, seed=5)
+        assert all(same(found[name], run[name]) for name in fuzzers)
+        assert all(found[name].passes == run[name].passes for name in fuzzers)
+
+
+def test_a_campaign_is_run_once_for_each_key(tiny_model, seeds, monkeypatch):
+    calls, run = [], Noise.run
+    monkeypatch.setattr(Noise, "run", lambda self, *a, **k: calls.append(self) or run(self, *a, **k))
+
+    def go(model=tiny_model(), x=seeds, labels=LABELS, iterations=2, seed=0, **options):
+        campaigns(model, x, labels, {"noise": Noise(**options)}, iterations=iterations, seed=seed)
+
+    go()
+    go()
+    assert len(calls) == 1
+    for change in ({"model": tiny_model(1)}, {"x": seeds.flip(0)}, {"labels": LABELS.flip(0)},
+                   {"iterations": 3}, {"seed": 1}, {"scale": 0.2}, {"budget": Budget(l2=1.0)}):
+        go(**change)
+    assert len(calls) == 8
+
+
+def test_a_function_of_ones_own_has_no_key(tiny_model, seeds):
+    own = Swarm(population=2, fitness=lambda model, seeds, labels: None)
+    with pytest.raises(TypeError, match="a function has no key in the cache"):
+        campaigns(tiny_model(), seeds, LABELS, {"own": own})
+
+
+def test_unknown_fuzzer_says_what_is_near():
+    with pytest.raises(ValueError, match="did you mean 'deephunter'"):
+        fuzzing.fuzzer("deephunt")
+
+
+def test_benign_seeds_are_those_the_model_gets_right(tiny_model, tiny_data):
+    model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
+    with torch.inference_mode():
+        right = (model(x).argmax(1) == y).nonzero().flatten()
+    found = fuzzing.benign(model, x, y, seed=1)
+    assert torch.equal(found.sort().values, right) and 0 < len(right) < len(x)
+    assert not torch.equal(found, fuzzing.benign(model, x, y, seed=2))
+
+
+def test_benign_seeds_without_a_class_keep_their_order(tiny_model, tiny_data):
+    model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
+    every = fuzzing.benign(model, x, y, seed=1)
+    for label in y[every].unique():
+        expected = [i for i in every.tolist() if y[i] != label]
+        found = fuzzing.benign(model, x, y, without=int(label), seed=1)
+        assert found.tolist() == expected and len(found) < len(every)
+
+
+def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
+    one, other = (fuzzing.benign(tiny_model(seed), tiny_data.images, tiny_data.labels).tolist()
+                  for seed in (0, 1))
+    assert [i for i in one if i in other] == [i for i in other if i in one] != []
+
+
+def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, seeds):
+    oracle, budget = tiny_model(1), Budget(l2=0.5)
+    found = fuzzing.rivals([oracle], seeds, budget=budget)
+    assert list(found) == ["deepxplore", "dlfuzz", "deephunter"]
+    assert all(each.budget == budget for each in found.values())
+    assert found["deepxplore"].others == (oracle,) and found["deephunter"].reference is seeds
+
+
+def test_without_other_networks_deepxplore_runs_on_one(seeds):
+    assert fuzzing.rivals([], seeds)["deepxplore"].reading == "single"
+
+
+def test_swarms_differ_in_their_fitness_alone(tiny_model, seeds):
+    swarm = fuzzing.Swarm(population=3, epsilon=0.4)
+    found = swarms(swarm, "excitable excitable_scaled sensitive constant random", points=3, seed=5)
+    assert {name: each.fitness for name, each in found.items()} == {
+        "excitable": ExcitableNeurons(points=3),
+        "excitable_scaled": ExcitableNeurons(points=3, scale="total"),
+        "sensitive": swarm.fitness, "constant": fuzzing.Constant(),
+        "random": fuzzing.RandomFitness(seed=5)}
+    assert all(replace(each, fitness=swarm.fitness) == swarm for each in found.values())
+
+
+def test_an_unknown_fitness_says_what_is_near():
+    with pytest.raises(ValueError, match="did you mean 'excitable'"):
+        swarms(fuzzing.Swarm(), "sensitive exitable")

@@ -1,0 +1,152 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from dnnlib.fuzzing import Campaign, outcomes
+
+
+@pytest.fixture
+def campaign(generator):
+    """5 iterations of 12 seeds, 4 classes; the fuzzer shows its examples in any order."""
+    g = generator(3)
+    t, s = 5, 12
+    return Campaign(
+        labels=torch.randint(0, 3, (s,), generator=g),  # none of class 3, a target
+        predicted=torch.randint(0, 4, (t, s), generator=g),
+        origin=torch.stack([torch.randperm(s, generator=g) for _ in range(t)]),
+        l2=4 * torch.rand(t, s, generator=g), linf=torch.rand(t, s, generator=g),
+        images=torch.zeros(s, 1, 1, 1), passes=777, seconds=0.0)
+
+
+def examples(campaign, last=False):
+    """(seed, true class, given class, distance) of the examples, one by one."""
+    start = len(campaign.predicted) - 1 if last else 0
+    for t in range(start, len(campaign.predicted)):
+        for i in range(campaign.predicted.shape[1]):
+            seed = int(campaign.origin[t, i])
+            yield (seed, int(campaign.labels[seed]), int(campaign.predicted[t, i]),
+                   float(campaign.l2[t, i]))
+
+
+def right(labels, classes):
+    """A campaign of one iteration whose examples were given these classes."""
+    n = len(labels)
+    return Campaign(torch.tensor(labels), torch.tensor([classes]), torch.arange(n).view(1, n),
+                    torch.ones(1, n), torch.ones(1, n), torch.zeros(n, 1, 1, 1), 10, 0.0)
+
+
+def test_every_example_counts_as_a_loop_does(campaign):
+    wrong = [(seed, given, l2) for seed, true, given, l2 in examples(campaign) if true != given]
+    categories = len({(seed, given) for seed, given, _ in wrong})
+    found = outcomes.every_example(campaign, near=1.5)
+    assert found == pytest.approx({
+        "test_errors": len(wrong), "error_rate": 100 * len(wrong) / 60,
+        "error_categories": categories, "categories_per_seed": categories / 12,
+        "l2": np.mean([l2 for *_, l2 in examples(campaign)]),
+        "share_near": sum(l2 <= 1.5 for *_, l2 in wrong) / len(wrong), "passes": 777,
+        "errors_per_1000_passes": 1000 * len(wrong) / 777})
+    assert 0 < found["share_near"] < 1
+
+
+def test_no_error_means_no_error_nearby():
+    found = outcomes.every_example(right([0, 1], [0, 1]), near=9.0)
+    assert (found["test_errors"], found["share_near"]) == (0, 0)
+
+
+@pytest.mark.parametrize("target", [None, 3])
+def test_last_examples_count_as_a_loop_does(campaign, target):
+    def hit(true, given):
+        return given != true if target is None else given == target
+
+    last = list(examples(campaign, last=True))
+    expected = {"test_errors": sum(hit(true, given) for _, true, given, _ in last),
+                "test_errors_all_iterations": sum(
+                    hit(true, given) for _, true, given, _ in examples(campaign)),
+                "l2": torch.tensor([l2 for *_, l2 in last]).median().item()}
+    if target is not None:
+        expected["wrong"] = sum(true != given for _, true, given, _ in last)
+    assert outcomes.last_examples(campaign, target=target) == pytest.approx(expected)
+
+
+def test_given_the_target_is_less_than_wrong():
+    found = outcomes.last_examples(right([0, 0, 1], [2, 1, 2]), target=2)
+    assert (found["test_errors"], found["wrong"]) == (2, 3)
+
+
+def test_a_seed_of_the_target_class_is_refused():
+    with pytest.raises(ValueError, match="seeds of other classes than 2, got 1 of it among 3"):
+        outcomes.hits(right([0, 2, 1], [2, 2, 2]), target=2)
+
+
+@pytest.mark.parametrize("name, expected", [
+    ("noise", {"fuzzer": "noise"}),
+    ("deepsensor, excitable", {"fuzzer": "deepsensor", "swarm": "excitable"}),
+    ("deepxplore, single", {"fuzzer": "deepxplore", "reading": "single"})])
+def test_a_name_becomes_columns(name, expected):
+    assert outcomes.columns(name) == expected
+
+
+def test_a_fuzzer_with_one_reading_has_no_other():
+    with pytest.raises(ValueError, match="got 'dlfuzz, paper'"):
+        outcomes.columns("dlfuzz, paper")
+
+
+def test_rows_hold_their_columns_and_plain_numbers():
+    found = outcomes.rows({"l2": torch.tensor(2.5), "passes": np.int64(4)}, fuzzer="noise")
+    assert found == [{"fuzzer": "noise", "quantity": "l2", "value": 2.5},
+                     {"fuzzer": "noise", "quantity": "passes", "value": 4.0}]
+    assert {type(row["value"]) for row in found} == {float}
+
+
+def test_ratios_of_the_printed_table():
+    # LeNet-1 of Table 3, by hand: 18,747 over 17,528, 17,490 and 18,124, and over 17,714
+    found = outcomes.over(18747, {"deepxplore": 17528, "dlfuzz": 17490, "deephunter": 18124})
+    assert {name: round(ratio, 3) for name, ratio in found.items()} == {
+        "deepxplore": 1.070, "dlfuzz": 1.072, "deephunter": 1.034, "mean": 1.058}
+
+
+def test_a_rival_that_finds_nothing_counts_as_one():
+    assert outcomes.over(7, {"a": 0, "b": 0, "c": 0}) == {"a": 7, "b": 7, "c": 7, "mean": 7}
+    assert outcomes.over(0, {"a": 0}) == {"a": 0, "mean": 0}
+
+
+def test_nothing_to_compare_with_is_refused():
+    with pytest.raises(ValueError, match="others: expected at least one count"):
+        outcomes.over(7, {})
+
+
+def test_distance_needed_is_read_off_the_line():
+    rates = {8.0: 90.0, 2.0: 10.0, 4.0: 50.0}
+    assert outcomes.distance_needed(rates, 5.0) == 1.0  # half way from no distance to 2
+    assert outcomes.distance_needed(rates, 50.0) == 4.0
+    assert outcomes.distance_needed(rates, 80.0) == 7.0
+    assert math.isnan(outcomes.distance_needed(rates, 90.1))
+
+
+def test_a_rate_that_falls_again_does_not_hide_the_first_crossing():
+    assert outcomes.distance_needed({1.0: 40.0, 2.0: 10.0, 3.0: 60.0}, 20.0) == 0.5
+
+
+def test_distance_needed_wants_a_rate():
+    with pytest.raises(ValueError, match="rates: expected the rate at one bound"):
+        outcomes.distance_needed({}, 50.0)
+
+
+def test_a_series_serves_as_a_mapping():
+    rates = pd.Series([10.0, 50.0, 30.0], index=[2.0, 4.0, 8.0])
+    assert outcomes.distance_needed(rates, 45.0) == 3.75
+    assert outcomes.least_step(rates) == -20.0
+    assert outcomes.over(20, rates) == {2.0: 2.0, 4.0: 0.4, 8.0: 20 / 30, "mean": 20 / 30}
+
+
+def test_least_step_is_that_of_neighbours():
+    counts = {0.3: 8, 0.1: 1, 0.2: 9, 0.4: 20}
+    ordered = [counts[t] for t in sorted(counts)]
+    assert outcomes.least_step(counts) == min(b - a for a, b in zip(ordered, ordered[1:])) == -1
+
+
+def test_one_threshold_has_no_step():
+    assert math.isnan(outcomes.least_step({0.5: 3}))

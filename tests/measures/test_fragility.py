@@ -1,0 +1,221 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import optimize
+
+from dnnlib.measures import fragility
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def noisy(rng):
+    """60 points about 0.6 exp(-3 x), the eighth of them without a success."""
+    x = rng.uniform(0, 1, 60)
+    y = 0.6 * np.exp(-3 * x) * rng.uniform(0.5, 1.5, 60)
+    y[::8] = 0
+    return x, y
+
+
+def first(success, unit):
+    """F-measure by trying one patched copy after the other."""
+    copies = 0
+    for inputs, row in enumerate(success, 1):
+        for hit in row:
+            copies += 1
+            if hit:
+                return copies if unit == "samples" else inputs
+    return math.inf
+
+
+# Eff
+
+
+def test_eff_is_the_share_of_each_input():
+    success = np.array([[1, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [1, 1, 1, 1]], dtype=bool)
+    assert fragility.eff(success).tolist() == [0.25, 0.75, 0, 1]
+
+
+@pytest.mark.parametrize("success", [
+    [[0, 1]], [[0.5]], [True, False], np.zeros((0, 3), bool), np.zeros((3, 0), bool),
+    np.zeros((1, 2, 3), bool), [[None]]])
+@pytest.mark.parametrize("measure", [fragility.eff, fragility.f_measure])
+def test_success_must_be_a_boolean_matrix(measure, success):
+    with pytest.raises(ValueError, match="^success: expected a non-empty boolean matrix"):
+        measure(success)
+
+
+# F-measure and Inc
+
+
+@pytest.mark.parametrize("unit", ["samples", "examples"])
+@pytest.mark.parametrize("share", [0.005, 0.05, 0.9])
+def test_f_measure_is_what_trying_one_by_one_counts(rng, unit, share):
+    for _ in range(50):
+        success = rng.random((rng.integers(1, 12), rng.integers(1, 9))) < share
+        assert fragility.f_measure(success, unit=unit) == first(success, unit)
+
+
+@pytest.mark.parametrize("place, samples, examples", [
+    ((0, 0), 1, 1), ((0, 4), 5, 1), ((1, 0), 6, 2), ((3, 4), 20, 4)])
+def test_f_measure_counts_from_one(place, samples, examples):
+    success = np.zeros((4, 5), bool)
+    success[place] = True
+    assert fragility.f_measure(success) == samples
+    assert fragility.f_measure(success, unit="examples") == examples
+
+
+@pytest.mark.parametrize("unit", ["samples", "examples"])
+def test_f_measure_without_success_is_infinite(unit):
+    assert fragility.f_measure(np.zeros((4, 5), bool), unit=unit) == math.inf
+
+
+def test_unknown_unit():
+    with pytest.raises(ValueError, match="unit: expected 'samples' or 'examples', got 'inputs'"):
+        fragility.f_measure([[True]], unit="inputs")
+
+
+@pytest.mark.parametrize("random, ranked, printed", [
+    (908.52, 9.99, 98.90), (918.60, 10.51, 98.86), (490.23, 2.18, 99.56), (626.15, 4.26, 99.32),
+    (300.14, 20.43, 93.19), (42.32, 5.52, 86.96)])
+def test_inc_is_what_nsatp_table_5_prints(random, ranked, printed):
+    assert round(fragility.inc(random, ranked), 2) == printed
+
+
+def test_inc_at_its_ends():
+    assert fragility.inc(5, 5) == 0
+    assert fragility.inc(5, 10) == -100  # twice as long
+    assert fragility.inc(5, math.inf) == -math.inf
+    assert math.isnan(fragility.inc(math.inf, 5)) and math.isnan(fragility.inc(math.inf, math.inf))
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (1, 0), (-1, 1), (1, -2), (math.nan, 1), (1, math.nan)])
+def test_inc_of_no_count(pair):
+    with pytest.raises(ValueError, match="F-measures: expected counts above 0"):
+        fragility.inc(*pair)
+
+
+# The exponential
+
+
+@pytest.mark.parametrize("method", fragility.METHODS)
+@pytest.mark.parametrize("a, b", [(0.27, -3.87), (0.49, -90.37), (0.43, -8.52), (1.5, 2.0)])
+def test_noiseless_points_give_their_curve_back(method, a, b):  # a, b: cells of NSATP Table III
+    x = np.linspace(0, 1, 30)
+    fit = fragility.fit_exponential(x, a * np.exp(b * x), method=method)
+    assert (fit.a, fit.b, fit.correlation) == pytest.approx((a, b, 1), rel=1e-6)
+    assert fit.points == 30
+    assert fit([0, 0.5]) == pytest.approx([a, a * math.exp(b / 2)], rel=1e-6)
+
+
+def test_loglinear_is_a_line_through_the_logarithms(noisy):
+    x, y = noisy
+    slope, intercept = np.polyfit(x[y > 0], np.log(y[y > 0]), 1)
+    fit = fragility.fit_exponential(x, y)
+    assert (fit.a, fit.b) == pytest.approx((math.exp(intercept), slope))
+    fitted = math.exp(intercept) * np.exp(slope * x[y > 0])
+    assert fit.correlation == pytest.approx(np.corrcoef(fitted, y[y > 0])[0, 1])
+    assert fit.points == (y > 0).sum() < len(y)
+
+
+def test_loglinear_drops_zeros(noisy):
+    x, y = noisy
+    assert fragility.fit_exponential(x, y) == fragility.fit_exponential(x[y > 0], y[y > 0])
+
+
+def test_curve_is_the_least_squares_of_scipy_from_elsewhere(noisy):
+    x, y = noisy
+    (a, b), _ = optimize.curve_fit(lambda x, a, b: a * np.exp(b * x), x, y, p0=(1, -1))
+    fit = fragility.fit_exponential(x, y, method="curve")
+    assert (fit.a, fit.b) == pytest.approx((a, b), rel=1e-4)
+    assert fit.correlation == pytest.approx(np.corrcoef(a * np.exp(b * x), y)[0, 1])
+    assert fit.points == len(x)
+    assert fit.b != pytest.approx(fragility.fit_exponential(x, y).b, rel=1e-3)
+
+
+@pytest.mark.parametrize("method", fragility.METHODS)
+@pytest.mark.parametrize("x, y, points", [
+    ([1], [1], 1), ([0, 1], [1, 0.5], 2), ([0, 1, 2, 3], [1, 0.5, 0, 0], 2),
+    ([0, 1, 2], [0, 0, 0], 0), ([2, 2, 2, 2], [0.1, 0.2, 0.3, 0.4], 4),
+    ([1, 2, 2, 2], [0, 0.2, 0.3, 0.4], 3),
+    ([1, 1 + 1e-6, 1 + 2e-6], [0.9, 0.1, 0.01], 3)],  # a is about 10 to the 10^6
+    ids=["one", "two", "two above 0", "none above 0", "one x", "one x above 0", "too steep"])
+def test_what_has_no_fit_is_nan(method, x, y, points):
+    fit = fragility.fit_exponential(x, y, method=method)
+    assert np.isnan([fit.a, fit.b, fit.correlation]).all()
+    assert fit.points == points
+
+
+def test_a_flat_line_has_no_correlation():
+    fit = fragility.fit_exponential([0, 1, 2], [0.5, 0.5, 0.5])
+    assert (fit.a, fit.b) == (0.5, 0) and math.isnan(fit.correlation)
+
+
+@pytest.mark.parametrize("x, y, words", [
+    ([], [], "x, y: expected two non-empty"), ([1, 2], [1], "x, y: expected two"),
+    ([[1]], [[1]], "x, y: expected two"), ([1, math.nan], [1, 1], "^x: expected finite"),
+    ([1, 2], [1, math.inf], "^y: expected finite")])
+@pytest.mark.parametrize("function", [fragility.fit_exponential, fragility.binned])
+def test_points_that_are_none(function, x, y, words):
+    with pytest.raises(ValueError, match=words):
+        function(x, y)
+
+
+def test_other_bad_arguments_are_named():
+    with pytest.raises(ValueError, match="^y: expected values of at least 0, got -0.5"):
+        fragility.fit_exponential([1, 2], [1, -0.5])
+    with pytest.raises(ValueError, match="^method: expected one of .*, got 'cubic'"):
+        fragility.fit_exponential([1, 2], [1, 1], method="cubic")
+
+
+@pytest.mark.parametrize("bins", [0, -1, 2.0, True])
+def test_bins_must_be_a_count(bins):
+    with pytest.raises(ValueError, match="^bins: expected a whole number"):
+        fragility.binned([1, 2], [1, 1], bins=bins)
+
+
+# Bins and readings
+
+
+@pytest.mark.parametrize("bins", [1, 7, 20])
+def test_binned_is_what_pandas_cuts(rng, bins):
+    x, y = rng.normal(size=200) ** 3, rng.random(200)  # heavy tails leave intervals empty
+    parts = pd.DataFrame({"x": x, "y": y}).groupby(
+        pd.cut(x, bins, right=False, labels=False)).mean()
+    centres, means = fragility.binned(x, y, bins=bins)
+    np.testing.assert_allclose(centres, parts["x"])
+    np.testing.assert_allclose(means, parts["y"])
+
+
+def test_binned_of_one_value():
+    centres, means = fragility.binned([3, 3], [1, 2])
+    assert (centres.tolist(), means.tolist()) == ([3], [1.5])
+
+
+def test_readings_are_complete(noisy):
+    x, y = noisy
+    rows = pd.DataFrame(fragility.fit_readings(x, y, distance="pd"))
+    assert (rows["distance"] == "pd").all() and rows["value"].notna().all()
+    fits = rows.dropna(subset="fit").set_index(["points", "fit", "quantity"])["value"]
+    assert sorted(fits.index) == sorted(
+        (points, fit, quantity) for points in ("examples", "bins")
+        for fit in ("loglinear", "curve") for quantity in ("a", "b", "correlation"))
+    for points, pair in (("examples", noisy), ("bins", fragility.binned(x, y))):
+        for method in fragility.METHODS:
+            fit = fragility.fit_exponential(*pair, method=method)
+            assert fits.sort_index()[points, method].to_dict() == {
+                "a": fit.a, "b": fit.b, "correlation": fit.correlation}
+    rank = rows[rows["fit"].isna()]
+    ranks = pd.Series(x).rank().corr(pd.Series(y).rank())
+    assert rank["quantity"].tolist() == ["spearman"]
+    assert rank["value"].item() == pytest.approx(ranks)
+
+
+def test_readings_of_constants_are_nan():
+    assert math.isnan(fragility.fit_readings([0, 1, 2], [0, 0, 0])[-1]["value"])
+    assert math.isnan(fragility.fit_readings([1, 1, 1], [0, 1, 2])[-1]["value"])
