@@ -3,17 +3,18 @@
 import ast
 import json
 import os
-import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib import checks, data, files, models
+from dnnlib import checks, data, files, models, training
 from dnnlib.book import records
+from dnnlib.book.experiments import STORED
 from dnnlib.data import sources
 from dnnlib.perturb import vulnerability
 
 KEPT_METADATA = ("tags", "mystnb")
+OTHERS = {"others"}  # parameters that list networks by name
 FETCH = """\
 import importlib.util
 
@@ -25,8 +26,12 @@ if importlib.util.find_spec("dnnlib") is None:  # opened alone, as on Colab: fet
     subprocess.run(["git", "clone", "-q", "--depth", "1", url, "book"], check=True)
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-e", "book"], check=True)
     sys.path.insert(0, "book")"""
-CHOICES = {"model": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
-           "split": ("train", "test")}
+DECLARED = """\
+from dnnlib.book import experiments
+
+print(experiments.declaration())"""
+CHOICES = {"model_name": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
+           "split": ("train", "test"), "recipe": (*training.RECIPES, "pretrained")}
 
 
 class CellFailed(RuntimeError):
@@ -78,50 +83,42 @@ def starting(names: list[str], ending: str) -> list[Path]:
 
 def parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook with their defaults, in order; comments are their help."""
-    tagged = [c for c in _cells(path) if "parameters" in c["metadata"].get("tags", ())]
-    if not tagged:
-        return {}
-    source = "".join(tagged[0]["source"])
+    import papermill
+
+    _metadata(path)  # a clear word on a file that is no notebook
     found = {}
-    try:
-        for line in ast.parse(source).body:
-            if isinstance(line, ast.Assign):
-                name = line.targets[0].id
-                _, _, comment = source.splitlines()[line.end_lineno - 1].encode()[
-                    line.end_col_offset:].decode().partition("#")
-                found[name] = Parameter(name, ast.literal_eval(line.value), comment.strip())
-    except (SyntaxError, ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: the parameters cell holds more than plain values: "
-                         f"{error}") from error
+    for name, about in papermill.inspect_notebook(str(path)).items():
+        try:
+            found[name] = Parameter(name, ast.literal_eval(about["default"]), about["help"])
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"{path}: the parameters cell holds more than plain values: "
+                             f"{name} = {about['default']}") from error
     return found
+
+
+def _metadata(path: Path) -> dict:
+    try:
+        content = json.loads(path.read_bytes())
+        return content["metadata"] | {"cells": len(content["cells"])}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a notebook: {error}") from error
 
 
 def recorded(path: Path, values: dict) -> tuple[str, dict] | None:
     """The experiment and the parameters of the record that a run with ``values`` saves.
 
-    Read from the call ``records.Record("...", dict(...))`` in the notebook: parameters of the
-    notebook and constants, others are left out. None if there is no such call.
+    As the chapter declared them (:class:`experiments.Experiment`) when it was made; None if it
+    declares no experiment.
 
     >>> recorded(find("nss/04"), {"seed": 2})[0]
     'nss/diversity'
     """
-    known = {name: p.default for name, p in parameters(path).items()} | values
-    code = "\n".join("".join(c["source"]) for c in _cells(path) if c["cell_type"] == "code")
-    for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "records.Record":
-            name, given = node.args[:2]
-            return ast.literal_eval(name), {
-                k.arg: k.value.value if isinstance(k.value, ast.Constant) else known[k.value.id]
-                for k in given.keywords
-                if isinstance(k.value, ast.Constant) or getattr(k.value, "id", None) in known}
-    return None
-
-
-def _cells(path: Path) -> list[dict]:
-    try:
-        return json.loads(path.read_bytes())["cells"]
-    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not a notebook: {error}") from error
+    about = _metadata(path).get("dnnlib", {})
+    if "experiment" not in about:
+        return None
+    given = {name: p.default for name, p in parameters(path).items()} | values
+    return about["experiment"], {STORED.get(name, name): given.get(name, value)
+                                 for name, value in about["parameters"].items()}
 
 
 def typed(path: Path, given: dict[str, str]) -> dict:
@@ -146,10 +143,24 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     for name, choices in CHOICES.items():
         if name in values:
             checks.known(values[name], choices, name)
+    for name in OTHERS & set(values):
+        for other in values[name].split():
+            checks.known(other, models.SPECS, f"network in {name}")
     for name, value in values.items():
         if type(value) is int and name != "seed":
             checks.positive(value, name)
+        if _numbers(known[name].default) and not _numbers(value):
+            raise ValueError(f"parameter {name}: expected numbers with spaces between, such as "
+                             f"{known[name].default!r}, got {value!r}")
     return values
+
+
+def _numbers(text) -> bool:
+    """Whether a value is a list of numbers as text, "4 8 12"."""
+    try:
+        return isinstance(text, str) and bool([float(word) for word in text.split()])
+    except ValueError:
+        return False
 
 
 def _typed(name: str, text: str, default):
@@ -213,6 +224,7 @@ def make(source: Path) -> Path:
     fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
     notebook = jupytext.read(source)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FETCH, metadata={"tags": ["remove-cell"]}))
+    notebook.cells.append(nbformat.v4.new_code_cell(DECLARED))
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)
@@ -223,26 +235,18 @@ def make(source: Path) -> Path:
     return product
 
 
-def quoted(notebook) -> set[str] | None:
-    """The experiments whose records a notebook shows; None for all of them."""
-    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
-    judged = "scoreboard()" in code or "published.claims()" in code
-    return None if judged else set(re.findall(r'"([a-z]\w*/\w+)"', code))
-
-
 def stale(path: Path) -> bool:
     """Whether the records that a made notebook shows have changed since it was made."""
-    import nbformat
-
-    notebook = nbformat.read(path, as_version=4)
-    return notebook.metadata.get("records") != records.state(quoted(notebook))
+    about = _metadata(path).get("dnnlib", {})
+    return about.get("state") != records.state(about.get("reads", ()))
 
 
 def _normalised(notebook):
-    """Drop what differs between two runs, name cells by place and text, note what was shown."""
+    """Drop what differs between two runs, name cells by place and text, keep what was declared."""
+    about = json.loads(notebook.cells.pop().outputs[0].text)
     notebook.metadata = type(notebook.metadata)(
         kernelspec=notebook.metadata.kernelspec, language_info={"name": "python"},
-        records=records.state(quoted(notebook)))
+        dnnlib=about | {"state": records.state(about["reads"])})
     for i, cell in enumerate(notebook.cells):
         cell.metadata = type(cell.metadata)(
             {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA and v})

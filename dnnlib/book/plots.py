@@ -215,16 +215,6 @@ def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:
     axis.set_title(title)
 
 
-def sentences(table: pd.DataFrame, *, escape: bool = True):
-    """A table whose cells hold text, for a notebook: they wrap, and stand at the left.
-
-    ``escape``: whether the cells are plain text; else they are HTML, such as links.
-    """
-    from IPython.display import HTML  # the engine does without notebooks
-
-    return HTML(table.to_html(classes="sentences", escape=escape))
-
-
 def nothing() -> Figure:
     """What stands in the place of a figure whose records are yet to be made."""
     figure, axis = plt.subplots(figsize=(4, 1))

@@ -17,6 +17,8 @@ from dnnlib import __version__, files
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
+ALL = "all"  # stands in `asked` for every experiment
+asked: set[str] = set()  # the experiments whose records this process has read
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 
@@ -119,6 +121,7 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
 
     A damaged file gives a ``ValueError`` with its name.
     """
+    asked.add(experiment)
     every = map(read, sorted(((root or files.results_dir()) / experiment).glob("*.json")))
     return [record for record in every
             if all(record.parameters.get(k) == v for k, v in parameters.items())]

@@ -8,5 +8,5 @@ from dnnlib.custom.ranking import first, needs_reference, parse_methods, parse_t
 from dnnlib.custom.runs import Found, fuzz, pictures
 
 __all__ = ["Classifier", "Found", "LABELS", "METHODS", "Options", "Photos", "classifier", "first",
-           "fuzz", "load_model", "needs_reference", "parse_methods", "parse_top", "pictures", "rank",
-           "read_photos", "whole_levels"]
+           "fuzz", "load_model", "needs_reference", "parse_methods", "parse_top", "pictures",
+           "rank", "read_photos", "whole_levels"]

@@ -7,18 +7,19 @@ silent, what the docstrings give a reason for.
 
 from dnnlib import checks
 from dnnlib.fuzzing import outcomes
-from dnnlib.fuzzing.campaigns import benign, campaigns, rivals, swarms
+from dnnlib.fuzzing.campaigns import at_bounds, benign, bounds, campaigns, rivals, swarms
 from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
 from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
+from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
 
 __all__ = ["Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore", "FUZZERS",
-           "Fuzzer", "Noise", "RandomFitness", "Swarm", "benign", "campaigns", "corner_cases",
-           "fuzzer", "outcomes", "rivals", "swarms", "with_noise"]
+           "Fuzzer", "Key", "Noise", "RandomFitness", "Swarm", "at_bounds", "benign",
+           "bounds", "campaigns", "corner_cases", "fuzzer", "outcomes", "rivals", "swarms", "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

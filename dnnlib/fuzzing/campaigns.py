@@ -12,6 +12,7 @@ from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
 from dnnlib.fuzzing.noise import Constant, RandomFitness
+from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import described, device_of, predict
@@ -41,20 +42,20 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
 
 
 def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
-           budget: Budget = Budget()) -> dict[str, Fuzzer]:
-    """The three fuzzers that both DeepSensor papers compare with, by name.
+           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
+    """The three fuzzers that both DeepSensor papers compare with.
 
     ``others``: networks for the same task, with which DeepXplore compares; without any it is taken
     in its reading on one network. ``reference``: training images (M, C, H, W), of which DeepHunter
     takes its neurons' boundaries.
 
-    >>> list(rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2)))
+    >>> list(map(str, rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2))))
     ['deepxplore', 'dlfuzz', 'deephunter']
     """
     reading = "differential" if others else "single"
-    return {"deepxplore": DeepXplore(others=tuple(others), reading=reading, budget=budget),
-            "dlfuzz": DLFuzz(budget=budget),
-            "deephunter": DeepHunter(reference=reference, budget=budget)}
+    return {Key("deepxplore"): DeepXplore(others=tuple(others), reading=reading, budget=budget),
+            Key("dlfuzz"): DLFuzz(budget=budget),
+            Key("deephunter"): DeepHunter(reference=reference, budget=budget)}
 
 
 def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
@@ -67,7 +68,8 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
     function of your own: call the fuzzer's ``run``.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
-    >>> from dnnlib.fuzzing.noise import Noise
+    >>> from dnnlib.fuzzing.outcomes import Key
+from dnnlib.fuzzing.noise import Noise
     >>> found = campaigns(model, torch.rand(3, 1, 2, 2), torch.tensor([0, 1, 1]),
     ...                   {"noise": Noise()}, iterations=2)
     >>> found["noise"].predicted.shape
@@ -93,19 +95,39 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
 
 
 def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
-           points: int = 2, seed: int = 0) -> dict[str, Swarm]:
+           points: int = 2, seed: int = 0) -> dict[Key, Swarm]:
     """``swarm`` under the fitnesses ``names``: one method, guided by one thing after another.
 
     'excitable': this paper's, with ``points`` gradients, and 'excitable_scaled' with the values in
     units of their mean; 'sensitive': the first paper's, that of ``swarm``. The controls look at no
     neuron: 'constant', and 'random', drawn from ``seed``. Raises ``ValueError`` for another name.
 
-    >>> list(swarms(Swarm(population=5), "excitable constant"))
+    >>> [key.reading for key in swarms(Swarm(population=5), "excitable constant")]
     ['excitable', 'constant']
     """
     known = {"excitable": ExcitableNeurons(points=points),
              "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
              "sensitive": swarm.fitness, "constant": Constant(),
              "random": RandomFitness(seed=seed)}
-    return {name: replace(swarm, fitness=known[checks.known(name, known, "fitness")])
-            for name in names.split()}
+    chosen = [checks.known(name, known, "fitness") for name in names.split()]
+    return {Key("deepsensor", name): replace(swarm, fitness=known[name]) for name in chosen}
+
+
+def bounds(distances: str, **first: float) -> dict[str, float | None]:
+    """Bounds on the L2 distance by name: ``first``, then each of the list, and last 'none'.
+
+    >>> bounds("4 8", paper=1.0)
+    {'paper': 1.0, '4': 4.0, '8': 8.0, 'none': None}
+    """
+    return {**first, **{text: float(text) for text in str(distances).split()}, "none": None}
+
+
+def at_bounds(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
+              fuzzers: Mapping[Key, Fuzzer], bounds: Mapping[str, float | None], *,
+              iterations: int = 20, seed: int = 0) -> dict[tuple[str, Key], Campaign]:
+    """The campaign of every fuzzer at every bound on the L2 distance, by the names of both."""
+    return {(name, key): campaign for name, l2 in bounds.items()
+            for key, campaign in campaigns(
+                model, inputs, labels, iterations=iterations, seed=seed,
+                fuzzers={key: replace(fuzzer, budget=Budget(l2=l2))
+                         for key, fuzzer in fuzzers.items()}).items()}

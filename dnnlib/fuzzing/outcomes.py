@@ -1,7 +1,8 @@
 """What the tables of both DeepSensor papers ask of campaigns, and what their claims make of it."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -12,28 +13,70 @@ from dnnlib.fuzzing.protocol import Campaign
 READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
 
 
-def columns(name: str) -> dict[str, str]:
-    """A campaign's name as the columns of a row: the fuzzer, and its swarm or reading.
+@dataclass(frozen=True, order=True)
+class Key:
+    """Which fuzzer, in which of its readings: names a campaign and gives the columns of its rows.
 
     Raises ``ValueError`` for a reading of a fuzzer that has one only.
 
-    >>> columns("deepsensor, constant"), columns("dlfuzz")
-    ({'fuzzer': 'deepsensor', 'swarm': 'constant'}, {'fuzzer': 'dlfuzz'})
+    >>> Key("deepsensor", "constant").columns, str(Key("dlfuzz"))
+    ({'fuzzer': 'deepsensor', 'swarm': 'constant'}, 'dlfuzz')
     """
-    fuzzer, *reading = name.split(", ", 1)
-    if reading and fuzzer not in READING:
-        raise ValueError(f"name: expected a reading of {' or '.join(READING)} only, got {name!r}")
-    return {"fuzzer": fuzzer} | ({READING[fuzzer]: reading[0]} if reading else {})
+
+    fuzzer: str
+    reading: str = ""
+
+    def __post_init__(self):
+        if self.reading and self.fuzzer not in READING:
+            raise ValueError(f"reading: expected one of {' or '.join(READING)} only, got "
+                             f"{self.reading!r} of {self.fuzzer}")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """As columns of a row: the fuzzer, and its swarm or reading."""
+        return {"fuzzer": self.fuzzer} | (
+            {READING[self.fuzzer]: self.reading} if self.reading else {})
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.fuzzer, self.reading)))
 
 
-def names(table: pd.DataFrame) -> pd.Series:
-    """The campaigns' names again, of rows with their :func:`columns`; '' where there is no fuzzer.
+def keys(table: pd.DataFrame) -> pd.Series:
+    """The keys of rows that have a fuzzer, of all rows with their :attr:`Key.columns`.
 
-    >>> names(pd.DataFrame([columns("deepsensor, constant"), columns("dlfuzz")])).tolist()
-    ['deepsensor, constant', 'dlfuzz']
+    >>> keys(pd.DataFrame([Key("deepsensor", "constant").columns, Key("dlfuzz").columns])).tolist()
+    [Key(fuzzer='deepsensor', reading='constant'), Key(fuzzer='dlfuzz', reading='')]
     """
-    parts = table.reindex(columns=["fuzzer", *READING.values()])
-    return parts.apply(lambda row: ", ".join(row.dropna()), axis=1)
+    parts = table.reindex(columns=["fuzzer", *READING.values()]).fillna("")
+    return pd.Series([Key(fuzzer, swarm or reading) if fuzzer else None
+                      for fuzzer, swarm, reading in parts.itertuples(index=False)],
+                     index=table.index, dtype=object)
+
+
+def table(found: Mapping[tuple[str, Key], Campaign], measure: Callable[..., dict[str, float]],
+          **options) -> pd.DataFrame:
+    """``measure(campaign, **options)`` of campaigns by bound and key: a line for each of them."""
+    return pd.DataFrame({key: measure(campaign, **options)
+                         for key, campaign in found.items()}).T.rename_axis(["budget", "key"])
+
+
+def tidy(measured: pd.DataFrame, bounds: Mapping[str, float | None]) -> list[dict]:
+    """The lines of a :func:`table` as rows of a record: the fuzzer, its budget, and the bound."""
+    return [row for (budget, key), line in measured.iterrows()
+            for row in rows(line, budget=budget, bound=bounds[budget], **key.columns)]
+
+
+def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], quantity: str,
+           bounds: Mapping[str, float | None]) -> list[dict]:
+    """What the claims ask for, as rows: :func:`over` of every swarm at every bound.
+
+    ``counts``: by budget and key, a column of :func:`table`.
+    """
+    return [{"fuzzer": "deepsensor", "swarm": swarm.reading, "budget": budget,
+             "bound": bounds[budget], "baseline": baseline, "quantity": quantity, "value": value}
+            for budget in bounds for swarm in swarms
+            for baseline, value in over(counts[budget, swarm], {
+                key.fuzzer: counts[budget, key] for key in baselines}).items()]
 
 
 def rows(values: Mapping[str, float], **where) -> list[dict]:

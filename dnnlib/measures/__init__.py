@@ -1,1 +1,1 @@
-"""What is measured of inputs, orders and softmax vectors: functions of arrays, without a network."""
+"""What is measured of inputs, orders and softmax vectors: functions of arrays alone."""

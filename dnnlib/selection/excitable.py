@@ -24,8 +24,8 @@ class Excitable(Scored):
     unknown, so the loss whose change is shared out is that of the class given to x.
 
     ``threshold`` and ``scale``: lambda and its unit, see :func:`excitable.excitable`.
-    ``points``: of :func:`shapley.diagonal`, of which each takes six passes for a candidate, after four at the
-    ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
+    ``points``: of :func:`shapley.diagonal`, of which each takes six passes for a candidate, after
+    four at the ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
     scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
 
     >>> from dnnlib import models

@@ -125,7 +125,8 @@ def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, data: Dataset, re
             if change is not None:
                 x = torch.stack([change(image) for image in x])
             x, y = fast_layout(x, device), data.labels[some].to(device)
-            with torch.autocast(device.type, torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+            half = recipe.precision == "bfloat16"
+            with torch.autocast(device.type, torch.bfloat16, enabled=half):
                 loss = nn.functional.cross_entropy(model(x), y, reduction="sum") / len(batch)
             loss.backward()
             total += loss.item() * len(batch)

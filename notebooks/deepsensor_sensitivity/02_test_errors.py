@@ -10,7 +10,7 @@
 # example has to be for counts like the paper's; and how to find out whether a search is guided at
 # all.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -18,19 +18,21 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import errors_against_distance
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
 from dnnlib.data import load
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds and of the fuzzers
-seeds_count = 10  # benign seeds; the paper has 1,000
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 10  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
 population = 10  # particles of a swarm; 100 in the second paper, the first does not say
 near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 on ImageNet
@@ -40,27 +42,33 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: a look; paper: also a record
 
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
+                 iterations=iterations, population=population, near=near, distances=distances,
+                 others=others, references=references)
+
 # %% [markdown]
-# ## Seeds
+# ## Inputs
 #
 # Test images that the network classifies correctly, drawn at random.
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-accuracy = inference.accuracy(network, data.images, data.labels)
-chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[chosen], data.labels[chosen]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+accuracy = inference.accuracy(model, data.images, data.labels)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
 print(data)
-print(f"accuracy {accuracy:.1%}; {len(seeds)} seeds, {len(seeds) * iterations} examples a fuzzer")
+print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples a fuzzer")
 
 # %% [markdown]
 # ## What is counted
 #
-# Every iteration makes one example from each seed. A **test error** is an example whose class is
-# not its seed's, and **error categories** are the different wrong classes of a seed, summed over
-# the seeds. No method stops at its first error; else counts near 20,000 could not be. Two seeds,
-# three iterations:
+# Every iteration makes one example from each input. A **test error** is an example whose class is
+# not its input's, and **error categories** are the different wrong classes of an input, summed over
+# the inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly 20,000
+# errors. Two inputs, three iterations:
 
 # %% tags=["nbval-check-output"]
 origin = torch.tensor([[0, 1], [0, 1], [0, 1]])
@@ -84,42 +92,39 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 #   the swarm does without any sensitivity. And Gaussian **noise**, as strong as the bound allows.
 
 # %%
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+swarm = fuzzing.Swarm.paper(population=population)
+fuzzers = {
+    Key("deepsensor", "paper"): swarm,
+    Key("deepsensor", "released"): fuzzing.Swarm.released(),
+    Key("deepsensor", "constant"): replace(swarm, fitness=fuzzing.Constant()),
+    Key("deepsensor", "random"): replace(swarm, fitness=fuzzing.RandomFitness(seed=seed)),
+    Key("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")}
+
+# %% tags=["hide-input"]
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
 rivals = fuzzing.rivals(oracles, known[:references])
-swarm = fuzzing.Swarm.paper(population=population)
-fuzzers = {
-    "deepsensor, paper": swarm,
-    "deepsensor, released": fuzzing.Swarm.released(),
-    "deepsensor, constant": replace(swarm, fitness=fuzzing.Constant()),
-    "deepsensor, random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed)),
-    **({"deepxplore, differential": rivals["deepxplore"]} if oracles else {}),
-    "deepxplore, single": fuzzing.fuzzer("deepxplore", reading="single"),
-    "dlfuzz": rivals["dlfuzz"], "deephunter": rivals["deephunter"],
-    "noise": fuzzing.fuzzer("noise", scale=1.0)}
+if oracles:
+    fuzzers[Key("deepxplore", "differential")] = rivals[Key("deepxplore")]
+fuzzers |= {key: rivals[key] for key in (Key("dlfuzz"), Key("deephunter"))}
+fuzzers[Key("noise")] = fuzzing.fuzzer("noise", scale=1.0)
 
 # %% [markdown]
 # All of them at all bounds. Table II names no bound (`none`); IV.C has one (`paper`), for coverage.
 
 # %%
-bounds = {"paper": near} | {d: float(d) for d in str(distances).split()} | {"none": None}
-network = network.to(device)
-found = {(budget, name): campaign for budget, l2 in bounds.items()
-         for name, campaign in fuzzing.campaigns(
-             network, seeds, labels, iterations=iterations, seed=seed,
-             fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                      for name, fuzzer in fuzzers.items()}).items()}
+bounds = fuzzing.bounds(distances, paper=near)
+found = fuzzing.at_bounds(model.to(device), x, labels, fuzzers, bounds, iterations=iterations,
+                          seed=seed)
+measured = outcomes.table(found, outcomes.every_example, near=near)
 
-# %%
-measured = pd.DataFrame({key: outcomes.every_example(campaign, near=near)
-                         for key, campaign in found.items()}).T
-rows = [row for (budget, name), line in measured.iterrows()
-        for row in outcomes.rows(line, budget=budget, bound=bounds[budget],
-                                 **outcomes.columns(name))]
-measured.loc["none", ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
-                      "errors_per_1000_passes"]].round(2)
+# %% tags=["hide-input"]
+run.add(outcomes.tidy(measured, bounds))
+SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
+         "errors_per_1000_passes"]
+headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
 # `error_rate` is in percent of all examples, so that runs with any number of seeds compare; `l2` is
@@ -129,25 +134,24 @@ measured.loc["none", ["error_rate", "categories_per_seed", "l2", "share_near", "
 # %% [markdown]
 # ## Errors against distance
 #
-# Two pictures are the same to the eye, or not, whatever fuzzer made them. So bound the distance for
-# all:
+# Visibility does not depend on the fuzzer, so all get the same distance limit.
 
-# %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
 table_2 = published.table("deepsensor_sensitivity", 2)
-printed = table_2.query("quantity == 'test_errors'").pivot(index="model", columns="fuzzer",
-                                                           values="value") / 200  # percent
-goal = printed.loc[model if model in printed.index else "lenet5"]
-PANELS = [["deepsensor, paper", "deepsensor, released", "deepxplore, differential",
-           "deepxplore, single", "dlfuzz", "deephunter", "noise"],
-          ["deepsensor, paper", "deepsensor, constant", "deepsensor, random", "noise"]]
-finite = [budget for budget in bounds if bounds[budget]]
-rates = measured["error_rate"].loc[finite].rename(index=bounds, level=0).rename_axis(
-    ["bound", "name"])
-figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
-for axis, names in zip(axes, PANELS):
-    plots.against_distance(axis, rates, names, goal=goal["deepsensor"], near=near)
-    axis.legend(fontsize=7, loc="upper left")
-axes[0].set_ylabel("test errors (% of examples)")
+printed = table_2.query("quantity == 'test_errors'").pivot(
+    index="model", columns="fuzzer", values="value") / 200  # percent of 20,000
+BLIND = [Key("deepsensor", name) for name in ("constant", "random")]
+PANELS = [[key for key in fuzzers if key not in BLIND],
+          [Key("deepsensor", "paper"), *BLIND, Key("noise")]]
+
+
+def goal(name: str, fuzzer: str = "deepsensor") -> float:
+    """The share of errors that Table II prints for a network, or for LeNet-5."""
+    return printed.loc[name if name in printed.index else "lenet5"].get(
+        fuzzer, printed.loc["lenet5", "deepsensor"])
+
+
+errors_against_distance(run.live, PANELS, goal=goal, near=near)
 plt.show()
 
 # %% [markdown]
@@ -157,15 +161,17 @@ plt.show()
 # in between by interpolation. `-`: not reached within the largest bound.
 
 # %%
-reach = {name: outcomes.distance_needed(
-    rates.xs(name, level="name"), goal.get(outcomes.columns(name)["fuzzer"], goal["deepsensor"]))
-    for name in fuzzers}
-rows += [row for name, value in reach.items()
-         for row in outcomes.rows({"distance_needed": value}, **outcomes.columns(name))]
-norm = float(seeds.flatten(1).norm(dim=1).mean())
-print(f"a seed's own L2 norm is {norm:.1f} on average: the distance to a black image")
-pd.Series(reach, name="distance needed").round(1).astype(object).where(
-    lambda v: v.notna(), "-").to_frame()
+rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
+reach = {key: outcomes.distance_needed(rates.xs(key, level="key"), goal(model_name, key.fuzzer))
+         for key in fuzzers}
+
+# %% tags=["hide-input"]
+for key, value in reach.items():
+    run.add({"distance_needed": value}, **key.columns)
+norm = float(x.flatten(1).norm(dim=1).mean())
+print(f"an input's own L2 norm is {norm:.1f} on average: the distance to a black image")
+headed(pd.Series(reach, name="distance needed").map(
+    lambda v: "-" if pd.isna(v) else f"{v:.1f}").to_frame())
 
 # %% [markdown]
 # ## At the distances of Fig. 8
@@ -174,8 +180,8 @@ pd.Series(reach, name="distance needed").round(1).astype(object).where(
 # only bound of the paper is `near`. The share of examples, in percent, that are test errors within
 # it:
 
-# %%
-measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near:g}")
+# %% tags=["hide-input"]
+headed(measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near:g}"))
 
 # %% [markdown]
 # ## Is the swarm guided?
@@ -183,14 +189,13 @@ measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near
 # Under a constant fitness nothing ever improves, and each swarm shows its first particle's start: a
 # random image within the bound. What the sensitivity adds is the difference to that, in points:
 
-# %%
-swarms = measured["error_rate"].unstack().filter(like="deepsensor").loc[list(bounds)]
-swarms = swarms.rename(columns=lambda name: outcomes.columns(name)["swarm"])
-rows += [{"fuzzer": "deepsensor", "budget": budget, "bound": bounds[budget],
-          "quantity": f"over_{blind}",
-          "value": swarms.loc[budget, "paper"] - swarms.loc[budget, blind]}
-         for budget in bounds for blind in ("constant", "random")]
-swarms.rename_axis("budget").round(1)
+# %% tags=["hide-input"]
+swarms = {key: measured["error_rate"].xs(key, level="key")
+          for key in fuzzers if key.fuzzer == "deepsensor"}
+for budget in bounds:
+    run.add({f"over_{key.reading}": swarms[Key("deepsensor", "paper")][budget] - swarms[key][budget]
+             for key in BLIND}, fuzzer="deepsensor", budget=budget, bound=bounds[budget])
+headed(pd.DataFrame(swarms).round(1))
 
 # %% [markdown]
 # ## What the claims ask for
@@ -198,30 +203,16 @@ swarms.rename_axis("budget").round(1)
 # DeepSensor's errors over each baseline's, and over the mean of the three. A baseline that finds
 # none counts as one.
 
-# %%
-BASELINES = {"deepxplore": f"deepxplore, {'differential' if oracles else 'single'}",
-             "dlfuzz": "dlfuzz", "deephunter": "deephunter"}
-for quantity, ratio in (("test_errors", "errors_over"), ("error_categories", "categories_over")):
-    for budget in bounds:
-        counts = measured.loc[budget][quantity]
-        theirs = {name: counts[key] for name, key in BASELINES.items()}
-        rows += [{"fuzzer": "deepsensor", "swarm": reading, "budget": budget,
-                  "bound": bounds[budget], "baseline": baseline, "quantity": ratio, "value": value}
-                 for reading in swarms for baseline, value in outcomes.over(
-                     counts[f"deepsensor, {reading}"], theirs).items()]
-rows.append({"quantity": "accuracy", "value": 100 * accuracy})
-live = pd.DataFrame(rows)
-live.query("swarm in ('paper', 'released') and baseline.notna()").pivot_table(
-    index=["quantity", "swarm", "baseline"], columns="budget", values="value", sort=False).round(2)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/test_errors",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, near=near, distances=distances,
-             others=others, references=references), rows,
-        records.provenance(data=data.fingerprint, device=device, clock=clock)))
+# %% tags=["hide-input"]
+baselines = [Key("deepxplore", "differential" if oracles else "single"), Key("dlfuzz"),
+             Key("deephunter")]
+run.add(row for quantity, ratio in (("test_errors", "errors_over"),
+                                    ("error_categories", "categories_over"))
+        for row in outcomes.ratios(measured[quantity], swarms, baselines, ratio, bounds))
+run.add({"accuracy": 100 * accuracy})
+run.save(data, device=device)
+wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
+     index=["quantity", "swarm", "baseline"], columns="budget", digits=2)
 
 # %% [markdown]
 # ## Table II, beside the paper's
@@ -231,19 +222,16 @@ if profile == "paper":
 # were no other networks), mean [least, greatest] over the seeds. CIFAR-10 is a JPEG copy. What two
 # processor cores allow was run: 1,000 seeds on MNIST with a hundred particles, fewer elsewhere.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/test_errors")
-text = ("budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'paper') and fuzzer != 'noise' "
-        "and (fuzzer != 'deepxplore' or reading == 'differential')")
-on = ["dataset", "model", "fuzzer", "quantity"]
-here = live.assign(dataset=dataset, model=model)
+# %% tags=["hide-input"]
+TEXT = ("budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'paper') and fuzzer != 'noise' "
+        "and (fuzzer != 'deepxplore' or reading == 'differential') and quantity == ")
+ON = ["dataset", "model", "fuzzer", "quantity"]
 errors = table_2[table_2["quantity"] == "test_errors"]
-compare.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), ours, on=on,
-               digits=1, live=here, where=f"quantity == 'error_rate' and {text}")
+run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TEXT + "'error_rate'",
+           on=ON, digits=1)
 
-# %%
-compare.beside(table_2.query("quantity == 'categories_per_seed'"), ours, on=on, live=here,
-               where=f"quantity == 'categories_per_seed' and {text}")
+# %% tags=["hide-input"]
+run.beside(table_2.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'", on=ON)
 
 # %% [markdown]
 # ## Over all records
@@ -252,44 +240,23 @@ compare.beside(table_2.query("quantity == 'categories_per_seed'"), ours, on=on, 
 # up to the largest bound); what the sensitivity adds to a constant and to a random fitness, in
 # points; and errors per 1,000 passes. All are means over the seeds.
 
-# %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
-if len(ours):
-    drawn = ours[(ours["quantity"] == "error_rate") & ours["bound"].notna()].copy()
-    drawn["name"] = outcomes.names(drawn)
-    groups = list(drawn.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(len(groups), 2, figsize=(9.5, 3.2 * len(groups)), sharey=True,
-                                squeeze=False)
-    for line, ((_, name), group) in zip(axes, groups):
-        means = group.groupby(["bound", "name"])["value"].mean()
-        share = printed.loc[name if name in printed.index else "lenet5", "deepsensor"]
-        for axis, names in zip(line, PANELS):
-            plots.against_distance(axis, means, names, goal=share, near=near)
-        line[0].set_ylabel(f"{name}: test errors (%)")
-    for axis in axes[0]:
-        axis.legend(fontsize=7)
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
+errors_against_distance(run.recorded(), PANELS, goal=goal, near=near)
 plt.show()
 
-# %%
-if len(ours):
-    reached = ours[ours["quantity"] == "distance_needed"].fillna({"swarm": "", "reading": ""})
-    reached = reached.groupby(["dataset", "model", "fuzzer", "swarm", "reading"], sort=False)[
-        "value"].agg(lambda v: v.mean(skipna=False)).unstack(["dataset", "model"]).round(1)
-    display(reached.astype(object).where(reached.notna(), "-"))
-    added = ours[ours["quantity"].isin(["over_constant", "over_random"])]
-    added = added.sort_values("bound", kind="stable")  # the order of the columns; none comes last
-    display(added.pivot_table(index=["dataset", "model", "quantity"], columns="budget",
-                              values="value", sort=False).round(1))
-    cost = ours[ours["quantity"] == "errors_per_1000_passes"].query(text)
-    display(cost.pivot_table(index="fuzzer", columns=["dataset", "model"], values="value",
-                             sort=False).round(1))
+# %% tags=["hide-input"]
+ours = run.recorded().sort_values("bound", kind="stable")  # no bound comes last
+display(wide(ours, "quantity == 'distance_needed'", index=["fuzzer", "swarm", "reading"],
+             columns=["dataset", "model"], blank="-"))
+display(wide(ours, "quantity in ('over_constant', 'over_random')",
+             index=["dataset", "model", "quantity"], columns="budget"))
+wide(ours, TEXT + "'errors_per_1000_passes'", index="fuzzer", columns=["dataset", "model"])
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/test_errors")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** Without a bound, a count of test errors also measures how far a method leaves

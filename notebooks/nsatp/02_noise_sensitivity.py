@@ -11,28 +11,33 @@
 # decidedness from a softmax vector; and why one fit can have a correlation of 0.8 or of 0.99 on the
 # same data, depending on what is called a point.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from scipy import stats
 
 from dnnlib import inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "net2"  # net1 or net2
+model_name = "net2"  # net1 or net2
 seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, patch=patch)
 
 # %% [markdown]
 # ## The network and the images
@@ -42,9 +47,9 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-print(data)
-print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}")
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+accuracy = inference.accuracy(model, data.images, data.labels)
+print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 
 # %% [markdown]
 # ## Eff: the noise sensitivity of an image
@@ -55,7 +60,7 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 # $$\mathrm{Eff}(x) = M_e / M .$$
 
 # %%
-measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
+measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)  # one value an image
 print(f"{len(eff)} images, {trials} patches each: mean Eff {eff.mean():.4f}; "
       f"{(eff > 0).mean():.1%} of the images change at least once")
@@ -87,11 +92,13 @@ for name, distance in uncertainty.DISTANCES.items():
 distances = {name: distance(measured.probabilities).numpy()
              for name, distance in uncertainty.DISTANCES.items()}
 fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}
-pd.DataFrame({name: {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
-                     "correlation": f"{fit.correlation:.2f}", "images with Eff > 0": fit.points}
-              for name, fit in fits.items()}).T
 
-# %% mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
+# %% tags=["hide-input"]
+pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
+                             "correlation": f"{fit.correlation:.2f}",
+                             "images with Eff > 0": fit.points} for name, fit in fits.items()}).T
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
 for axis, (name, x) in zip(axes, distances.items()):
     curve = fragility.fit_exponential(x, eff, method="curve")
@@ -112,17 +119,18 @@ plt.show()
 
 # %%
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
-rows = [row for name, x in turned.items() for row in fragility.fit_readings(x, eff, distance=name)]
-readings = pd.DataFrame(rows)
-readings.dropna(subset="fit").pivot(index=["points", "fit", "distance"], columns="quantity",
-                                    values="value").round(2)
+for name, x in turned.items():
+    run.add(fragility.fit_readings(x, eff, distance=name))
+
+# %% tags=["hide-input"]
+wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quantity", digits=2)
 
 # %% [markdown]
 # Spearman's rank correlation of Eff with each distance asks the question without any curve: does
 # the order agree? All distances see the same images and nearly the same order.
 
-# %%
-readings.query("quantity == 'spearman'").set_index("distance")["value"].round(3).to_frame("rho")
+# %% tags=["hide-input"]
+wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
 # The patch has three readings too: a random colour (PEACEPACT IV.B, and NSATP's threats to validity),
@@ -131,11 +139,10 @@ readings.query("quantity == 'spearman'").set_index("distance")["value"].round(3)
 
 # %%
 few = load(dataset, limit=100)
-certain = uncertainty.probability_difference(inference.predict(network, few.images))
+certain = uncertainty.probability_difference(inference.predict(model, few.images))
 kinds = {}
 for kind in vulnerability.PATCHES:
-    found = fragility.eff(vulnerability.measure(network, few, patch=kind, trials=100,
-                                              seed=seed).success)
+    found = fragility.eff(vulnerability.measure(model, few, patch=kind, seed=seed).success)
     kinds[kind] = {"mean Eff": found.mean(), "images that change": (found > 0).mean(),
                    "rank correlation with PD": stats.spearmanr(certain, found).statistic}
 pd.DataFrame(kinds).T.round(3)
@@ -144,19 +151,12 @@ pd.DataFrame(kinds).T.round(3)
 # At paper scale the run becomes a record: every reading, and the mean Eff in each interval, from
 # which the panels below are drawn.
 
-# %%
-if profile == "paper":
-    for name, x in distances.items():
-        centres, means = fragility.binned(x, eff)
-        rows += [{"distance": name, "quantity": "bin", "x": cx, "value": my}
-                 for cx, my in zip(centres, means)]
-    rows += [{"quantity": "mean_eff", "value": eff.mean()},
-             {"quantity": "share_fragile", "value": (eff > 0).mean()},
-             {"quantity": "accuracy",
-              "value": inference.accuracy(network, data.images, data.labels)}]
-    records.save(records.Record(
-        "nsatp/rq1", dict(dataset=dataset, model=model, seed=seed, trials=trials, patch=patch), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+for name, x in distances.items():
+    run.add([{"distance": name, "quantity": "bin", "x": centre, "value": mean}
+             for centre, mean in zip(*fragility.binned(x, eff))])
+run.add({"mean_eff": eff.mean(), "share_fragile": (eff > 0).mean(), "accuracy": accuracy})
+run.save(data)
 
 # %% [markdown]
 # ## Tables III and IV, beside the paper's
@@ -165,30 +165,23 @@ if profile == "paper":
 # the text's reading: images as points, a line through $\ln$ Eff. CIFAR-10 is a JPEG copy. CIFAR-100
 # is blank until someone who has it runs this notebook with `-p dataset cifar100 -p profile paper`.
 
-# %%
-ours = records.frame("nsatp/rq1", trials=100, patch="random")
-on = ["model", "dataset", "distance", "quantity"]
-text = "fit == 'loglinear' and points == 'examples'"
-live = readings.query(text).query("distance != 'certainty'").assign(dataset=dataset, model=model)
-table_3 = compare.beside(published.table("nsatp", 3), ours.query(text).query(
-    "quantity in ('a', 'b') and distance != 'certainty'"), on=on,
-    live=live.query("quantity != 'correlation'"))
-table_3.drop(columns="seeds").unstack("quantity", sort=False)
+# %% tags=["hide-input"]
+ON = ["model", "dataset", "distance", "quantity"]
+TEXT = "fit == 'loglinear' and points == 'examples' and distance != 'certainty' and quantity "
+PAPER = {"trials": 100, "patch": "random"}
+run.beside(published.table("nsatp", 3), TEXT + "in ('a', 'b')", on=ON, **PAPER).drop(
+    columns="seeds").unstack("quantity", sort=False)
 
-# %%
-table_4 = compare.beside(published.table("nsatp", 4), ours.query(text).query(
-    "quantity == 'correlation' and distance != 'certainty'"), on=on,
-    live=live.query("quantity == 'correlation'"))
-table_4
+# %% tags=["hide-input"]
+run.beside(published.table("nsatp", 4), TEXT + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
 # The same fits over the means of twenty intervals, where the scatter of single images is averaged
 # away:
 
-# %%
-compare.beside(published.table("nsatp", 4), ours.query(
-    "fit == 'loglinear' and points == 'bins' and quantity == 'correlation' "
-    "and distance != 'certainty'"), on=on)
+# %% tags=["hide-input"]
+run.beside(published.table("nsatp", 4), TEXT.replace("examples", "bins") + "== 'correlation'",
+           on=ON, **PAPER).drop(columns="this run")
 
 # %% [markdown]
 # ## Figures 5 and 6 at paper scale
@@ -196,16 +189,16 @@ compare.beside(published.table("nsatp", 4), ours.query(
 # One panel for each network, dataset and distance: the mean Eff of the images in each of twenty
 # intervals, one line for each seed.
 
-# %% mystnb={"figure": {"caption": "Mean Eff in twenty equal intervals of each distance, from the committed runs on whole test sets; one line for each seed. NSATP's Fig. 5 is its Net-2, Fig. 6 its Net-1.", "name": "fig-nsatp-rq1-records"}}
-plots.panels(ours.query("quantity == 'bin'"), x="x", y="value", rows=["model", "dataset"],
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean Eff in twenty equal intervals of each distance, from the committed runs on whole test sets; one line for each seed. NSATP's Fig. 5 is its Net-2, Fig. 6 its Net-1.", "name": "fig-nsatp-rq1-records"}}
+plots.panels(run.recorded("quantity == 'bin'", **PAPER), x="x", y="value", rows=["model", "dataset"],
              column="distance", ylabel="mean Eff")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nsatp", experiment="nsatp/rq1")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** The core of the claim holds: the less decided a network is, the more often a

@@ -1,0 +1,87 @@
+"""An experiment: what a chapter measures, and the record that a run of it leaves.
+
+A chapter declares it once, behind its parameters, and all else follows from that: where its record
+is saved and found again, whether a sweep has to run a cell, which columns a table without records
+has, and what stands beside the paper's numbers. What was declared, and whose records the chapter
+read, is written into the notebook when it is made (:func:`declaration`).
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from dnnlib.book import records, tables, verdicts
+from dnnlib.data import Dataset
+
+# A chapter's name of a parameter, and the key under which records keep it, which is older.
+STORED = {"model_name": "model", "inputs": "seeds_count", "pairs": "inputs"}
+_declared: dict = {}
+
+
+class Experiment:
+    """The experiment of a chapter, in a run with its ``parameters``, and the rows that it measures.
+
+    ``name``: '<paper>/<experiment>', the folder of its records. ``profile``: 'paper', whose runs
+    leave a record, or 'embedded'. ``parameters``: all that tells one record from another: the
+    chapter's parameters under their own names, or values that it fixes.
+
+    >>> run = Experiment("toy/luck", "embedded", model_name="lenet5", seed=0)
+    >>> run.add({"error_rate": 12.5}, fuzzer="noise")
+    >>> run.live[["model", "seed", "fuzzer", "quantity", "value"]].values.tolist()
+    [['lenet5', 0, 'noise', 'error_rate', 12.5]]
+    """
+
+    def __init__(self, name: str, profile: str, **parameters):
+        self.name, self.profile = name, profile
+        self.parameters = {STORED.get(key, key): value for key, value in parameters.items()}
+        self.rows: list[dict] = []
+        self.clock = records.Clock()
+        _declared.update(experiment=name, parameters=parameters)
+
+    def add(self, measured: Mapping[str, float] | Iterable[dict], **where) -> None:
+        """Values by the name of their quantity, or tidy rows; ``where``: columns of each."""
+        if isinstance(measured, Mapping):
+            measured = [{"quantity": quantity, "value": float(value)}
+                        for quantity, value in measured.items()]
+        self.rows += [where | row for row in measured]
+
+    @property
+    def live(self) -> pd.DataFrame:
+        """The rows of this run, with its parameters as columns."""
+        return pd.DataFrame([self.parameters | row for row in self.rows])
+
+    def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
+        """Keep the rows as a record, if the profile is 'paper'; its path."""
+        if self.profile != "paper":
+            return None
+        return records.save(records.Record(
+            self.name, self.parameters, self.rows,
+            records.provenance(data=data.fingerprint, device=device, clock=self.clock)))
+
+    def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
+        """The rows of all records, of those with these ``parameters``; ``where``: a query.
+
+        Without records the table has no rows, and the columns of :attr:`live`.
+        """
+        found = records.frame(self.name, **parameters)
+        columns = [*found, *(column for column in self.live if column not in found)]
+        found = found.reindex(columns=columns)
+        return found.query(where) if where is not None else found
+
+    def beside(self, paper: pd.DataFrame, where: str, *, on: Sequence[str], digits: int = 2,
+               **parameters) -> pd.DataFrame:
+        """The paper's table, ours over the seeds and this run: see :func:`tables.beside`."""
+        return tables.beside(paper, self.recorded(**parameters), on=on, digits=digits,
+                             live=self.live, where=where)
+
+    def verdicts(self) -> pd.DataFrame:
+        """The claims that rest on this experiment, judged by the records."""
+        board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
+        return board.drop(columns="paper").set_index("claim")
+
+
+def declaration() -> str:
+    """What the chapter of this process declared and read, as JSON; :mod:`notebooks` keeps it."""
+    return json.dumps({**_declared, "reads": sorted(records.asked)})

@@ -1,0 +1,153 @@
+"""The book's tables: records laid out wide, and beside the paper's numbers."""
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from dnnlib.book.verdicts import SEEDS, interval
+from dnnlib.book.words import headed
+
+
+def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence[str],
+         columns: str | Sequence[str] = (), digits: int = 1, blank: str = "",
+         order: dict[str, Sequence] | None = None, values: str = "value") -> pd.DataFrame:
+    """Tidy rows as a table to read: the mean over what is not named, rounded, words for codes.
+
+    ``table``: the columns ``index``, ``columns`` and ``values``; ``where``: a query that says which
+    rows are meant. Without ``columns`` the means stand under one heading, ``values``. Rows and
+    columns keep the order in which they first come, or that of ``order``, by the name of their
+    column. ``digits``: after the point; ``blank``: stands where there is no value, or where one of
+    those behind the mean is missing. A table of no rows gives a table of no rows.
+
+    >>> rows = pd.DataFrame({"model": ["lenet1", "lenet1", "lenet5"], "seed": [0, 1, 0],
+    ...                      "quantity": "error_rate", "value": [1.0, 2.0, 4.0]})
+    >>> wide(rows, index="model", columns="quantity").iloc[:, 0].to_dict()
+    {'LeNet-1': '1.5', 'LeNet-5': '4.0'}
+    """
+    index, columns = ([names] if isinstance(names, str) else list(names)
+                      for names in (index, columns))
+    table = table.query(where) if where is not None else table
+    table = _ordered(table, order or {})
+    if table.empty:
+        return pd.DataFrame(columns=[values] if not columns else []).rename_axis(index[0])
+    keys = [*index, *columns]
+    table = table.assign(**{key: table[key].astype(object).where(table[key].notna(), "")
+                            for key in keys})
+    found = table.astype({values: float}).groupby(keys, sort=False)[values].agg(
+        lambda v: v.mean(skipna=False))
+    texts = found.map(lambda v: blank if pd.isna(v) else f"{round(v, digits) + 0:,.{digits}f}")
+    texts = texts.unstack(columns, sort=False, fill_value=blank) if columns else texts.to_frame()
+    return headed(texts)
+
+
+def _ordered(table: pd.DataFrame, order: dict[str, Sequence]) -> pd.DataFrame:
+    """The rows whose values are listed, in the order of the lists; the last list counts most."""
+    for name, listed in order.items():
+        table = table[table[name].isin(list(listed))]
+        places = {value: place for place, value in enumerate(listed)}
+        table = table.sort_values(name, key=lambda column: column.map(places), kind="stable")
+    return table
+
+
+def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits: int = 2,
+           live: pd.DataFrame | None = None, where: str | None = None) -> pd.DataFrame:
+    """One row for each cell: the paper's value, ours over the seeds, and the run at hand.
+
+    ``paper``, ``ours`` and ``live`` are tidy: the columns ``on`` and 'value'; ``ours`` has a
+    'seed' too. Ours reads "mean [least, greatest]"; a cell that nobody ran is blank. Cells
+    the paper lacks, such as those of the embedded digits, come last. ``where``: a query that says
+    which of our rows, in ``ours`` and ``live``, are meant.
+    """
+    on = list(on)
+    if where is not None:
+        ours, live = (table.query(where) if table is not None and len(table) else table
+                      for table in (ours, live))
+    for table, what, more in ((paper, "paper", []), (ours, "ours", ["seed"]), (live, "live", [])):
+        needed = {*on, "value", *more}
+        missing = needed - set(table) if table is not None and len(table) else set()
+        if missing:
+            raise ValueError(f"{what}: lacks the columns {sorted(missing)}")
+    out = paper[on].copy()
+    out["paper"] = [f"{float(v):.{digits}f}" if _number(v) else str(v) for v in paper["value"]]
+    parts = {"ours": _spread(ours, on, digits), "seeds": _count(ours, on),
+             "this run": _spread(live, on, digits)}
+    for name, part in parts.items():
+        if part.empty:
+            out[name] = ""
+        else:
+            out = out.merge(part.rename(name).reset_index(), on=on, how="outer", sort=False)
+    order = {tuple(key): i for i, key in enumerate(paper[on].itertuples(index=False, name=None))}
+    out["_"] = [order.get(key, len(order)) for key in out[on].itertuples(index=False, name=None)]
+    out = out.sort_values(["_", *on], kind="stable").drop(columns="_").fillna("")
+    return headed(out.set_index(on))
+
+
+def _number(value) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _spread(table: pd.DataFrame | None, on: list[str], digits: int) -> pd.Series:
+    if table is None or table.empty:
+        return pd.Series(dtype=object)
+
+    def text(values: pd.Series) -> str:
+        if values.isna().any():
+            return "undefined"
+        mean = f"{values.mean():.{digits}f}"
+        return mean if len(values) == 1 else (
+            f"{mean} [{values.min():.{digits}f}, {values.max():.{digits}f}]")
+
+    return table.groupby(on, sort=False)["value"].apply(lambda v: text(v.astype(float)))
+
+
+def _count(table: pd.DataFrame, on: list[str]) -> pd.Series:
+    if table.empty:
+        return pd.Series(dtype=object)
+    return table.groupby(on, sort=False)["seed"].nunique().astype(str)
+
+
+def mean_and_interval(table: pd.DataFrame, where: str | None = None, *, index: Sequence[str],
+                      columns: Sequence[str] = (), digits: int = 1,
+                      order: dict[str, Sequence] | None = None) -> pd.DataFrame:
+    """Records as a table of "mean ± half width of the 95 % interval over the seeds".
+
+    ``table``: tidy, with the columns ``index``, ``columns``, 'seed' and 'value'; ``where`` and
+    ``order`` as of :func:`wide`. Two seeds or fewer have no interval worth the name and give the
+    mean alone; what nobody ran is blank, and a mean of values of which one is missing is
+    "undefined".
+
+    >>> runs = pd.DataFrame({"method": "gini", "seed": [0, 1, 2], "value": [1.0, 2.0, 3.0]})
+    >>> print(*mean_and_interval(runs, index=["method"]).loc["DeepGini", "value"].split())
+    2.0 ± 2.5
+    """
+    def text(values: pd.Series) -> str:
+        if values.isna().any():
+            return "undefined"
+        low, high = interval(values)
+        half = f"{(high - low) / 2:.{digits}f}"
+        parts = [f"{values.mean():.{digits}f}", *(["±", half] if len(values) >= SEEDS else [])]
+        return "\N{NO-BREAK SPACE}".join(parts)
+
+    table = _ordered(table.query(where) if where is not None else table, order or {})
+    if table.empty:
+        return pd.DataFrame(columns=["value"] if not columns else []).rename_axis(index[0])
+    group = [*index, *columns]
+    values = table.groupby([*group, "seed"], sort=False)["value"].agg(
+        lambda v: v.astype(float).mean(skipna=False))
+    texts = values.groupby(group, sort=False).agg(text)
+    return headed(texts.unstack(list(columns), sort=False).fillna("") if columns
+                  else texts.to_frame("value"))
+
+
+def sentences(table: pd.DataFrame, *, escape: bool = True):
+    """A table whose cells hold text, for a notebook: they wrap, and stand at the left.
+
+    ``escape``: whether the cells are plain text; else they are HTML, such as links.
+    """
+    from IPython.display import HTML  # the engine does without notebooks
+
+    return HTML(table.to_html(classes="sentences", escape=escape))

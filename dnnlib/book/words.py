@@ -1,0 +1,61 @@
+"""What a reader sees in the place of a code: one table for headings, labels and legends."""
+
+import pandas as pd
+
+WORDS = {
+    # datasets, networks
+    "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100", "svhn": "SVHN", "imagenet": "ImageNet", "fsdd": "spoken digits",
+    "vctk": "VCTK", "net1": "Net-1", "net1_peacepact": "Net-1 (PEACEPACT)", "net2": "Net-2",
+    "lenet1": "LeNet-1", "lenet4": "LeNet-4", "lenet5": "LeNet-5", "lenet1_nss": "LeNet-1 (NSS)",
+    "lenet5_nss": "LeNet-5 (NSS)", "resnet20": "ResNet-20", "resnet34": "ResNet-34",
+    "resnet34_s": "ResNet-34, quarter width", "resnet50": "ResNet-50", "vgg16": "VGG16",
+    "mobilenet": "MobileNet", "deep_speaker": "Deep Speaker",
+    "deep_speaker_s": "Deep Speaker, quarter width",
+    # methods
+    "deepsensor": "DeepSensor", "deepxplore": "DeepXplore", "dlfuzz": "DLFuzz",
+    "deephunter": "DeepHunter", "gini": "DeepGini", "nss": "NSS", "dsa": "DSA", "ats": "ATS",
+    "kmnc": "KMNC", "nac": "NAC", "npc": "NPC", "pd": "PD", "pv": "PV", "pe": "PE",
+    "fgsm": "FGSM", "pgd": "PGD", "jsma": "JSMA", "deepfool": "DeepFool",
+    # papers
+    "nsatp": "NSATP", "peacepact": "PEACEPACT", "deepsensor_sensitivity": "DeepSensor I",
+    "deepsensor_excitable": "DeepSensor II", "synthesis": "all five",
+    # columns
+    "model": "network", "model_name": "network", "seeds_count": "inputs", "l2": "L2",
+    "linf": "L∞", "fdr": "FDR", "apfd": "APFD", "auc": "AUC", "asr": "attack success rate",
+    "share_near": "share of errors near", "error_rate": "errors (% of examples)",
+    "errors_per_1000_passes": "errors per 1,000 passes",
+    "categories_per_seed": "wrong classes per input",
+    "error_categories": "wrong classes, summed over the inputs", "test_errors": "test errors",
+    "errors_over": "errors, times the rival's",
+    "categories_over": "wrong classes, times the rival's",
+    "wrong_layers": "wrong layers",
+}
+
+
+def shown(code) -> str:
+    """The words for a code; one that has none of its own loses its underscores.
+
+    >>> shown("fashion_mnist"), shown("least_confidence"), shown(0.5)
+    ('Fashion-MNIST', 'least confidence', 0.5)
+    """
+    if not isinstance(code, str):
+        return code
+    return WORDS.get(code) or ", ".join(
+        WORDS.get(part) or part.replace("_", " ") for part in code.split(", "))
+
+
+def headed(table: pd.DataFrame) -> pd.DataFrame:
+    """``table`` with words for the codes in its index, its headings and their names.
+
+    >>> headed(pd.DataFrame({"error_rate": [1.0]}, index=["lenet5"])).index.tolist()
+    ['LeNet-5']
+    """
+    table = table.rename(index=_label, columns=_label)
+    return table.rename_axis(index=lambda name: shown(name) if name else name,
+                             columns=lambda name: shown(name) if name else name)
+
+
+def _label(value):
+    """Words for a code, or for what prints as one, such as a fuzzer's key."""
+    return value if isinstance(value, int | float) else shown(str(value))
