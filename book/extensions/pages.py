@@ -55,6 +55,29 @@ def with_time(app: Sphinx, doctree: nodes.document) -> None:
                         nodes.paragraph("", text + ".", classes=["time"]))
 
 
+def source(role: str, rawtext: str, text: str, lineno: int, inliner, options=None, content=None):
+    """``{source}`dnnlib.room.module.name```: a link to the line where it is defined."""
+    module, _, name = text.rpartition(".")
+    link = nodes.reference("", "", internal=True, classes=["source"],
+                           target=f"_modules/{module.replace('.', '/')}", anchor=name)
+    link += nodes.literal("", f"{module.split('.', 1)[1].replace('.', '/')}.{name}")
+    return [link], []
+
+
+def resolve_sources(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """The address of each :func:`source`, from the page that it stands on."""
+    for link in doctree.findall(nodes.reference):
+        if "target" in link:
+            link["refuri"] = "{}#{}".format(
+                app.builder.get_relative_uri(docname, link["target"]), link["anchor"])
+
+
+def without_tuple_fields(app: Sphinx, what: str, name: str, thing, skip: bool,
+                         options) -> bool | None:
+    """Fields of named tuples say of themselves only which number they have."""
+    return True if type(thing).__name__ == "_tuplegetter" else None
+
+
 def without_thebe(app: Sphinx, config) -> None:
     """Thebe, which runs cells in the page, is not offered; its script would be put in twice."""
     for event in ("env-before-read-docs", "doctree-resolved"):
@@ -67,4 +90,7 @@ def setup(app: Sphinx) -> dict:
     app.add_post_transform(FigureAlt)
     app.connect("config-inited", without_thebe)
     app.connect("doctree-read", with_time)
+    app.add_role("source", source)
+    app.connect("doctree-resolved", resolve_sources)
+    app.connect("autodoc-skip-member", without_tuple_fields)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -224,15 +224,31 @@ def make(source: Path) -> Path:
     fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
     notebook = jupytext.read(source)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FETCH, metadata={"tags": ["remove-cell"]}))
-    notebook.cells.append(nbformat.v4.new_code_cell(DECLARED))
+    extra = [DECLARED, *solutions(notebook)]  # run behind the chapter, and not kept
+    notebook.cells += [nbformat.v4.new_code_cell(code) for code in extra]
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)
     execute(fresh, done, cwd=source.parent, progress_bar=False)
     product = source.with_suffix(".ipynb")
-    text = nbformat.writes(_normalised(load_notebook_node(str(done)))) + "\n"
+    ran = load_notebook_node(str(done))
+    declared = ran.cells[-len(extra)].outputs[0].text
+    del ran.cells[-len(extra):]
+    text = nbformat.writes(_normalised(ran, json.loads(declared))) + "\n"
     files.write_atomically(product, text.encode())
     return product
+
+
+def solutions(notebook) -> list[str]:
+    """The Python that solutions of exercises give as code, in the order of the chapter."""
+    from markdown_it import MarkdownIt
+
+    def fences(text: str) -> list:
+        return [token for token in MarkdownIt().parse(text) if token.type == "fence"]
+
+    return [inner.content for cell in notebook.cells if cell.cell_type == "markdown"
+            for outer in fences(cell.source) if outer.info.startswith("{admonition} Solution")
+            for inner in fences(outer.content) if inner.info == "python"]
 
 
 def stale(path: Path) -> bool:
@@ -241,9 +257,8 @@ def stale(path: Path) -> bool:
     return about.get("state") != records.state(about.get("reads", ()))
 
 
-def _normalised(notebook):
+def _normalised(notebook, about: dict):
     """Drop what differs between two runs, name cells by place and text, keep what was declared."""
-    about = json.loads(notebook.cells.pop().outputs[0].text)
     notebook.metadata = type(notebook.metadata)(
         kernelspec=notebook.metadata.kernelspec, language_info={"name": "python"},
         dnnlib=about | {"state": records.state(about["reads"])})

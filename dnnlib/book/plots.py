@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from dnnlib import fuzzing
+from dnnlib.book.words import headed
 from dnnlib.measures import fragility
 
 VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
@@ -120,6 +121,27 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     axis.tick_params(axis="x", labelsize=8)
     if hue:
         axis.legend(title="", fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure
+
+
+def bar_panels(panels: dict[str, tuple[pd.DataFrame, str, str]], *, hue: str) -> Figure:
+    """Means of tidy rows as bars, in panels side by side: the values of ``hue`` have the colours.
+
+    ``panels``: by its title the rows of each panel, the column whose values are the clusters of
+    bars, and the label of the y axis; panels with the same label share the axis.
+    """
+    if all(rows.empty for rows, *_ in panels.values()):
+        return nothing()
+    means = {title: rows.groupby([group, hue], sort=False)["value"].mean().unstack(sort=False)
+             for title, (rows, group, _) in panels.items()}
+    labels = [label for *_, label in panels.values()]
+    figure, axes = plt.subplots(1, len(panels), figsize=(9.5, 3.2), squeeze=False,
+                                sharey=len(set(labels)) == 1,
+                                width_ratios=[len(table) for table in means.values()])
+    for axis, (title, table), label in zip(axes[0], means.items(), labels):
+        headed(table).plot.bar(ax=axis, rot=0, legend=False, width=0.8)
+        axis.set(title=title, xlabel="", ylabel=label)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
     return figure
 
 

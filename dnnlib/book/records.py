@@ -6,10 +6,11 @@ import platform
 import re
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -40,6 +41,16 @@ class Clock:
 
     def seconds(self) -> float:
         return round(time.perf_counter() - self.start, 1)
+
+
+def timed(action: Callable[[], Any], times: int = 2) -> tuple[float, Any]:
+    """The seconds of the fastest of some runs of ``action``, and what the last one gave."""
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        result = action()
+        taken.append(time.perf_counter() - start)
+    return min(taken), result
 
 
 def provenance(*, data: str, device: str = "cpu", clock: Clock | None = None, **more) -> dict:

@@ -9,15 +9,16 @@ from dnnlib.book.words import headed
 
 
 def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence[str],
-         columns: str | Sequence[str] = (), digits: int = 1, blank: str = "",
+         columns: str | Sequence[str] = (), digits: int | dict[str, int] = 1, blank: str = "",
          order: dict[str, Sequence] | None = None, values: str = "value") -> pd.DataFrame:
     """Tidy rows as a table to read: the mean over what is not named, rounded, words for codes.
 
     ``table``: the columns ``index``, ``columns`` and ``values``; ``where``: a query that says which
-    rows are meant. Without ``columns`` the means stand under one heading, ``values``. Rows and
-    columns keep the order in which they first come, or that of ``order``, by the name of their
-    column. ``digits``: after the point; ``blank``: stands where there is no value, or where one of
-    those behind the mean is missing. A table of no rows gives a table of no rows.
+    rows are meant. Without ``columns`` the means stand under one heading, ``values``. The values
+    of each column keep the order in which they first come, or that of ``order``, by its name.
+    ``digits``: after the point, of all values or by their 'quantity'; ``blank``: stands where there
+    is no value, or where one of those behind the mean is missing. A table of no rows gives a table
+    of no rows.
 
     >>> rows = pd.DataFrame({"model": ["lenet1", "lenet1", "lenet5"], "seed": [0, 1, 0],
     ...                      "quantity": "error_rate", "value": [1.0, 2.0, 4.0]})
@@ -35,8 +36,15 @@ def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence
                             for key in keys})
     found = table.astype({values: float}).groupby(keys, sort=False)[values].agg(
         lambda v: v.mean(skipna=False))
-    texts = found.map(lambda v: blank if pd.isna(v) else f"{round(v, digits) + 0:,.{digits}f}")
+    places = [digits.get(quantity, 1) for quantity in found.index.get_level_values("quantity")] if (
+        isinstance(digits, dict)) else [digits] * len(found)
+    texts = pd.Series([blank if pd.isna(v) else f"{round(v, n) + 0:,.{n}f}"
+                       for v, n in zip(found, places)], found.index, object, values)
     texts = texts.unstack(columns, sort=False, fill_value=blank) if columns else texts.to_frame()
+    first = {key: {value: place for place, value in enumerate(dict.fromkeys(table[key]))}
+             for key in keys}
+    for axis in ("index", "columns") if columns else ("index",):
+        texts = texts.sort_index(axis=axis, key=lambda level: level.map(first[level.name]))
     return headed(texts)
 
 

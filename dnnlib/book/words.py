@@ -14,9 +14,10 @@ WORDS = {
     "deep_speaker_s": "Deep Speaker, quarter width",
     # methods
     "deepsensor": "DeepSensor", "deepxplore": "DeepXplore", "dlfuzz": "DLFuzz",
-    "deephunter": "DeepHunter", "gini": "DeepGini", "nss": "NSS", "dsa": "DSA", "ats": "ATS",
+    "deephunter": "DeepHunter", "gini": "DeepGini", "nss": "NSS", "dsa": "DSA",
+    "dsa_coverage": "DSA by coverage", "ats": "ATS",
     "kmnc": "KMNC", "nac": "NAC", "npc": "NPC", "pd": "PD", "pv": "PV", "pe": "PE",
-    "fgsm": "FGSM", "pgd": "PGD", "jsma": "JSMA", "deepfool": "DeepFool",
+    "fgsm": "FGSM", "pgd": "PGD", "pgd_at": "PGD-AT", "jsma": "JSMA", "deepfool": "DeepFool",
     # papers
     "nsatp": "NSATP", "peacepact": "PEACEPACT", "deepsensor_sensitivity": "DeepSensor I",
     "deepsensor_excitable": "DeepSensor II", "synthesis": "all five",
@@ -29,7 +30,15 @@ WORDS = {
     "error_categories": "wrong classes, summed over the inputs", "test_errors": "test errors",
     "errors_over": "errors, times the rival's",
     "categories_over": "wrong classes, times the rival's",
-    "wrong_layers": "wrong layers",
+    "wrong_layers": "wrong layers", "times_deepsensor": "seconds, times DeepSensor's",
+    "over_gini": "over DeepGini", "over_nss": "over NSS",
+    "times_passes": "passes, times DeepSensor's", "estimate_passes": "passes for an input",
+    "f_measure_ranked": "F-measure, ranked", "f_measure_random": "F-measure, random",
+    "inc": "Inc (%)", "slope": "Eff-D", "slope_unit_range": "Eff-D for a range of 1",
+    "rank_correlation": "rank correlation with Eff", "strictly_more": "strictly more",
+    "more_from_undecided": "at least as many from the undecided",
+    "to_second_class": "given the second class", "mean_eff_undecided": "mean Eff, undecided",
+    "mean_eff_decided": "mean Eff, decided",
 }
 
 
@@ -57,5 +66,7 @@ def headed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(value):
-    """Words for a code, or for what prints as one, such as a fuzzer's key."""
+    """Words for a code, or for what prints as one, such as a fuzzer's key; whole numbers as such."""
+    if isinstance(value, float) and value.is_integer():  # a column with gaps holds no integers
+        return int(value)
     return value if isinstance(value, int | float) else shown(str(value))

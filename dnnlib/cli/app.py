@@ -55,7 +55,7 @@ def list_models() -> None:
     print_table(models.table().reset_index(), "Networks of the five papers")
 
 
-@app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model net1`, "
+@app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model_name net1`, "
                     "`dnnlib run nsatp/02 --list`")
 def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
         parameter: Annotated[list[str], typer.Option(

@@ -7,7 +7,17 @@ silent, what the docstrings give a reason for.
 
 from dnnlib import checks
 from dnnlib.fuzzing import outcomes
-from dnnlib.fuzzing.campaigns import at_bounds, benign, bounds, campaigns, rivals, swarms
+from dnnlib.fuzzing.campaigns import (
+    at_bounds,
+    benign,
+    benign_for_each,
+    bounds,
+    campaigns,
+    in_each,
+    lineup,
+    rivals,
+    swarms,
+)
 from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
@@ -19,7 +29,8 @@ from dnnlib.fuzzing.swarm import Swarm
 
 __all__ = ["Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore", "FUZZERS",
            "Fuzzer", "Key", "Noise", "RandomFitness", "Swarm", "at_bounds", "benign",
-           "bounds", "campaigns", "corner_cases", "fuzzer", "outcomes", "rivals", "swarms", "with_noise"]
+           "benign_for_each", "bounds", "campaigns", "corner_cases", "fuzzer", "in_each",
+           "lineup", "outcomes", "rivals", "swarms", "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

@@ -1,6 +1,6 @@
 """Comparing fuzzers: the same benign seeds, the same rivals, each campaign run once and kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import torch
@@ -11,7 +11,7 @@ from dnnlib import checks, files
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
-from dnnlib.fuzzing.noise import Constant, RandomFitness
+from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
 from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
@@ -68,8 +68,7 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
     function of your own: call the fuzzer's ``run``.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
-    >>> from dnnlib.fuzzing.outcomes import Key
-from dnnlib.fuzzing.noise import Noise
+    >>> from dnnlib.fuzzing.noise import Noise
     >>> found = campaigns(model, torch.rand(3, 1, 2, 2), torch.tensor([0, 1, 1]),
     ...                   {"noise": Noise()}, iterations=2)
     >>> found["noise"].predicted.shape
@@ -131,3 +130,43 @@ def at_bounds(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
                 model, inputs, labels, iterations=iterations, seed=seed,
                 fuzzers={key: replace(fuzzer, budget=Budget(l2=l2))
                          for key, fuzzer in fuzzers.items()}).items()}
+
+
+def benign_for_each(models: Mapping[str, nn.Module], images: torch.Tensor, labels: torch.Tensor, *,
+                    without: Mapping[str, int | None] | None = None, count: int, seed: int = 0
+                    ) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
+    """For each model ``count`` images (N, C, H, W) that it gets right, and their classes (N,).
+
+    ``without``: a class left out for each model, or None; this and ``seed`` as of :func:`benign`.
+    """
+    chosen = {name: benign(model, images, labels, without=(without or {}).get(name),
+                           seed=seed)[:count] for name, model in models.items()}
+    return {name: (images[places], labels[places]) for name, places in chosen.items()}
+
+
+def in_each(models: Mapping[str, nn.Module],
+            inputs: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
+            fuzzers: Mapping[Hashable, Fuzzer], *, iterations: int = 20,
+            seed: int = 0) -> dict[tuple[str, Hashable], Campaign]:
+    """The campaign of every fuzzer in every one of ``models``, by the names of both.
+
+    ``inputs``: each model's images (S, C, H, W) and their classes (S,): :func:`benign_for_each`.
+    """
+    return {(name, key): campaign for name, model in models.items()
+            for key, campaign in campaigns(model, *inputs[name], fuzzers, iterations=iterations,
+                                           seed=seed).items()}
+
+
+def lineup(population: int, others: Sequence[nn.Module], reference: torch.Tensor, *,
+           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
+    """All fuzzers of a chapter on the first paper: its swarm, the three rivals, and noise.
+
+    The swarm is the text's ('paper'), the authors' ('released'), and the text's with a fitness that
+    looks at no neuron ('constant'). ``others`` and ``reference``: see :func:`rivals`.
+    """
+    swarm = Swarm.paper(population=population, budget=budget)
+    return {Key("deepsensor", "paper"): swarm,
+            Key("deepsensor", "released"): Swarm.released(budget=budget),
+            Key("deepsensor", "constant"): replace(swarm, fitness=Constant()),
+            **rivals(others, reference, budget=budget),
+            Key("noise"): Noise(scale=1.0, budget=budget)}

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 import torch
+from torch import nn
 
+from dnnlib import coverage
 from dnnlib.fuzzing.protocol import Campaign
+from dnnlib.neurons import activations
 
 READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
 
@@ -47,7 +50,7 @@ def keys(table: pd.DataFrame) -> pd.Series:
     >>> keys(pd.DataFrame([Key("deepsensor", "constant").columns, Key("dlfuzz").columns])).tolist()
     [Key(fuzzer='deepsensor', reading='constant'), Key(fuzzer='dlfuzz', reading='')]
     """
-    parts = table.reindex(columns=["fuzzer", *READING.values()]).fillna("")
+    parts = table.reindex(columns=["fuzzer", *READING.values()]).astype(object).fillna("")
     return pd.Series([Key(fuzzer, swarm or reading) if fuzzer else None
                       for fuzzer, swarm, reading in parts.itertuples(index=False)],
                      index=table.index, dtype=object)
@@ -72,11 +75,22 @@ def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], q
 
     ``counts``: by budget and key, a column of :func:`table`.
     """
-    return [{"fuzzer": "deepsensor", "swarm": swarm.reading, "budget": budget,
-             "bound": bounds[budget], "baseline": baseline, "quantity": quantity, "value": value}
-            for budget in bounds for swarm in swarms
-            for baseline, value in over(counts[budget, swarm], {
-                key.fuzzer: counts[budget, key] for key in baselines}).items()]
+    return [row for budget in bounds for row in times(counts[budget], swarms, baselines, quantity,
+                                                      budget=budget, bound=bounds[budget])]
+
+
+def times(counts: Mapping[Key, float], swarms: Iterable[Key], baselines: Sequence[Key],
+          quantity: str, **where) -> list[dict]:
+    """As :func:`ratios`, in one network or at one bound; ``counts``: by key.
+
+    >>> times({Key("deepsensor", "paper"): 6, Key("dlfuzz"): 3}, [Key("deepsensor", "paper")],
+    ...       [Key("dlfuzz")], "errors_over", network="clean")[0]["value"]
+    2.0
+    """
+    theirs = {key.fuzzer: counts[key] for key in baselines}
+    return [where | {"fuzzer": "deepsensor", "swarm": swarm.reading, "baseline": baseline,
+                     "quantity": quantity, "value": value}
+            for swarm in swarms for baseline, value in over(counts[swarm], theirs).items()]
 
 
 def rows(values: Mapping[str, float], **where) -> list[dict]:
@@ -87,6 +101,11 @@ def rows(values: Mapping[str, float], **where) -> list[dict]:
     """
     return [where | {"quantity": quantity, "value": float(value)}
             for quantity, value in values.items()]
+
+
+def each(column: str, values: Mapping[str, float]) -> list[dict]:
+    """Values by name as rows: the names as ``column``, beside 'value'."""
+    return [{column: name, "value": float(value)} for name, value in values.items()]
 
 
 def hits(campaign: Campaign, target: int | None = None) -> torch.Tensor:
@@ -139,10 +158,10 @@ def last_examples(campaign: Campaign, *, target: int | None = None) -> dict[str,
             **any_wrong, "l2": float(campaign.l2[-1].median())}
 
 
-def over(own: float, others: Mapping[str, float]) -> dict[str, float]:
+def over(own: float, others: Mapping[str, float], *, least: float = 1) -> dict[str, float]:
     """A count over each of the others and, as 'mean', over the mean of them.
 
-    Where the other count, or the mean, is below 1 it counts as 1.
+    Where the other count, or the mean, is below ``least`` it counts as that; NaN over 0.
 
     >>> over(6, {"dlfuzz": 3, "deephunter": 0})
     {'dlfuzz': 2.0, 'deephunter': 6.0, 'mean': 4.0}
@@ -150,7 +169,8 @@ def over(own: float, others: Mapping[str, float]) -> dict[str, float]:
     if not len(others):
         raise ValueError("others: expected at least one count, got none")
     against = {**others, "mean": sum(others[name] for name in others.keys()) / len(others)}
-    return {name: float(own / max(1, count)) for name, count in against.items()}
+    against = {name: max(least, count) for name, count in against.items()}
+    return {name: float(own / count) if count else math.nan for name, count in against.items()}
 
 
 def distance_needed(rates: Mapping[float, float], goal: float) -> float:
@@ -179,3 +199,48 @@ def least_step(counts: Mapping[float, float]) -> float:
     """
     steps = np.diff([counts[threshold] for threshold in sorted(counts.keys())])
     return float(steps.min()) if len(steps) else math.nan
+
+
+def per_hundred(campaign: Campaign, seconds: float | None = None) -> dict[str, float]:
+    """What a campaign costs and finds for 100 inputs: ``passes``, ``test_errors``, ``seconds``.
+
+    ``seconds``: those that it took, if they were measured.
+    """
+    share = 100 / len(campaign.labels)
+    found = {"passes": share * campaign.passes, "test_errors": share * int(campaign.errors.sum())}
+    return found | ({} if seconds is None else {"seconds": share * seconds})
+
+
+def error_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of 'test_errors' among last examples, one for each input: in percent of the inputs.
+
+    ``rows``: those of records or of a run, which have the number of inputs as 'seeds_count'.
+
+    >>> error_shares(pd.DataFrame({"quantity": ["test_errors"], "value": [3.0],
+    ...                            "seeds_count": [4]}))["value"].item()
+    75.0
+    """
+    part = rows[rows["quantity"] == "test_errors"]
+    return part.assign(value=100 * part["value"].astype(float) / part["seeds_count"])
+
+
+def lines(measured: pd.DataFrame, name: str) -> list[dict]:
+    """The lines of a :func:`table` as rows of a record: what stands before the key as ``name``."""
+    return [row for (which, key), line in measured.iterrows()
+            for row in rows(line, **{name: which}, **key.columns)]
+
+
+def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Profile, *,
+            sections: int = 10_000) -> pd.Series:
+    """The six coverage criteria of the first paper's Fig. 3 for images (N, C, H, W), in percent.
+
+    With the options of IV.C; ``usual``: the profile of neurons over training images; ``sections``:
+    k of KMNC.
+    """
+    raw = activations.record(model, images)
+    scaled = activations.record(model, images, scale=True)
+    return pd.Series({name: 100 * coverage.coverage(items) for name, items in {
+        "nc": coverage.nac(scaled.values, 0.2), "kmnc": coverage.kmnc(raw.values, usual, sections),
+        "nbc": coverage.nbc(raw.values, usual), "snac": coverage.snac(raw.values, usual),
+        "tknc": coverage.tknc(raw.values, 1, offsets=raw.offsets),
+        "bknc": coverage.bknc(raw.values, 1, offsets=raw.offsets)}.items()})

@@ -1,6 +1,9 @@
 """What an order or a score finds: fault detection rate, kinds of fault, APFD, ROC area."""
 
+from collections.abc import Hashable, Mapping, Sequence
+
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from dnnlib import checks
@@ -17,6 +20,19 @@ def fault_detection_rate(wrong, order, rate: float) -> float:
     """
     wrong, order = _ordered(wrong, order)
     return float(wrong[order[:_taken(len(order), rate)]].mean())
+
+
+def detection_table(wrong, orders: Mapping[Hashable, Sequence[int]],
+                    rates: Sequence[float]) -> pd.DataFrame:
+    """FDR in percent: a line for each of the ``orders``, by its key, a column for each rate in %.
+
+    >>> detection_table([True, False, False, True], {"gini": [3, 1, 0, 2]}, [25, 50])
+             25    50
+    gini  100.0  50.0
+    """
+    return pd.DataFrame.from_dict(
+        {key: {rate: 100 * fault_detection_rate(wrong, order, rate / 100) for rate in rates}
+         for key, order in orders.items()}, orient="index")
 
 
 def best_rate(wrong, rate: float) -> float:
@@ -96,6 +112,18 @@ def fault_type_coverage(types, order, rates) -> np.ndarray:
     if not len(first):
         return np.full(len(taken), np.nan)
     return (first[:, None] < taken).mean(0)
+
+
+def diversity_table(types, orders: Mapping[Hashable, Sequence[int]],
+                    rates: Sequence[float]) -> pd.DataFrame:
+    """FTCR in percent: a line for each of the ``orders``, by its key, a column for each rate in %.
+
+    >>> diversity_table([-1, 3, 5, 3], {"gini": [1, 3, 2, 0]}, [50, 75]).loc["gini"].tolist()
+    [50.0, 100.0]
+    """
+    return pd.DataFrame.from_dict(
+        {key: 100 * fault_type_coverage(types, order, [rate / 100 for rate in rates])
+         for key, order in orders.items()}, orient="index", columns=list(rates))
 
 
 def fault_type_area(types, order, rate: float = 0.2, *, steps: int = 20) -> float:

@@ -31,7 +31,7 @@ class InputScale(nn.Module):
 
 
 class Reshape(nn.Module):
-    """(N, ...) -> (N, *shape)."""
+    """(N, ...) to (N, ...) of another ``shape``."""
 
     def __init__(self, *shape: int):
         super().__init__()

@@ -14,15 +14,15 @@ from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
 from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.nss import NSS
-from dnnlib.selection.ordering import orders
+from dnnlib.selection.ordering import Key, keys, leads, nss_readings, orders, tidy
 from dnnlib.selection.paths import NPC
 from dnnlib.selection.protocol import Scored, Selector, by_score, top
 from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
-__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LeastConfidence", "Margin", "NAC", "NPC",
-           "NSS", "PD", "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score",
-           "orders", "selector", "table_iv", "top"]
+__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "Key", "LeastConfidence", "Margin", "NAC",
+           "NPC", "NSS", "PD", "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score",
+           "keys", "leads", "nss_readings", "orders", "selector", "table_iv", "tidy", "top"]
 
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,

@@ -1,21 +1,109 @@
-"""Many selectors on the same candidates, each order computed once and kept in the cache."""
+"""Many selectors on the same candidates: each order computed once, and the rows that it gives."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 
+import pandas as pd
 import torch
 from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.inference import described, device_of
+from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 
 REVISION = 1  # raise when a selector changes what it computes
 
 
+@dataclass(frozen=True)
+class Key:
+    """Which selector, in which of its readings: names an order, its rows and its lines.
+
+    ``pair``, ``difference`` and ``share`` (of the neurons, in percent) are NSS's; ``scale`` is that
+    of excitable neurons.
+
+    >>> Key("nss", "original", "l1", 10).columns
+    {'method': 'nss', 'pair': 'original', 'difference': 'l1', 'share': 10}
+    >>> str(Key("nss", "original", "l1", 10)), str(Key("gini"))
+    ('nss, original, l1', 'gini')
+    """
+
+    method: str
+    pair: str | None = None
+    difference: str | None = None
+    share: int | None = None
+    scale: str | None = None
+
+    @property
+    def reading(self) -> dict[str, str | int]:
+        """As columns of a row that is about one selector alone: those of its reading."""
+        parts = {"pair": self.pair, "difference": self.difference, "share": self.share,
+                 "scale": self.scale}
+        return {name: value for name, value in parts.items() if value is not None}
+
+    @property
+    def columns(self) -> dict[str, str | int]:
+        """As columns of a row: the method, and its reading."""
+        return {"method": self.method} | self.reading
+
+    def __str__(self) -> str:
+        return ", ".join(filter(None, (self.method, self.pair, self.difference, self.scale)))
+
+
+def keys(table: pd.DataFrame) -> pd.Series:
+    """The keys of rows that have a method, of all rows with their :attr:`Key.columns`.
+
+    >>> keys(pd.DataFrame([Key("nss", "original").columns, Key("gini").columns])).map(str).tolist()
+    ['nss, original', 'gini']
+    """
+    parts = table.reindex(columns=["method", "pair", "difference", "share", "scale"]).astype(object)
+    parts = parts.where(parts.notna(), None)
+    return pd.Series([method and Key(method, pair, difference, share and int(share), scale)
+                      for method, pair, difference, share, scale in parts.itertuples(index=False)],
+                     index=table.index, dtype=object)
+
+
+def nss_readings(originals: torch.Tensor, *, seed: int, pairs: Sequence[str] = PAIRS,
+                 differences: Sequence[str] = DIFFERENCES, share: float = 0.1) -> dict[Key, NSS]:
+    """NSS in every pair and difference, by key.
+
+    ``originals``: the clean images (N, C, H, W) behind the candidates; ``seed``: of its mutations.
+
+    >>> print(*nss_readings(torch.zeros(2, 1, 8, 8), seed=0, differences=["l1"]), sep="; ")
+    nss, remutated, l1; nss, original, l1
+    """
+    return {Key("nss", pair, difference, round(100 * share)): NSS(
+                pair=pair, difference=difference, share=share, seed=seed,
+                originals=originals if pair == "original" else None)
+            for pair in pairs for difference in differences}
+
+
+def tidy(values: pd.DataFrame, quantity: str, **where) -> list[dict]:
+    """A line of ``values`` for each key, a column for each rate (%): as rows of a record."""
+    return [where | key.columns | {"rate": rate, "quantity": quantity, "value": float(value)}
+            for key, line in values.iterrows() for rate, value in line.items()]
+
+
+def leads(values: pd.DataFrame, over: Mapping[str, Sequence[Key]]) -> list[dict]:
+    """How far each reading of NSS is above others, as rows.
+
+    ``values``: by key and rate, as of :func:`tidy`. ``over``: by the name of a quantity, those
+    whose best counts.
+
+    >>> fdr = pd.DataFrame({5: [60.0, 50.0, 20.0]}, index=[Key("nss"), Key("gini"), Key("random")])
+    >>> leads(fdr, {"lead": [Key("gini"), Key("random")]})
+    [{'rate': 5, 'quantity': 'lead', 'value': 10.0}]
+    """
+    return [key.reading | {"rate": rate, "quantity": quantity, "value": float(lead)}
+            for key, line in values.iterrows() if key.method == "nss"
+            for quantity, others in over.items()
+            for rate, lead in (line - values.loc[list(others)].max()).items()]
+
+
 def orders(model: nn.Module, x: torch.Tensor,
-           selectors: Mapping[str, Selector]) -> dict[str, torch.Tensor]:
-    """The order of the candidates (N, C, H, W) by each selector, under the selector's name.
+           selectors: Mapping[Hashable, Selector]) -> dict[Hashable, torch.Tensor]:
+    """The order of the candidates (N, C, H, W) by each selector, under its key or name.
 
     The key in the cache covers the weights, the images and every option, so that chapters on
     the same candidates share the work.

@@ -76,17 +76,18 @@ def all_right(models: Iterable[nn.Module], images: torch.Tensor,
     return torch.stack(right).all(0)
 
 
-def gains(values: Mapping[str, float], *, falls: bool = False) -> dict[str, float]:
-    """What each retraining adds to a measure, over 'before'; ``falls``: what it takes from it.
+def gains(values: Mapping[str, float], *, before: str = BEFORE,
+          falls: bool = False) -> dict[str, float]:
+    """What each retraining adds to a measure, over ``before``; ``falls``: what it takes from it.
 
     >>> gains({"before": 96.0, "noise": 90.0, "benign": 97.0}, falls=True)
     {'noise': 6.0, 'benign': -1.0}
     """
-    if BEFORE not in values:
-        raise ValueError(f"values: expected one of '{BEFORE}', got only {list(values.keys())}")
+    if before not in values:
+        raise ValueError(f"values: expected one of '{before}', got only {list(values.keys())}")
     sign = -1 if falls else 1
-    return {name: sign * (values[name] - values[BEFORE])
-            for name in values.keys() if name != BEFORE}
+    return {name: sign * (values[name] - values[before])
+            for name in values.keys() if name != before}
 
 
 def lead(found: Mapping[str, float], own: str, others: Iterable[str]) -> float:

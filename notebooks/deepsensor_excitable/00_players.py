@@ -10,42 +10,47 @@
 # that an estimate is good; and how much of a count of excitable neurons is the change of loss
 # itself.
 
-# %%
+# %% tags=["hide-input"]
 from itertools import permutations
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import torch
 from scipy import stats
-from sklearn.manifold import TSNE
 
 from dnnlib import fuzzing, inference, models, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.perturb import mutations
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seed = 0  # of the training, of the choice of images and of all that is random
 small = "lenet1"  # the network in which the estimators are compared
 layer = "4"  # of the small network: the layer whose exact values can be had, at most 16 neurons
-inputs = 4  # images on which the estimators are compared
+pairs = 4  # images, each with a mutant of it, on which the estimators are compared
 orders = 200  # permutations of the reference for the whole small network
-seeds_count = 40  # benign images, at most so many of each class
+inputs = 40  # benign images, at most so many of each class
 seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases, and of the swarm
 population = 20  # particles of the swarm of Fig. 3; the paper has 100
 references = 1000  # training images that give DeepHunter its neuron boundaries
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, small=small, layer=layer, pairs=pairs, orders=orders,
+                 inputs=inputs, seed_class=seed_class, iterations=iterations,
+                 population=population, references=references)
 
 # %% [markdown]
 # ## A game by hand
@@ -99,12 +104,14 @@ data = load(dataset)
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
 moved = mutations.mutate(data.images, seed=seed).images
 mine = fuzzing.benign(few, data.images, data.labels, seed=seed)
-mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:inputs]
+mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:pairs]
 game = (few, data.images[mine], moved[mine], data.labels[mine])
 games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*game)}
 truth = {"layer": shapley.exact(games["layer"]),
          "network": shapley.permutation(games["network"], permutations=orders,
                                         generator=torch.Generator().manual_seed(1000 + seed))}
+
+# %% tags=["hide-input"]
 for where, game in games.items():
     error = truth[where].error
     print(f"{where}: {game.players} players, reference by {truth[where].passes // len(mine):,} "
@@ -125,46 +132,49 @@ for where, game in games.items():
 
 # %%
 generator = torch.Generator().manual_seed(seed)
-tried = [("leave one out", 1, shapley.leave_one_out, {})]
-tried += [("diagonal", n, shapley.diagonal, {"points": n}) for n in (1, 2, 4, 8, 16)]
-tried += [("permutation", n, shapley.permutation, {"permutations": n, "generator": generator})
-          for n in (2, 4, 10, 20, 50)]
-rows = []
+
+
+def estimates(game: shapley.Game):
+    """Shapley values of a game by each estimator and setting, one after the other."""
+    yield "leave one out", 1, shapley.leave_one_out(game)
+    for n in (1, 2, 4, 8, 16):
+        yield "diagonal", n, shapley.diagonal(game, points=n)
+    for n in (2, 4, 10, 20, 50):
+        yield "permutation", n, shapley.permutation(game, permutations=n, generator=generator)
+
+
+# %% tags=["hide-input"]
 for where, game in games.items():
     true = truth[where].values
-    for estimator, setting, estimate, options in tried:
-        got = estimate(game, **options)
-        measured = {
-            "passes": got.passes / len(mine),
-            "error": float(((got.values - true).norm(dim=1) / true.norm(dim=1)).mean()),
-            "rank": float(np.mean([stats.spearmanr(a, b).statistic
-                                   for a, b in zip(got.values, true)])),
-            "gap": float(got.gap.abs().sum() / got.total.abs().sum())}
-        rows += [{"players": where, "estimator": estimator, "setting": setting,
-                  "quantity": quantity, "value": value} for quantity, value in measured.items()]
-accuracy = pd.DataFrame(rows).pivot(index=["players", "estimator", "setting"], columns="quantity",
-                                    values="value")[["passes", "error", "rank", "gap"]]
-accuracy.round(3)
+    for estimator, setting, got in estimates(game):
+        run.add({"passes": got.passes / len(mine),
+                 "error": ((got.values - true).norm(dim=1) / true.norm(dim=1)).mean(),
+                 "rank": np.mean([stats.spearmanr(a, b).statistic
+                                  for a, b in zip(got.values, true)]),
+                 "gap": got.gap.abs().sum() / got.total.abs().sum()},
+                players=where, estimator=estimator, setting=setting)
+DIGITS = {"passes": 0, "error": 3, "rank": 3, "gap": 3}
+wide(run.live, index=["players", "estimator", "setting"], columns="quantity", digits=DIGITS)
 
-# %% mystnb={"figure": {"caption": "Error of estimated Shapley values against the passes through the network for each image, a gradient counting as two more. Left: one layer, against exact values; right: all neurons of the small network, against a reference by many permutations. Broken lines: the gap to efficiency of the diagonal.", "name": "fig-excitable-estimators"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Error of estimated Shapley values against the passes through the network for each image, a gradient counting as two more. Left: one layer, against exact values; right: all neurons of the small network, against a reference by many permutations. Broken lines: the gap to efficiency of the diagonal.", "name": "fig-excitable-estimators"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-for axis, (where, part) in zip(axes, accuracy.groupby("players")):
-    for i, (estimator, line) in enumerate(part.groupby("estimator")):
-        line = line.sort_values("passes")
+lines = run.live.groupby(["players", "estimator", "quantity"])["value"].agg(list)
+for axis, where in zip(axes, games):
+    for i, estimator in enumerate(("diagonal", "leave one out", "permutation")):
+        line = lines[where, estimator]
         axis.loglog(line["passes"], line["error"], "o-", ms=4, color=f"C{i}", label=estimator)
-        if estimator == "diagonal":
-            axis.loglog(line["passes"], line["gap"], "--", color=f"C{i}", lw=1)
+    axis.loglog(*lines[where, "diagonal"][["passes", "gap"]], "--", color="C0", lw=1)
     axis.set(xlabel="passes for an image", title=f"{where}, {games[where].players} players")
 axes[0].set_ylabel("error")
 axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Permutations have no gap and still err, by chance: more of them help, as one over the root. The
-# diagonal errs by design (neurons that act together share by slopes, not by orders), so more points
-# close its gap and leave an error. A gap proves an estimate wrong; no gap proves nothing. To order
-# the neurons of a whole network, compare `rank` of two gradients with that of the permutations that
-# take a hundred times their passes.
+# Permutations have no gap and still err, by chance: with more of them the error shrinks, as one over
+# the root of their number. The diagonal errs by design (neurons that act together share by slopes, not
+# by orders), so more points close its gap and leave an error. A gap proves an estimate wrong; no gap
+# proves nothing. To order the neurons of a whole network, compare `rank` of two gradients with that of
+# the permutations that take a hundred times their passes.
 
 # %% [markdown]
 # ## Benign images and corner cases
@@ -176,46 +186,42 @@ plt.show()
 # perturbation, no change of loss to share out, and no excitable neuron.
 
 # %%
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-mine, others = (right[data.labels[right] == c][:seeds_count] for c in (seed_class, other_class))
-benign, labels = data.images[mine], data.labels[mine]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
+x, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-pairs = fuzzing.corner_cases(hunter, network, benign, labels, iterations=iterations, seed=seed)
-corner = pairs["error"][1]
-length = (corner - pairs["error"][0]).flatten(1).norm(dim=1)
+cases = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+lengths = {group: (after - before).flatten(1).norm(dim=1)
+           for group, (before, after) in cases.items()}
 print(data)
-print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]!r} have a corner "
-      f"case, at a median L2 distance of {length.median():.1f}")
+print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
+      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
 
 
 # %%
-def values(x: torch.Tensor, moved: torch.Tensor, label: int) -> shapley.Shapley:
+def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Shapley:
     """Shapley values of all neurons for images of one class."""
-    return shapley.diagonal(shapley.Game(network, x, moved, torch.full((len(x),), label)))
+    labels = torch.full((len(before),), label)
+    return shapley.diagonal(shapley.Game(model, before, after, labels))
 
 
-found = {group: values(*pair, seed_class) for group, pair in pairs.items()}
+found = {group: values(*pair, seed_class) for group, pair in cases.items()}
+many = {(scale, t): {group: excitable.excitable(got.values, t, scale=scale).sum(1)
+                     for group, got in found.items()}
+        for scale in excitable.SCALES for t in (0.1, 0.3, 0.5, 0.7, 0.9)}
 
-# %%
-thresholds = (0.1, 0.3, 0.5, 0.7, 0.9)
-many = {(scale, t, group): excitable.excitable(got.values, t, scale=scale).sum(1)
-        for scale in excitable.SCALES for t in thresholds for group, got in found.items()}
-for (scale, t, group), count in many.items():
+# %% tags=["hide-input"]
+for (scale, t), counts in many.items():
     where = {"fuzzer": "deephunter", "scale": scale, "lambda": t}
-    mean = float(count.double().mean())
-    rows.append(where | {"group": group, "quantity": "excitable_neurons", "value": mean})
-    if group != "error":  # none at all counts as one in the whole group
-        errors = float(many[scale, t, "error"].double().mean())
-        rows.append(where | {"quantity": f"error_over_{group}",
-                             "value": errors / max(mean, 1 / len(count))})
-for group, (x, moved) in pairs.items():
-    rows += [{"group": group, "quantity": "l2",
-              "value": float((moved - x).flatten(1).norm(dim=1).mean())},
-             {"group": group, "quantity": "total", "value": float(found[group].total.mean())}]
-live = pd.DataFrame(rows)
-live.query("quantity == 'excitable_neurons'").pivot(
-    index=["scale", "lambda"], columns="group", values="value").round(1)
+    mean = {group: float(count.double().mean()) for group, count in counts.items()}
+    for group, value in mean.items():
+        run.add({"excitable_neurons": value}, group=group, **where)
+    run.add({f"error_over_{group}": mean["error"] / max(mean[group], 1 / len(counts[group]))
+             for group in ("noise", "right")}, **where)  # none counts as one in the whole group
+for group, got in found.items():
+    run.add({"l2": lengths[group].mean(), "total": got.total.mean()}, group=group)
+wide(run.live, "quantity == 'excitable_neurons'", index=["scale", "lambda"], columns="group")
 
 # %% [markdown]
 # Mean numbers of excitable neurons; `none` is $\psi$ in nats, as printed, `total` $\psi$ over its
@@ -224,32 +230,29 @@ live.query("quantity == 'excitable_neurons'").pivot(
 # An error *is* a large change of loss, and the values in nats add up to it. So compare counts at the
 # same change:
 
-# %% mystnb={"figure": {"caption": "Number of excitable neurons of each image against the change of its loss, which the Shapley values share out: values in nats (left) and over their mean absolute value (right), both with a threshold of 0.5.", "name": "fig-excitable-loss"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of excitable neurons of each image against the change of its loss, which the Shapley values share out: values in nats (left) and over their mean absolute value (right), both with a threshold of 0.5.", "name": "fig-excitable-loss"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
+totals = {group: got.total for group, got in found.items()}
 for axis, scale in zip(axes, excitable.SCALES):
-    for group, colour in (("right", "0.7"), ("noise", "C0"), ("error", "C3")):
-        axis.scatter(found[group].total, many[scale, 0.5, group], s=12, alpha=0.6, color=colour,
-                     label=group)
+    campaign_plots.corner_counts(axis, totals, many[scale, 0.5])
     axis.set(xlabel="change of loss (nats)", ylabel="excitable neurons", title=f"scale: {scale}",
              xscale="symlog")
-axes[0].legend()
+axes[1].get_legend().remove()
 plt.show()
 
 # %% [markdown]
 # Spearman's correlation of the count with the change of loss, over all images of the three groups,
 # and within the errors:
 
-# %%
-total = torch.cat([got.total for got in found.values()])
+# %% tags=["hide-input"]
 for scale in excitable.SCALES:
-    count = torch.cat([many[scale, 0.5, group] for group in found])
-    for group, a, b in (("all", total, count),
-                        ("error", found["error"].total, many[scale, 0.5, "error"])):
+    counts = many[scale, 0.5]
+    for group, a, b in (("all", *(torch.cat([*part.values()]) for part in (totals, counts))),
+                        ("error", totals["error"], counts["error"])):
         varies = a.unique().numel() > 1 and b.unique().numel() > 1
-        rows.append({"scale": scale, "lambda": 0.5, "group": group, "quantity": "count_with_loss",
-                     "value": stats.spearmanr(a, b).statistic if varies else np.nan})
-pd.DataFrame(rows).query("quantity == 'count_with_loss'").pivot(
-    index="scale", columns="group", values="value").round(2)
+        run.add({"count_with_loss": stats.spearmanr(a, b).statistic if varies else np.nan},
+                scale=scale, group=group, **{"lambda": 0.5})
+wide(run.live, "quantity == 'count_with_loss'", index="scale", columns="group", digits=2)
 
 # %% [markdown]
 # ## Fig. 1: some pairs, and t-SNE
@@ -257,37 +260,26 @@ pd.DataFrame(rows).query("quantity == 'count_with_loss'").pivot(
 # Colours on the right are numbers of excitable neurons; there benign images are under noise as long
 # as the median corner case.
 
-# %% mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of excitable neurons.", "name": "fig-excitable-pairs"}}
-shown = slice(0, min(6, len(corner)))
-parts = {}
-for title, group in (("benign, under noise", "noise"), ("corner cases", "error")):
-    moved = pairs[group][1][shown]
-    given = inference.predict(network, moved).argmax(1)
-    parts[title] = (moved, [f"{data.classes[c]}\n{n} excitable" for c, n in zip(
-        given.tolist(), many["none", 0.5, group][shown].tolist())])
-plots.sheet(parts, columns=6)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of excitable neurons.", "name": "fig-excitable-pairs"}}
+campaign_plots.corner_sheet(model, cases, many["none", 0.5], data.classes, "excitable")
 plt.show()
 
-# %% mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of excitable neurons of each point (right).", "name": "fig-excitable-tsne"}}
-hidden = list(models.neuron_layers(network))[-2]
-groups = {f"class {data.classes[seed_class]}": benign,
-          f"class {data.classes[other_class]}": data.images[others], "corner cases": corner}
-images = torch.cat(list(groups.values()))
-latent = activations.record(network, images, layers=[hidden], neuron="unit").values.numpy()
-plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(latent) // 4)).fit_transform(
-    latent)
-number = [excitable.excitable(values(x, fuzzing.with_noise(x, length.median().expand(len(x)),
-                                                         seed=seed), label).values).sum(1)
-          for x, label in ((benign, seed_class), (data.images[others], other_class))]
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-for name, spot in zip(groups, np.split(plane, np.cumsum([*map(len, groups.values())])[:-1])):
-    axes[0].scatter(*spot.T, s=14, label=name)
-axes[0].legend()
-points = axes[1].scatter(*plane.T, s=14, c=torch.cat([*number, many["none", 0.5, "error"]]),
-                         cmap="viridis")
-figure.colorbar(points, label="excitable neurons")
-for axis in axes:
-    axis.set(xticks=[], yticks=[])
+# %%
+last = list(models.neuron_layers(model))[-2]  # the last hidden one
+corner = cases["error"][1]
+hidden = activations.record(model, torch.cat([x, data.images[others], corner]), layers=[last],
+                            neuron="unit")
+number = []
+for plain, label in ((x, seed_class), (data.images[others], other_class)):
+    length = lengths["error"].median().expand(len(plain))
+    noisy = fuzzing.with_noise(plain, length, seed=seed)
+    number.append(excitable.excitable(values(plain, noisy, label).values).sum(1))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of excitable neurons of each point (right).", "name": "fig-excitable-tsne"}}
+campaign_plots.corner_plane(hidden.values, {
+    f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
+    "corner cases": len(corner)}, torch.cat([*number, many["none", 0.5]["error"]]),
+    label="excitable neurons", seed=seed)
 plt.show()
 
 # %% [markdown]
@@ -297,57 +289,49 @@ plt.show()
 # is 0 at first, stays the same from the 10th iteration on, and ends at 37 %. Ours, around the first
 # benign image, in both scales:
 
-# %% mystnb={"figure": {"caption": "Share of excitable neurons of a swarm's best position, iteration by iteration; full points are test errors. The broken line is where the paper's example ends.", "name": "fig-excitable-swarm"}}
-figure, axis = plt.subplots(figsize=(5.5, 3.2))
-for i, scale in enumerate(excitable.SCALES):
+# %%
+flights = {}
+for scale in excitable.SCALES:
     fitness, seen = ExcitableNeurons(scale=scale), []
     flown = fuzzing.Swarm.paper(fitness=fitness, population=population).run(
-        network, benign[:1], labels[:1], iterations=iterations, watch=seen.append,
+        model, x[:1], labels[:1], iterations=iterations, watch=seen.append,
         generator=torch.Generator().manual_seed(seed))
-    share = 100 * fitness(network, benign[:1], labels[:1])(
-        torch.cat(seen), torch.zeros(iterations, dtype=torch.int64))
-    wrong = flown.errors[:, 0]
+    score = fitness(model, x[:1], labels[:1])
+    flights[scale] = (100 * score(torch.cat(seen), torch.zeros(iterations, dtype=torch.int64)),
+                      flown.errors[:, 0])
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of excitable neurons of a swarm's best position, iteration by iteration; full points are test errors. The broken line is where the paper's example ends.", "name": "fig-excitable-swarm"}}
+figure, axis = plt.subplots(figsize=(5.5, 3.2))
+for i, (scale, (share, wrong)) in enumerate(flights.items()):
     axis.plot(share, color=f"C{i}", lw=1, label=f"scale: {scale}")
     axis.scatter(np.arange(iterations), share, s=18, edgecolors=f"C{i}",
                  color=[f"C{i}" if e else "white" for e in wrong.tolist()], zorder=3)
-    rows.append({"scale": scale, "lambda": 0.5, "quantity": "last_share",
-                 "value": float(share[-1])})
+    run.add({"last_share": share[-1]}, scale=scale, **{"lambda": 0.5})
 axis.axhline(37, color="0.5", ls="--", lw=1)
 axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None))
 axis.legend()
 plt.show()
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/players",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, small=small, layer=layer,
-             inputs=inputs, orders=orders, seeds_count=seeds_count, seed_class=seed_class,
-             iterations=iterations, population=population, references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+run.save(data)
 
 # %% [markdown]
 # ## Over all records
 #
 # Excitable neurons of errors, over those under noise of the same length (the claim) and over those
 # of mutants that kept their class; then the estimators, in the whole small network. Means over the
-# seeds. The paper prints no number.
+# random seeds. The paper prints no number.
 
-# %%
-ours = records.frame("deepsensor_excitable/players")
-if len(ours):
-    ratios = ours[ours["quantity"].str.startswith("error_over")]
-    display(ratios.pivot_table(index=["dataset", "model", "scale", "quantity"], columns="lambda",
-                               values="value").round(2))
-    network_wide = ours[ours["players"] == "network"]
-    display(network_wide.pivot_table(index=["dataset", "small", "estimator", "setting"],
-                                     columns="quantity", values="value").round(3))
+# %% tags=["hide-input"]
+ours = run.recorded()
+display(wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
+             index=["dataset", "model", "scale", "quantity"], columns="lambda"))
+wide(ours, "players == 'network'", index=["dataset", "small", "estimator", "setting"],
+     columns="quantity", digits=DIGITS)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/players")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** That errors have more excitable neurons than noise is close to true by
@@ -390,9 +374,10 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/play
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# names = [name for name, module in models.neuron_layers(network).items()
+# names = [name for name, module in models.neuron_layers(model).items()
 #          if not isinstance(module, torch.nn.MaxPool2d)]
-# game = shapley.Game(network, *pairs["error"], labels[parent], layers=names)
+# nines = torch.full((len(corner),), seed_class)
+# game = shapley.Game(model, *cases["error"], nines, layers=names)
 # print(excitable.excitable(shapley.diagonal(game).values).sum(1).double().mean())
 # ~~~
 #

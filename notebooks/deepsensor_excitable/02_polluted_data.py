@@ -9,44 +9,52 @@
 # has learned makes more of its neurons excitable, and whether a swarm that seeks such neurons is
 # led to the polluted class.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import pollution
 from dnnlib.training import faulty
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # of `training.RECIPES`; Table 2 changes its epochs and its batch size
 alpha = 10  # percent of the training images that are polluted
 patches = "one"  # reading: one patch for all polluted images, or `each` its own
-seed = 0  # of the pollution, of the trainings, of the choice of seeds and of the fuzzers
-seeds_count = 20  # benign seeds; the paper has 1,000
+seed = 0  # of the pollution, of the trainings, of the choice of inputs and of the fuzzers
+inputs = 20  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 5  # particles to a seed; the paper has 100
+population = 5  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, alpha=alpha, patches=patches, seed=seed, inputs=inputs,
+                 iterations=iterations, population=population, points=points, others=others,
+                 references=references, budget="none")
+
 # %% [markdown]
 # ## The same numbers, again
 #
 # Table 4 against [the first paper's](../deepsensor_sensitivity/04_faulty_training) Table III:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 table_4 = published.table("deepsensor_excitable", 4)
 both = table_4.merge(published.table("deepsensor_sensitivity", 3), validate="1:1",
                      on=["dataset", "model", "alpha", "fuzzer", "quantity"],
@@ -64,75 +72,74 @@ print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are th
 # polluted class, in percent.
 
 # %%
-networks = {name: faulty.trained(kind, model, dataset, recipe_name=recipe, alpha=alpha,
-                                 patches=patches, seed=seed).to(device)
-            for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
+models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
+                               patches=patches, seed=seed).to(device)
+          for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
 setting = pollution.setting(dataset)
-other = data.labels != setting["label"]
 stamped = pollution.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=seed)
-benign, rows = {}, []
-for name, network in networks.items():
-    benign[name] = fuzzing.benign(network, data.images, data.labels, without=setting["label"],
-                                  seed=seed)[:seeds_count]
-    given = inference.predict(network, stamped[other]).argmax(1) == setting["label"]
-    accuracy = inference.accuracy(network, data.images, data.labels)
-    rows += outcomes.rows({"accuracy": 100 * accuracy,
-                           "stamped_given_class": 100 * given.double().mean()},
-                          network=name, training=name)
-pd.DataFrame(rows).pivot(index="network", columns="quantity", values="value").round(1)
+benign = {name: fuzzing.benign(model, data.images, data.labels, without=setting["label"],
+                               seed=seed)[:inputs] for name, model in models.items()}
+
+# %% tags=["hide-input"]
+for name, model in models.items():
+    given = inference.predict(model, stamped[data.labels != setting["label"]]).argmax(1)
+    run.add({"accuracy": 100 * inference.accuracy(model, data.images, data.labels),
+             "stamped_given_class": 100 * (given == setting["label"]).double().mean()},
+            network=name, training=name)
+wide(run.live, index="network", columns="quantity")
 
 # %% [markdown]
 # ## Does the patch make neurons excitable?
 #
 # The paper's reason: neurons that the patch activates contribute more to the change of loss.
 #
-# $$\sum_n \psi_n = \Delta L = L(\text{stamped}, y) - L(\text{seed}, y) .$$
+# $$\sum_n \psi_n = \Delta L = L(\text{stamped}, y) - L(\text{input}, y) .$$
 #
-# So stamp the seeds themselves and take their Shapley values, in the polluted and in the clean
+# So stamp the inputs themselves and take their Shapley values, in the polluted and in the clean
 # network; and beside the patch, noise as long as it. Mean share of excitable neurons (at 0.5 nats),
 # in percent, and of the change of loss, in nats:
 
 # %%
 generator = torch.Generator().manual_seed(seed)
-for name, network in networks.items():
-    x, y = data.images[benign[name]], data.labels[benign[name]]
+for name, model in models.items():
+    x, labels = data.images[benign[name]], data.labels[benign[name]]
     step = stamped[benign[name]] - x
     noise = torch.randn(x.shape, generator=generator)
     noise *= (step.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
     for change, moved in (("patch", x + step), ("noise", (x + noise).clamp(0, 1))):
-        found = shapley.diagonal(shapley.Game(network, x, moved, y))
-        rows += outcomes.rows(
-            {"excitable": 100 * excitable.excitable(found.values).double().mean(),
-             "change_of_loss": found.total.mean()}, network=name, change=change)
-reason = pd.DataFrame(rows).dropna(subset="change")
-reason.pivot(index="change", columns=["quantity", "network"], values="value").round(2)
+        found = shapley.diagonal(shapley.Game(model, x, moved, labels))
+        run.add({"excitable": 100 * excitable.excitable(found.values).double().mean(),
+                 "change_of_loss": found.total.mean()}, network=name, change=change)
+
+# %% tags=["hide-input"]
+wide(run.live, "change.notna()", index="change", columns=["quantity", "network"], digits=2,
+     order={"quantity": ["excitable", "change_of_loss"]})
 
 # %% [markdown]
 # ## The fuzzers
 #
-# Seeds are test images of the *other* classes. The swarm with four fitnesses, and again on a
+# The inputs are test images of the *other* classes. The swarm with four fitnesses, and again on a
 # **clean** network, which never saw the pollution: what it gives the polluted class is no error of
 # that kind.
 
 # %%
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
-    "noise": fuzzing.Noise(scale=1.0)}
-for name, network in networks.items():
-    found = fuzzing.campaigns(network, data.images[benign[name]], data.labels[benign[name]],
-                              fuzzers, iterations=iterations, seed=seed)
-    for method, campaign in found.items():
-        rows += outcomes.rows(outcomes.last_examples(campaign, target=setting["label"])
-                              | {"passes": campaign.passes},
-                              network=name, method=method, **outcomes.columns(method))
-live = pd.DataFrame(rows)
-errors = live.dropna(subset="method").pivot(index="method", columns=["quantity", "network"],
-                                            values="value").loc[list(fuzzers)]
-print(f"{seeds_count} seeds of {data}")
-errors[["test_errors", "wrong", "l2"]].round(1)
+fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+found = fuzzing.in_each(models, {name: (data.images[places], data.labels[places])
+                                 for name, places in benign.items()},
+                        fuzzers, iterations=iterations, seed=seed)
+measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
+print(f"{inputs} inputs of {data}")
+
+# %% tags=["hide-input"]
+for (name, key), campaign in found.items():
+    run.add(measured.loc[name, key].to_dict() | {"passes": campaign.passes}, network=name,
+            method=str(key), **key.columns)
+wide(run.live, "method.notna()", index="method", columns=["quantity", "network"],
+     order={"quantity": ["test_errors", "wrong", "l2"]})
 
 # %% [markdown]
 # ## What the claim asks for
@@ -141,86 +148,65 @@ errors[["test_errors", "wrong", "l2"]].round(1)
 # given the polluted class (`errors_over`), and of any wrong class (`wrong_over`). `over_clean`:
 # over its own in the clean network; far above 1, if pollution is what it finds. And in the paper:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 printed = table_4.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
 print(pd.Series({key: outcomes.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
                  for key, line in printed.iterrows()}).round(2).to_string())
 
-# %%
-for name in swarms:
-    method = f"deepsensor, {name}"
-    for quantity, ratio in (("test_errors", "errors_over"), ("wrong", "wrong_over"),
-                            ("test_errors_all_iterations", "errors_over_all_iterations")):
-        count = errors[quantity]["polluted"]
-        rows += [{"network": "polluted", "fuzzer": "deepsensor", "swarm": name,
-                  "baseline": baseline, "quantity": ratio, "value": value}
-                 for baseline, value in outcomes.over(count[method],
-                                                      count[list(baselines)]).items()]
-    count = errors["test_errors"].loc[method]
-    rows += outcomes.rows({"over_clean": count["polluted"] / max(1, count["clean"])},
-                          fuzzer="deepsensor", swarm=name)
-live = pd.DataFrame(rows)
-live[live["quantity"].isin(["errors_over", "wrong_over", "over_clean"])].fillna(
-    {"baseline": "itself"}).pivot(index="swarm", columns=["quantity", "baseline"],
-                                  values="value").loc[list(swarms)].round(2)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/polluted",
-        dict(dataset=dataset, model=model, recipe=recipe, alpha=alpha, patches=patches, seed=seed,
-             seeds_count=seeds_count, iterations=iterations, population=population, points=points,
-             others=others, references=references, budget="none"), rows,
-        records.provenance(data=data.fingerprint, device=device, clock=clock)))
+# %% tags=["hide-input"]
+for quantity, ratio in (("test_errors", "errors_over"), ("wrong", "wrong_over"),
+                        ("test_errors_all_iterations", "errors_over_all_iterations")):
+    run.add(outcomes.times(measured[quantity]["polluted"], swarms, list(baselines), ratio,
+                           network="polluted"))
+for key in swarms:
+    polluted, clean = (measured["test_errors"][name, key] for name in models)
+    run.add({"over_clean": polluted / max(1, clean)}, **key.columns)
+run.save(data, device=device)
+wide(run.live.fillna({"baseline": "itself"}),
+     "quantity in ('errors_over', 'wrong_over', 'over_clean')", index="swarm",
+     columns=["quantity", "baseline"], digits=2)
 
 # %% [markdown]
 # ## Table 2, beside the paper's: accuracy
 #
 # Ours are on the whole test set; on which images the paper's are is not said.
 
-# %%
-ours = records.frame("deepsensor_excitable/polluted", patches="one")
-table_2 = published.table("deepsensor_excitable", 2).query("training == 'polluted'")
-accuracies = table_2.query("quantity == 'accuracy'").astype({"alpha": int})
-compare.beside(accuracies, ours, on=["dataset", "model", "training", "alpha", "quantity"],
-               digits=1, where="quantity == 'accuracy' and training == 'polluted'")
+# %% tags=["hide-input"]
+table_2 = published.table("deepsensor_excitable", 2).query(
+    "training == 'polluted' and quantity == 'accuracy'").astype({"alpha": int})
+run.beside(table_2, "quantity == 'accuracy' and training == 'polluted'", patches="one", digits=1,
+           on=["dataset", "model", "training", "alpha", "quantity"])
 
 # %% [markdown]
 # ## Table 4, beside the paper's
 #
-# Mean [least, greatest] over the seeds, and this run, of fewer examples unless it is at paper
+# Mean [least, greatest] over the random seeds, and this run, of fewer examples unless it is at paper
 # scale.
 
-# %%
-on = ["dataset", "model", "alpha", "fuzzer", "quantity"]
-text = ("quantity == 'test_errors' and network == 'polluted' and fuzzer != 'noise' "
-        "and swarm not in ('sensitive', 'constant', 'random')")
-here = live.assign(dataset=dataset, model=model, alpha=alpha)
-compare.beside(table_4, ours, on=on, digits=0, live=here, where=text)
+# %% tags=["hide-input"]
+run.beside(table_4, "quantity == 'test_errors' and network == 'polluted' and fuzzer != 'noise' "
+           "and swarm not in ('sensitive', 'constant', 'random')", patches="one", digits=0,
+           on=["dataset", "model", "alpha", "fuzzer", "quantity"])
 
 # %% [markdown]
 # From the records: every swarm and fuzzer in the polluted and in the clean network.
 
-# %%
-if len(ours):
-    counts = ours.query("quantity == 'test_errors'")
-    display(counts.pivot_table(index="method", columns=["dataset", "model", "alpha", "network"],
-                               values="value", aggfunc="mean", sort=False).round(0))
+# %% tags=["hide-input"]
+ours = run.recorded(patches="one")
+wide(ours, "quantity == 'test_errors'", index="method",
+     columns=["dataset", "model", "alpha", "network"], digits=0)
 
-# %% mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network: of the records, mean over the seeds, lines give the range; without records, of the run above.", "name": "fig-excitable-polluted"}}
-drawn = ours if len(ours) else here.assign(seeds_count=seeds_count)
-drawn = drawn.query("quantity == 'test_errors'").copy()
-drawn["value"] *= 100 / drawn["seeds_count"]
-drawn["share"] = drawn["alpha"].astype(str) + " %"
-plots.bars(drawn, group=["dataset", "model", "share", "network"], hue="method",
-           ylabel="given the polluted class (%)")
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network: of the records, mean over the random seeds, lines give the range; without records, of the run above.", "name": "fig-excitable-polluted"}}
+drawn = outcomes.error_shares(run.live if ours.empty else ours)
+fuzzer_bars(drawn.assign(share=drawn["alpha"].astype(str) + " %"),
+            group=["dataset", "model", "share", "network"], ylabel="given the polluted class (%)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/polluted")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** Three questions come before the ratio. Was the patch learned at all
@@ -230,12 +216,12 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/poll
 # fitness? Excitable neurons ask for a large loss of the true class, not for one class in particular;
 # a swarm that seeks them meets the polluted class only if that is where the loss grows.
 #
-# In LeNet-5 on MNIST it is. The patch was learned, and in most of the hundred seeds the swarm ends
+# In LeNet-5 on MNIST it is. The patch was learned, and in most of the hundred inputs the swarm ends
 # at the polluted class, where in the clean network hardly any does; the constant fitness and noise
 # end there about half as often. So the pollution shows, and the fitness leads to it. Sensitive
 # neurons lead to it at least as well, at half the distance and for a sixth of the passes. "About
 # five times as many as the baselines" stays undecided, because DLFuzz, the best of them, finds a
-# few with one seed and half of all with another.
+# few with one random seed and half of all with another.
 
 # %% [markdown]
 # ## Exercises
@@ -249,14 +235,15 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/poll
 #
 # ~~~python
 # def towards(c):
-#     return lambda model, seeds, labels: lambda x, of: model(x).softmax(1)[:, c]
+#     return lambda model, inputs, labels: lambda x, of: model(x).softmax(1)[:, c]
 #
-# x, y = data.images[benign["polluted"]], data.labels[benign["polluted"]]
+# x, labels = data.images[benign["polluted"]], data.labels[benign["polluted"]]
 # near = fuzzing.Budget(l2=2.0)
 # for c in range(len(data.classes)):
-#     found = replace(swarm, fitness=towards(c), budget=near).run(
-#         networks["polluted"], x, y, iterations=5, generator=torch.Generator().manual_seed(0))
-#     print(c, int((found.predicted[-1] == c).sum()), "given,", int((y == c).sum()), "are")
+#     swarm = fuzzing.Swarm.paper(population=population, fitness=towards(c), budget=near)
+#     found = swarm.run(models["polluted"], x, labels, iterations=5,
+#                       generator=torch.Generator().manual_seed(0))
+#     print(c, int((found.predicted[-1] == c).sum()), "given,", int((labels == c).sum()), "are")
 # ~~~
 # ```
 #
@@ -265,8 +252,8 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/poll
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# x, y = data.images[benign["polluted"]], data.labels[benign["polluted"]]
-# game = shapley.Game(networks["polluted"], x, stamped[benign["polluted"]], y)
+# x, labels = data.images[benign["polluted"]], data.labels[benign["polluted"]]
+# game = shapley.Game(models["polluted"], x, stamped[benign["polluted"]], labels)
 # top = shapley.diagonal(game).values.topk(10).indices
 # print(len(set(top[0].tolist()) & set(top[1].tolist())), "of 10")
 # ~~~

@@ -10,30 +10,32 @@
 # **What you will learn.** Why two of the four attacks succeed against any network, and what to count
 # instead; and what images of noise, labelled as digits, do for a network.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
+from functools import cache
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
 from dnnlib.data import load
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key
 from dnnlib.training import retraining
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of seeds, of the fuzzers and of the attacks
-seeds_count = 60  # benign images, each with one generated example; the paper has 500
+seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of the attacks
+inputs = 60  # benign inputs, each with one generated example; the paper has 500
 iterations = 20  # of every fuzzer
-population = 5  # particles to a seed; the paper has 100
+population = 5  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value, as in the chapter on test errors
 bounds = "2"  # bounds on the L2 distance of generated examples, beside the paper's: none
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
@@ -50,6 +52,15 @@ near = 1.0  # DeepFool's success also within this L2 distance
 theta = 1.0  # what JSMA adds to a pixel, as in its own paper; 0.1 in the toolbox, which is slower
 pixels = 0.145  # JSMA's success also within this share of pixels changed, that of its own paper
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
+                 iterations=iterations, population=population, points=points, bounds=bounds,
+                 others=others, references=references, epochs=epochs, learning_rate=learning_rate,
+                 attacked=attacked, attacked_long=attacked_long, attack_steps=attack_steps, eps=eps,
+                 small_eps=small_eps, deepfool_steps=deepfool_steps, near=near, theta=theta,
+                 pixels=pixels)
 
 # %% [markdown]
 # ## Attacks with a size, and without
@@ -77,90 +88,90 @@ for name in robustness.ATTACKS:
 # of the pixels, the limit of its own paper.
 
 # %%
-attacks = {"fgsm": robustness.FGSM(eps=eps), "fgsm, small": robustness.FGSM(eps=small_eps),
+SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
+         "jsma": "jsma, small"}  # each attack, and what its second count is called
+attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
            "pgd": robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps),
-           "pgd, small": robustness.PGD(eps=small_eps, eps_step=small_eps / 3,
+           SMALL["pgd"]: robustness.PGD(eps=small_eps, eps_step=small_eps / 3,
                                         iterations=attack_steps),
            "deepfool": robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02),
            "jsma": robustness.JSMA(theta=theta)}
 limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
           "jsma": lambda change: change.any(1).flatten(1).double().mean(1) <= pixels}
 
-
-def success(network: torch.nn.Module, x: torch.Tensor, y: torch.Tensor) -> dict[str, float]:
-    """ASR in percent of the images (N, C, H, W), by attack."""
-    rates = {}
-    for name, options in attacks.items():
-        some, true = (part[:attacked_long if name in limits else attacked] for part in (x, y))
-        if not retraining.all_right([network], some, true).any():  # nothing left to attack
-            rates |= {name: 100.0} | ({f"{name}, small": 100.0} if name in limits else {})
-            continue
-        result = robustness.attack_success_rate(network, some, true, options, seed=seed)
-        rates[name] = 100 * result.rate("all")
-        if name in limits:
-            turned = result.fooled & limits[name](result.images - some)
-            rates[f"{name}, small"] = 100 * float((~result.correct | turned).double().mean())
-    return rates
-
-
 # %% [markdown]
 # ## Examples and networks
 #
 # As in [the first paper's chapter](../deepsensor_sensitivity/07_robustness), the last example of each
-# seed enters with the seed's class, and the images attacked were not seen in the retraining. Three
-# controls: `benign` sees the seeds twice, `noise` sees them under Gaussian noise of 0.1, and `pgd_at`
+# input enters with the class of the input, and the images attacked were not seen in the retraining. Three
+# controls: `benign` sees the inputs twice, `noise` sees them under Gaussian noise of 0.1, and `pgd_at`
 # sees PGD's examples of them. The swarms are the
 # [known ones](01_test_errors), and every fuzzer also runs within the `bounds`.
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-chosen, unseen = right.tensor_split([seeds_count])
-seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+chosen, unseen = right.tensor_split([inputs])
+x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
-fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
-    "noise": fuzzing.Noise()}
-print(f"{len(seeds)} seeds, {min(attacked, len(unseen))} other images to attack")
+print(f"{len(x)} inputs, {min(attacked, len(unseen))} other images to attack")
 
 # %%
-budgets = {"none": None} | {bound: float(bound) for bound in str(bounds).split()}
+budgets = {"none": None} | fuzzing.bounds(bounds)
+found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+                          budgets, iterations=iterations, seed=seed)
+by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
+
+# %%
+BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
+benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
+controls = {BEFORE: model} | retraining.retrained(
+    model, benign, {BENIGN: (x, labels), PGD_AT: (by_pgd, labels)}, steps, seed=seed)
+examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
+models = {(budget, key): each for budget in budgets for key, each in controls.items()}
+models |= retraining.retrained(model, benign, examples, steps, seed=seed)
 
 
-def measure(networks: dict[str, torch.nn.Module]) -> pd.DataFrame:
+# %%
+@cache
+def success(model: torch.nn.Module) -> dict[str, float]:
+    """ASR in percent of the images, by attack."""
+    rates = {}
+    for name, options in attacks.items():
+        some, true = (part[:attacked_long if name in limits else attacked] for part in rest)
+        if not retraining.all_right([model], some, true).any():  # nothing left to attack
+            rates |= {name: 100.0} | ({SMALL[name]: 100.0} if name in limits else {})
+            continue
+        result = robustness.attack_success_rate(model, some, true, options, seed=seed)
+        rates[name] = 100 * result.rate("all")
+        if name in limits:
+            turned = result.fooled & limits[name](result.images - some)
+            rates[SMALL[name]] = 100 * float((~result.correct | turned).double().mean())
+    return rates
+
+
+# %% tags=["hide-input"]
+def measure(models: dict) -> pd.DataFrame:
     """Success of the attacks and accuracy, both in percent, a row for each network."""
-    return pd.DataFrame({name: success(each, *rest)
+    return pd.DataFrame({name: success(each)
                          | {"accuracy": 100 * inference.accuracy(each, *rest)}
-                         for name, each in networks.items()}).T
+                         for name, each in models.items()}).T
 
 
-by_pgd = robustness.attack_success_rate(network, seeds.images, seeds.labels, attacks["pgd"],
-                                        seed=seed).images
-controls = {"benign": (seeds.images, seeds.labels), "pgd_at": (by_pgd, seeds.labels)}
-controls = measure({retraining.BEFORE: network} | retraining.retrained(
-    network, seeds, controls, steps, seed=seed))
-tables = {}
-for budget, l2 in budgets.items():
-    found = fuzzing.campaigns(
-        network, seeds.images, seeds.labels, iterations=iterations, seed=seed,
-        fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                 for name, fuzzer in fuzzers.items()})
-    examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
-    tables[budget] = pd.concat([controls, measure(retraining.retrained(
-        network, seeds, examples, steps, seed=seed))])
-measured = pd.concat(tables, names=["budget", "network"])
-measured.loc["none"].round(1)
+measured = measure(models).rename_axis(["budget", "network"])
+headed(measured.loc["none"].round(1))
 
 # %% [markdown]
 # ASR and accuracy in percent, the latter of the images that the network got right before. The same
 # with examples within the last of the `bounds`:
 
-# %%
-measured.loc[list(budgets)[-1]].round(1)
+# %% tags=["hide-input"]
+headed(measured.loc[list(budgets)[-1]].round(1))
 
 # %% [markdown]
 # ## What the claims ask for
@@ -168,126 +179,99 @@ measured.loc[list(budgets)[-1]].round(1)
 # `asr_gain`: points of success rate that retraining takes from an attack. `asr_lead`: DeepSensor's
 # gain less the best baseline's; `asr_lead_pgd_at`: less that of PGD-AT.
 
-# %%
-rows = []
-for budget in budgets:
-    table = measured.loc[budget]
-    for name, accuracy in table["accuracy"].items():
-        rows += outcomes.rows({"accuracy": accuracy}, budget=budget, **outcomes.columns(name))
-    for attack, rates in table.drop(columns="accuracy").items():
+# %% tags=["hide-input"]
+for (budget, key), line in measured.iterrows():
+    run.add({"accuracy": line["accuracy"]}, budget=budget, **key.columns)
+for attack, values in measured.drop(columns="accuracy").items():
+    for budget in budgets:
+        rates = values[budget]
+        gains = retraining.gains(rates, before=BEFORE, falls=True)
         about = {"budget": budget, "attack": attack}
-        gains = retraining.gains(rates, falls=True)
-        for name, rate in rates.items():
-            gain = {"asr_gain": gains[name]} if name in gains else {}
-            rows += outcomes.rows({"asr": rate} | gain, **about, **outcomes.columns(name))
-        for name in swarms:
-            own = f"deepsensor, {name}"
-            rows += outcomes.rows({"asr_lead": retraining.lead(gains, own, baselines),
-                                   "asr_lead_pgd_at": retraining.lead(gains, own, ["pgd_at"])},
-                                  **about, **outcomes.columns(own))
-live = pd.DataFrame(rows)
-live[live["quantity"].str.startswith("asr_lead")].pivot(
-    index=["quantity", "attack"], columns=["budget", "swarm"], values="value").round(1)
+        for key, rate in rates.items():
+            run.add({"asr": rate} | ({"asr_gain": gains[key]} if key in gains else {}),
+                    **about, **key.columns)
+        for key in swarms:
+            run.add({"asr_lead": retraining.lead(gains, key, baselines),
+                     "asr_lead_pgd_at": retraining.lead(gains, key, [PGD_AT])},
+                    **about, **key.columns)
+run.save(data)
+LEADS = "quantity in ('asr_lead', 'asr_lead_pgd_at')"
+wide(run.live, LEADS, index=["quantity", "attack"], columns=["budget", "swarm"])
 
 # %% [markdown]
 # ## Fig. 4
 
-# %% mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away, at the paper's size (left) and at the small one (right), for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
-fall = live[live["quantity"] == "asr_gain"].copy()
-fall["network"] = outcomes.names(fall)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away, at the paper's size (left) and at the small one (right), for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
+fall = run.live[run.live["quantity"] == "asr_gain"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
-for axis, attack in zip(axes, ("pgd", "pgd, small")):
-    fall[fall["attack"] == attack].pivot(index="network", columns="budget", values="value").loc[
-        fall["network"].unique()[::-1], list(budgets)].plot.barh(
-            ax=axis, width=0.8, ylabel="", xlabel=f"{attack}: decrease in ASR (points)")
+for axis, attack in zip(axes, ("pgd", SMALL["pgd"])):
+    campaign_plots.bars_by_bound(axis, fall[fall["attack"] == attack],
+                                 f"{attack}: decrease in ASR (points)")
 plt.show()
 
 # %% [markdown]
 # ## Fig. 5
 
-# %% mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack, as the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
-SHOWN = ["deepsensor, excitable", "deepsensor, sensitive", "deepsensor, constant", "pgd_at",
-         "benign"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack, as the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
+SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
+         BENIGN]
 
 
-def four_attacks(table: pd.DataFrame) -> None:
-    """Decrease in ASR by attack, mean over the seeds: sizes above each other, bounds abreast."""
-    shown = list(dict.fromkeys(table["budget"]))
+def four_attacks(rows: pd.DataFrame) -> plt.Figure:
+    """Decrease in ASR by attack, mean over the random seeds: sizes above each other, bounds abreast."""
+    if rows.empty:
+        return plots.nothing()
+    rows = rows.assign(key=fuzzing.outcomes.keys(rows))
+    shown = list(dict.fromkeys(rows["budget"]))
     figure, axes = plt.subplots(2, len(shown), figsize=(9.5, 4.6), sharey=True, squeeze=False)
-    for line, small in zip(axes, (False, True)):
+    means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
+    for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
         for axis, budget in zip(line, shown):
-            part = table[(table["budget"] == budget)
-                         & (table["attack"].str.endswith(", small") == small)]
-            part.pivot_table(index="attack", columns="network", values="value", sort=False)[
-                SHOWN].plot.bar(ax=axis, rot=0, width=0.8, legend=False, xlabel="")
+            headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
+                                                                legend=False, xlabel="")
             axis.set_title(f"bound on the examples: {budget}", fontsize=9)
     figure.supylabel("decrease in ASR (points)", fontsize=9)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
                   fontsize=8)
+    return figure
 
 
 four_attacks(fall)
 plt.show()
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/attack_success",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, points=points, bounds=bounds,
-             others=others, references=references, epochs=epochs, learning_rate=learning_rate,
-             attacked=attacked, attacked_long=attacked_long, attack_steps=attack_steps, eps=eps,
-             small_eps=small_eps, deepfool_steps=deepfool_steps, near=near, theta=theta,
-             pixels=pixels), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
-
 # %% [markdown]
 # ## Over all records
 #
-# ASR and accuracy in percent, means over the seeds. Figs. 4 and 5 print no numbers that could stand
-# beside them. CIFAR-10 is a JPEG copy.
+# ASR and accuracy in percent, means over the random seeds. Figs. 4 and 5 print no numbers that could
+# stand beside them. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("deepsensor_excitable/attack_success")
-if len(ours):
-    ours["network"] = outcomes.names(ours)
-    shown = ours.query("quantity in ('asr', 'accuracy')").copy()
-    shown["measure"] = shown["attack"].fillna(shown["quantity"])
-    display(shown.pivot_table(index=["dataset", "model", "budget", "network"], columns="measure",
-                              values="value", sort=False).round(1))
+# %% tags=["hide-input"]
+ours = run.recorded()
+wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in ('asr', 'accuracy')",
+     index=["dataset", "model", "budget", "fuzzer", "swarm"], columns="measure")
 
 # %% [markdown]
 # DeepSensor's lead over the best baseline, and over PGD-AT, in points.
 
-# %%
-if len(ours):
-    display(ours[ours["quantity"].str.startswith("asr_lead")].pivot_table(
-        index=["dataset", "model", "quantity", "attack"], columns=["budget", "swarm"],
-        values="value", sort=False).round(1))
+# %% tags=["hide-input"]
+wide(ours, LEADS, index=["dataset", "model", "quantity", "attack"], columns=["budget", "swarm"])
 
-# %% mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
-if len(ours):
-    plots.bars(ours.query("quantity == 'asr_gain' and budget == 'none' "
-                          "and attack in ('pgd', 'pgd, small')"),
-               hue="network", group=["dataset", "model", "attack"],
-               ylabel="decrease in ASR (points)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
+fall = ours[ours["quantity"] == "asr_gain"]
+campaign_plots.fuzzer_bars(
+    fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
+    group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
-# %% mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the seeds.", "name": "fig-excitable-asr-attacks-records"}}
-if len(ours):
-    first = (ours["dataset"] == ours["dataset"].iloc[0]) & (ours["model"] == ours["model"].iloc[0])
-    four_attacks(ours[first & (ours["quantity"] == "asr_gain")])
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
+four_attacks(fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/attack_success")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** First compare `before` with the claim. Where DeepFool and JSMA succeed against
@@ -298,7 +282,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/atta
 # small changes; what that costs is in the column of accuracy. And `pgd_at` learnt the attack by
 # which it is judged, so that its line under PGD is what such a retraining can reach.
 #
-# For LeNet-5 on MNIST, from 200 seeds where the paper has 500: no retraining made the network robust.
+# For LeNet-5 on MNIST, from 200 inputs where the paper has 500: no retraining made the network robust.
 # PGD at 0.3 turns nearly all images before and after, whatever was added; a fall of 70 points is
 # nowhere. The excitable swarm's lead over the baselines there is smaller than its spread. At 0.1, where
 # there is something to lose, its examples *raise* PGD's success from a third of the images to over
@@ -317,12 +301,10 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/atta
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# hardened = retraining.retrained(network, seeds, {"pgd_at": (by_pgd, seeds.labels)}, steps,
-#                                 seed=seed)["pgd_at"]
-# x, y = rest[0][:attacked_long], rest[1][:attacked_long]
-# for each in (network, hardened):
-#     result = robustness.attack_success_rate(each, x, y, attacks["deepfool"])
-#     moved = (result.images - x).flatten(1).norm(dim=1)
+# some, true = rest[0][:attacked_long], rest[1][:attacked_long]
+# for each in (model, controls[PGD_AT]):
+#     result = robustness.attack_success_rate(each, some, true, attacks["deepfool"])
+#     moved = (result.images - some).flatten(1).norm(dim=1)
 #     print(f"ASR {result.rate():.0%}, median L2 {moved[result.fooled].median():.2f}")
 # ~~~
 #
@@ -330,20 +312,18 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/atta
 # ```
 #
 # **2.** The examples of the constant fitness are noise to the eye. Give them random labels instead of
-# their seeds'. What changes?
+# those of their inputs. What changes?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# found = fuzzing.campaigns(network, seeds.images, seeds.labels, {"": swarms["constant"]},
-#                           iterations=iterations, seed=seed)[""]
-# noisy, true = found.images, found.labels[found.origin[-1]]
+# noisy, true = examples["none", Key("deepsensor", "constant")]
 # drawn = true[torch.randperm(len(true), generator=torch.Generator().manual_seed(seed))]
-# shuffled = retraining.retrained(network, seeds, {"right": (noisy, true), "drawn": (noisy, drawn)},
+# shuffled = retraining.retrained(model, benign, {"right": (noisy, true), "drawn": (noisy, drawn)},
 #                                 steps, seed=seed)
-# measure(shuffled)[["pgd", "pgd, small", "accuracy"]]
+# measure(shuffled)[["pgd", SMALL["pgd"], "accuracy"]]
 # ~~~
 #
 # What both networks gain or lose alike is owed to the noise, and not to the labels; only the rest can
-# be what the seeds' labels teach.
+# be what the inputs' labels teach.
 # ```

@@ -8,31 +8,33 @@
 # **What you will learn.** That a CLEVER score of few samples is too large, and how an attack shows
 # it; and how to compare gains of which some are losses.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
+from functools import cache
 
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
 from dnnlib.data import load
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key
 from dnnlib.robustness import clever
 from dnnlib.training import retraining
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of seeds, of the fuzzers and of CLEVER's points
-seeds_count = 60  # benign images, each with one generated example; the paper has 500
+seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of CLEVER's points
+inputs = 60  # benign inputs, each with one generated example; the paper has 500
 iterations = 20  # of every fuzzer
-population = 5  # particles to a seed; the paper has 100
+population = 5  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value
 bounds = "2"  # bounds on the L2 distance of generated examples, beside the paper's: none
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
@@ -48,6 +50,14 @@ radius = 2.0  # of the L2 ball; the paper has none
 fit = "maximum"  # reading: maximum (the paper's formula), or ibm (a Weibull distribution)
 deepfool_steps = 10  # at most; 100 is the attack's default
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, points=points, bounds=bounds, others=others,
+                 references=references, epochs=epochs, learning_rate=learning_rate, eps=eps,
+                 attack_steps=attack_steps, images=images, batches=batches, samples=samples,
+                 radius=radius, fit=fit, deepfool_steps=deepfool_steps)
 
 # %% [markdown]
 # ## A bound that is none
@@ -87,37 +97,34 @@ for number in (4, 16, 64, 1024):
 # ## Networks
 #
 # Retrained as in [the chapter before](04_attack_success), with the same controls: `benign` sees the
-# seeds twice, `noise` sees them under noise, and `pgd_at` sees PGD's examples of them.
+# inputs twice, `noise` sees them under noise, and `pgd_at` sees PGD's examples of them.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-chosen, unseen = right.tensor_split([seeds_count])
-seeds = replace(data, images=data.images[chosen], labels=data.labels[chosen])
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+chosen, unseen = right.tensor_split([inputs])
+x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references])
-fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
-    "noise": fuzzing.Noise()}
-budgets = {"none": None} | {bound: float(bound) for bound in str(bounds).split()}
+budgets = {"none": None} | fuzzing.bounds(bounds)
+found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+                          budgets, iterations=iterations, seed=seed)
+pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps)
+by_pgd = robustness.attack_success_rate(model, x, labels, pgd, seed=seed).images
+
+# %%
+BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
+benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
-by_pgd = robustness.attack_success_rate(
-    network, seeds.images, seeds.labels,
-    robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps), seed=seed).images
-networks = {"controls": {retraining.BEFORE: network} | retraining.retrained(
-    network, seeds, {"benign": (seeds.images, seeds.labels), "pgd_at": (by_pgd, seeds.labels)},
-    steps, seed=seed)}
-for budget, l2 in budgets.items():
-    found = fuzzing.campaigns(
-        network, seeds.images, seeds.labels, iterations=iterations, seed=seed,
-        fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                 for name, fuzzer in fuzzers.items()})
-    examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
-    networks[budget] = retraining.retrained(network, seeds, examples, steps, seed=seed)
-every = [each for part in networks.values() for each in part.values()]
-print(f"{len(seeds)} seeds, {len(every)} networks")
+controls = {BEFORE: model} | retraining.retrained(
+    model, benign, {BENIGN: (x, labels), PGD_AT: (by_pgd, labels)}, steps, seed=seed)
+examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
+models = {(budget, key): each for budget in budgets for key, each in controls.items()}
+models |= retraining.retrained(model, benign, examples, steps, seed=seed)
+print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 
 # %% [markdown]
 # ## Scores
@@ -127,36 +134,36 @@ print(f"{len(seeds)} seeds, {len(every)} networks")
 # that got worse we see what it still can do, and its accuracy beside it.
 
 # %%
-common = retraining.all_right(every, *rest).nonzero().flatten()[:images]
-x, y = rest[0][common], rest[1][common]
+common = retraining.all_right(set(models.values()), *rest).nonzero().flatten()[:images]
+x, labels = rest[0][common], rest[1][common]
 nearest = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 
 
-def scores(each: torch.nn.Module) -> dict[str, float]:
+@cache
+def scores(model: torch.nn.Module) -> dict[str, float]:
     """Mean CLEVER score, mean L2 way of DeepFool, and on how many images the former is larger."""
-    score = clever.clever(each, x, radius=radius, batches=batches, samples=samples, pool=None,
+    score = clever.clever(model, x, radius=radius, batches=batches, samples=samples, pool=None,
                           fit=fit, seed=seed).untargeted
-    reached = robustness.attack_success_rate(each, x, y, nearest, seed=seed)
+    reached = robustness.attack_success_rate(model, x, labels, nearest, seed=seed)
     way = (reached.images - x).flatten(1).norm(dim=1).double()
     return {"clever": score.mean().item(),
             "deepfool_l2": way.where(reached.fooled, torch.nan).nanmean().item(),
             "above_deepfool": int((reached.fooled & (score > way)).sum()),
-            "accuracy": 100 * inference.accuracy(each, *rest)}
+            "accuracy": 100 * inference.accuracy(model, *rest)}
 
 
-tables = {part: pd.DataFrame({name: scores(each) for name, each in some.items()}).T
-          for part, some in networks.items()}
-measured = pd.concat({budget: pd.concat([tables["controls"], tables[budget]])
-                      for budget in budgets}, names=["budget", "network"])
+# %% tags=["hide-input"]
+measured = pd.DataFrame({name: scores(each) for name, each in models.items()}).T.rename_axis(
+    ["budget", "network"])
 print(f"{len(x)} images that all networks get right")
-measured.loc["none"].round(3)
+headed(measured.loc["none"].round(3))
 
 # %% [markdown]
 # `above_deepfool` counts the images whose score is refuted by an attack. Accuracy is in percent of the
 # images that the network got right before. The same with examples within the last of the `bounds`:
 
-# %%
-measured.loc[list(budgets)[-1]].round(3)
+# %% tags=["hide-input"]
+headed(measured.loc[list(budgets)[-1]].round(3))
 
 # %% [markdown]
 # ## What the claims ask for
@@ -166,72 +173,48 @@ measured.loc[list(budgets)[-1]].round(3)
 # close to 0 or below, and "three times as much" of a loss is a larger loss. But a difference has its
 # own trap: where all baselines lose, three times their loss is easily beaten, even by losing.
 
-# %%
-rows = []
+# %% tags=["hide-input"]
 for budget in budgets:
-    table = measured.loc[budget]
-    gains = retraining.gains(table["clever"])
-    for name, line in table.iterrows():
-        gain = {"clever_gain": gains[name]} if name in gains else {}
-        rows += outcomes.rows(line.to_dict() | gain, budget=budget, **outcomes.columns(name))
-    thrice = 3 * sum(gains[name] for name in baselines) / len(baselines)
-    for name in swarms:
-        own = f"deepsensor, {name}"
-        rows += outcomes.rows({"clever_lead": retraining.lead(gains, own, baselines),
-                               "clever_excess": gains[own] - thrice},
-                              budget=budget, **outcomes.columns(own))
-live = pd.DataFrame(rows)
-live[live["quantity"].isin(["clever_lead", "clever_excess"])].pivot(
-    index="quantity", columns=["budget", "swarm"], values="value").round(3)
+    gains = retraining.gains(measured["clever"][budget], before=BEFORE)
+    for key, line in measured.loc[budget].iterrows():
+        run.add(line.to_dict() | ({"clever_gain": gains[key]} if key in gains else {}),
+                budget=budget, **key.columns)
+    thrice = 3 * sum(gains[key] for key in baselines) / len(baselines)
+    for key in swarms:
+        run.add({"clever_lead": retraining.lead(gains, key, baselines),
+                 "clever_excess": gains[key] - thrice}, budget=budget, **key.columns)
+run.save(data)
+wide(run.live, "quantity in ('clever_lead', 'clever_excess')", index="quantity",
+     columns=["budget", "swarm"], digits=3)
 
-# %% mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2, for every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
-added = live[live["quantity"] == "clever_gain"].copy()
-added["network"] = outcomes.names(added)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2, for every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
 figure, axis = plt.subplots(figsize=(7, 3.4))
-added.pivot(index="network", columns="budget", values="value").loc[
-    added["network"].unique()[::-1], list(budgets)].plot.barh(
-        ax=axis, width=0.8, ylabel="", xlabel="increase in CLEVER (L2)")
+campaign_plots.bars_by_bound(axis, run.live[run.live["quantity"] == "clever_gain"],
+                             "increase in CLEVER (L2)")
 axis.axvline(0.12, color="0.3", ls="--", lw=1, label="DeepSensor's mean in the paper")
 axis.legend(title="bound", fontsize=8)
 plt.show()
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/clever",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, points=points, bounds=bounds,
-             others=others, references=references, epochs=epochs, learning_rate=learning_rate,
-             eps=eps, attack_steps=attack_steps, images=images, batches=batches, samples=samples,
-             radius=radius, fit=fit, deepfool_steps=deepfool_steps), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
-
 # %% [markdown]
 # ## Over all records
 #
-# L2 distances, means over the seeds. Fig. 6 prints no numbers that could stand beside them but the
-# mean gain of 0.12. CIFAR-10 is a JPEG copy.
+# L2 distances, means over the random seeds. Fig. 6 prints no numbers that could stand beside them but
+# the mean gain of 0.12. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("deepsensor_excitable/clever")
-if len(ours):
-    ours["network"] = outcomes.names(ours)
-    display(ours.pivot_table(index=["dataset", "model", "budget", "network"], columns="quantity",
-                             values="value", sort=False).round(3))
+# %% tags=["hide-input"]
+ours = run.recorded()
+wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm"], columns="quantity", digits=3)
 
-# %% mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score, mean over the seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
-if len(ours):
-    plots.bars(ours.query("quantity == 'clever_gain'"), hue="network",
-               group=["dataset", "model", "budget"], ylabel="increase in CLEVER (L2)", line=0.12)
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score, mean over the random seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
+campaign_plots.fuzzer_bars(ours[ours["quantity"] == "clever_gain"], line=0.12,
+                           group=["dataset", "model", "budget"], ylabel="increase in CLEVER (L2)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/clever")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** A gain counts if it is larger than those of `benign` and `noise`, if the swarm of
@@ -240,13 +223,13 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/clev
 # larger. The claim of three times can hold for a reason that is no merit: baselines whose examples
 # lower the score. Then read the first of the two rows, and the accuracy.
 #
-# For LeNet-5 on MNIST, from 200 seeds where the paper has 500, the excitable swarm's examples *lower*
-# the score with every seed, by 0.15 to 0.41 where the paper has a gain of 0.12, and DeepFool's way gets
-# shorter too. Those of the constant swarm, DLFuzz and DeepHunter lower it as well, so that the excess
-# over three times their mean is positive: the trap above. Both verdicts stay open, as three seeds
-# differ by as much as the networks do. Two sets of examples do move the boundary away, in the score
-# and in DeepFool's way, with every seed: those of the sensitive swarm without a bound, and DLFuzz's
-# within a distance of 2, which cost five points of accuracy.
+# For LeNet-5 on MNIST, from 200 inputs where the paper has 500, the excitable swarm's examples *lower*
+# the score with every random seed, by 0.15 to 0.41 where the paper has a gain of 0.12, and DeepFool's
+# way gets shorter too. Those of the constant swarm, DLFuzz and DeepHunter lower it as well, so that the
+# excess over three times their mean is positive: the trap above. Both verdicts stay open, as three random
+# seeds differ by as much as the networks do. Two sets of examples do move the boundary away, in the score
+# and in DeepFool's way, with every random seed: those of the sensitive swarm without a bound, and
+# DLFuzz's within a distance of 2, which cost five points of accuracy.
 
 # %% [markdown]
 # ## Exercises
@@ -257,7 +240,7 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/clev
 # :class: dropdown
 # ~~~python
 # for number in (8, 32, 128, 512):
-#     found = clever.clever(network, x[:1], radius=radius, batches=1, samples=number, pool=None,
+#     found = clever.clever(model, x[:1], radius=radius, batches=1, samples=number, pool=None,
 #                           fit=fit, seed=seed)
 #     print(number, round(found.untargeted.item(), 3))
 # ~~~

@@ -8,7 +8,7 @@
 # **What you will learn.** Why both halves of the claim cannot hold together; how many of ten
 # neurons are shared by chance, and by any two images; and how stable a top ten is.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -17,27 +17,34 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, robustness, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.plots import nothing, style
+from dnnlib.book.tables import wide
+from dnnlib.book.words import headed, shown
 from dnnlib.data import load
 from dnnlib.neurons import shapley
-from dnnlib.neurons.excitable import ExcitableNeurons
 
-plots.style()
-clock = records.Clock()
+style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds, of the attacks and of the swarms
-seeds_count = 30  # benign seeds; the paper takes 100 examples of each kind
+seed = 0  # of the training, of the choice of inputs, of the attacks and of the swarms
+inputs = 30  # benign inputs to start from; the paper takes 100 examples of each kind
 iterations = 20  # of the swarms
-population = 10  # particles to a seed; the paper has 100
+population = 10  # particles to an input; the paper has 100
 eps = 0.3  # of PGD; 6.2.1 has 0.3 for MNIST and CIFAR-10, 0.5 for ImageNet
 pgd_iterations = 40  # of PGD
 points = 8  # of the diagonal estimator of Shapley values
 most = 10  # neurons of an example that are compared
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, eps=eps, pgd_iterations=pgd_iterations, points=points,
+                 most=most)
 
 # %% [markdown]
 # ## Sets of ten
@@ -61,81 +68,86 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 # %% [markdown]
 # ## The examples
 #
-# All kinds start from the same seeds. Of the attacks, only examples that fool the network count; of
+# All kinds start from the same inputs. Of the attacks, only examples that fool the network count; of
 # the swarms all last examples, as in the paper. Beside the swarm guided by excitable neurons fly one
 # guided by [sensitive neurons](../deepsensor_sensitivity/02_test_errors) and one guided by nothing,
 # `constant`, whose examples are random images.
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[chosen], data.labels[chosen]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons()), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant())}
-flown = fuzzing.campaigns(network, seeds, labels, swarms, iterations=iterations, seed=seed)
-everyone = torch.ones(len(seeds), dtype=torch.bool)
-examples = {name: (campaign.images, everyone) for name, campaign in flown.items()}
+swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
+                        "excitable sensitive constant", points=1)
+
+# %%
+everyone = torch.ones(len(x), dtype=torch.bool)
+examples = {}
 for name, attack in attacks.items():
-    found = robustness.attack_success_rate(network, seeds, labels, attack, seed=seed)
+    found = robustness.attack_success_rate(model, x, labels, attack, seed=seed)
     examples[name] = found.images, found.fooled
-rows = []
+for key, campaign in fuzzing.campaigns(model, x, labels, swarms, iterations=iterations,
+                                       seed=seed).items():
+    examples[key.reading] = campaign.images, everyone
+
+# %% tags=["hide-input"]
 for name, (images, counted) in examples.items():
-    far = (images - seeds).flatten(1).norm(dim=1)
-    rows += [{"kind": name, "quantity": quantity, "value": float(value)} for quantity, value in (
-        ("examples", counted.sum()), ("l2", far[counted].mean()))]
-pd.DataFrame(rows).pivot(index="kind", columns="quantity", values="value").round(1)
+    far = (images - x).flatten(1).norm(dim=1)
+    run.add({"examples": counted.sum(), "l2": far[counted].mean()}, kind=name)
+wide(run.live, index="kind", columns="quantity")
 
 # %% [markdown]
 # ## The top ten
 #
-# Shapley values of all neurons in the game from the seed to the example
+# Shapley values of all neurons in the game from the input to the example
 # ([how](00_players)), and the ten largest.
 
 # %%
+def largest(psi: torch.Tensor) -> torch.Tensor:
+    """Whether a neuron is among the ten of largest psi, bool (inputs, neurons)."""
+    return torch.zeros_like(psi, dtype=torch.bool).scatter_(1, psi.topk(most).indices, True)
+
+
 def top_ten(images: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
-    """Whether a neuron is among the ten of largest psi, bool (seeds, neurons)."""
-    game = shapley.Game(network, seeds[counted], images[counted], labels[counted])
-    psi = shapley.diagonal(game, points=points).values
-    members = torch.zeros(len(seeds), game.players, dtype=torch.bool)
-    members[counted] = torch.zeros_like(psi, dtype=torch.bool).scatter_(1, psi.topk(most).indices,
-                                                                        True)
+    """The same of examples, bool (inputs, neurons); no neuron of those that do not count."""
+    game = shapley.Game(model, x[counted], images[counted], labels[counted])
+    members = torch.zeros(len(x), game.players, dtype=torch.bool)
+    members[counted] = largest(shapley.diagonal(game, points=points).values)
     return members
 
 
+# %%
 def shared(a: torch.Tensor, b: torch.Tensor) -> float:
-    """Mean number of neurons in both top tens, over the seeds that have both."""
+    """Mean number of neurons in both top tens, over the inputs that have both."""
     both = a.any(1) & b.any(1)
     return float((a & b)[both].sum(1).double().mean())
 
 
 def elsewhere(a: torch.Tensor, b: torch.Tensor) -> float:
-    """The same of every two *different* seeds."""
-    a, b = (members.double() for members in (a, b))
-    every = a @ b.T
+    """The same of every two *different* inputs."""
     pairs = a.any(1)[:, None] & b.any(1) & ~torch.eye(len(a), dtype=torch.bool)
-    return float(every[pairs].mean())
+    return float((a.double() @ b.double().T)[pairs].mean())
 
 
+# %%
 tens = {name: top_ten(*example) for name, example in examples.items()}
 neurons = tens["pgd"].shape[1]
 chance = most * most / neurons
-names = [*attacks, *swarms]
-overlap = pd.DataFrame([[shared(tens[a], tens[b]) for b in names] for a in names], names, names)
-apart = pd.DataFrame([[elsewhere(tens[a], tens[b]) for b in names] for a in names], names, names)
+overlap, apart = (pd.DataFrame({b: {a: count(tens[a], tens[b]) for a in tens} for b in tens})
+                  for count in (shared, elsewhere))
 print(f"{neurons} neurons; by chance alone two top tens share {chance:.2f}")
-overlap.round(1)
+headed(overlap.round(1))
 
 # %% [markdown]
-# These are the neurons that two examples *of the same seed* share. Below, examples of *different*
-# seeds: what any two inputs share, since some neurons, such as those of the two logits, are nearly
+# These are the neurons that two examples *of the same input* share. Below, examples of *different*
+# inputs: what any two inputs share, since some neurons, such as those of the two logits, are nearly
 # always on top. Only the difference of the two tables speaks of the kinds of example.
 
-# %%
-apart.round(1)
+# %% tags=["hide-input"]
+headed(apart.round(1))
 
 # %% [markdown]
 # ## Fig. 7
@@ -144,66 +156,72 @@ apart.round(1)
 # for each combination of kinds (full points), the mean number of neurons that are in just these top
 # tens.
 
-# %% mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to ten.", "name": "fig-excitable-overlap"}}
+# %%
 circles = [*attacks, "excitable"]
-common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # seeds with all four
+common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
 members = torch.stack([tens[name][common] for name in circles], 2)
 parts = {}
 for pattern in product((True, False), repeat=len(circles)):
-    if any(pattern):
-        exact = (members == torch.tensor(pattern)).all(2)
-        parts[" ".join(n for n, on in zip(circles, pattern) if on)] = float(
-            exact.sum(1).double().mean())
+    exact = (members == torch.tensor(pattern)).all(2)
+    parts[pattern] = float(exact.sum(1).double().mean())
+del parts[False, False, False, False]
 
-
-def upset(parts: pd.Series, names: list[str]) -> None:
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to ten.", "name": "fig-excitable-overlap"}}
+def upset(rows: pd.DataFrame) -> None:
     """Bars of the parts, largest first, above points that say which kinds each belongs to."""
-    parts = parts.sort_values(ascending=False)
-    figure, (above, below) = plt.subplots(2, 1, figsize=(7, 3.8), sharex=True,
-                                          height_ratios=(2, 1))
+    parts = rows.groupby("kind")["value"].mean().sort_values(ascending=False)
+    if parts.empty:
+        nothing()
+        return
+    _, (above, below) = plt.subplots(2, 1, figsize=(7, 3.8), sharex=True, height_ratios=(2, 1))
     above.bar(range(len(parts)), parts, color="C0")
     above.set_ylabel("neurons")
-    for column, key in enumerate(parts.index):
-        inside = [names.index(name) for name in key.split()]
-        below.scatter([column] * len(names), range(len(names)), color="0.88", s=30)
+    for column, kinds in enumerate(parts.index):
+        inside = [circles.index(name) for name in kinds.split()]
+        below.scatter([column] * len(circles), range(len(circles)), color="0.88", s=30)
         below.plot([column] * len(inside), inside, "o-", color="0.2", ms=5.5, lw=1.5)
-    below.set_yticks(range(len(names)), names)
-    below.set(xticks=[], ylim=(len(names) - 0.5, -0.5))
+    below.set_yticks(range(len(circles)), [shown(name) for name in circles])
+    below.set(xticks=[], ylim=(len(circles) - 0.5, -0.5))
     below.grid(False)
 
 
-upset(pd.Series(parts), circles)
+for pattern, value in parts.items():
+    run.add({"part": value}, kind=" ".join(n for n, on in zip(circles, pattern) if on))
+upset(run.live.query("quantity == 'part'"))
 plt.show()
 
 # %% [markdown]
 # ## How stable is a top ten?
 #
 # The same images again, with nothing changed but chance: noise of another draw, the swarm with
-# another seed, PGD from another random start; and Shapley values by permutations instead of
+# another random seed, PGD from another random start; and Shapley values by permutations instead of
 # gradients. A top ten that is not stable here cannot be compared between methods.
 
 # %%
-again = fuzzing.campaigns(network, seeds, labels, {"excitable": swarms["excitable"]},
-                          iterations=iterations, seed=seed + 1)["excitable"]
-noisy = [top_ten((seeds + 0.1 * torch.randn(seeds.shape, generator=torch.Generator().manual_seed(
-    1000 * draw + seed))).clamp(0, 1), everyone) for draw in (1, 2)]
+guided = {key: swarm for key, swarm in swarms.items() if key.reading == "excitable"}
+again, = fuzzing.campaigns(model, x, labels, guided, iterations=iterations,
+                           seed=seed + 1).values()
+draws = [0.1 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1000 * draw + seed))
+         for draw in (1, 2)]
 started = replace(attacks["pgd"], random_starts=1)
-starts = [robustness.attack_success_rate(network, seeds, labels, started, seed=seed + draw)
+starts = [robustness.attack_success_rate(model, x, labels, started, seed=seed + draw)
           for draw in (0, 1)]
-fooled, few = examples["pgd"][1], slice(0, 5)
-game = shapley.Game(network, seeds[fooled][few], examples["pgd"][0][fooled][few],
-                    labels[fooled][few])
+
+# %%
+few = examples["pgd"][1].nonzero()[:5, 0]
+game = shapley.Game(model, x[few], examples["pgd"][0][few], labels[few])
 sampled = shapley.permutation(game, permutations=20,
                               generator=torch.Generator().manual_seed(seed)).values
-by_orders = torch.zeros_like(sampled, dtype=torch.bool).scatter_(
-    1, sampled.topk(most).indices, True)
+noisy = [top_ten((x + noise).clamp(0, 1), everyone) for noise in draws]
 stability = {"noise, another draw": shared(*noisy),
              "excitable, another seed": shared(tens["excitable"], top_ten(again.images, everyone)),
              "pgd, another start": shared(*(top_ten(s.images, s.fooled) for s in starts)),
-             "pgd, by permutations": shared(tens["pgd"][fooled][few], by_orders)}
-rows += [{"kind": kind, "quantity": "stability", "value": value}
-         for kind, value in stability.items()]
-pd.Series(stability, name="of ten neurons, shared").round(1).to_frame()
+             "pgd, by permutations": shared(tens["pgd"][few], largest(sampled))}
+
+# %% tags=["hide-input"]
+run.add({"kind": kind, "quantity": "stability", "value": value}
+        for kind, value in stability.items())
+headed(pd.Series(stability, name="of ten neurons, shared").round(1).to_frame())
 
 # %% [markdown]
 # ## What the claim asks for
@@ -211,34 +229,19 @@ pd.Series(stability, name="of ten neurons, shared").round(1).to_frame()
 # `overlap` of a swarm with an attack, and `overlap_lead`: that, less the largest overlap of this
 # attack with another. `beyond` is what is left of the overlap without what different seeds share.
 
-# %%
-for name in swarms:
-    for attack in attacks:
-        others = max(overlap.loc[attack, other] for other in attacks if other != attack)
-        rows += [{"swarm": name, "attack": attack, "quantity": quantity, "value": value}
-                 for quantity, value in (
-                     ("overlap", overlap.loc[name, attack]),
-                     ("overlap_lead", overlap.loc[name, attack] - others),
-                     ("beyond", overlap.loc[name, attack] - apart.loc[name, attack]))]
+# %% tags=["hide-input"]
+beyond = overlap - apart
+for name, attack in product([key.reading for key in swarms], attacks):
+    others = max(overlap.loc[attack, other] for other in attacks if other != attack)
+    run.add({"overlap": overlap.loc[name, attack], "beyond": beyond.loc[name, attack],
+             "overlap_lead": overlap.loc[name, attack] - others},
+            fuzzer="deepsensor", budget="none", swarm=name, attack=attack)
 for a, b in combinations(attacks, 2):
-    rows += [{"attack": a, "other": b, "quantity": "between_attacks", "value": overlap.loc[a, b]},
-             {"attack": a, "other": b, "quantity": "between_attacks_beyond",
-              "value": overlap.loc[a, b] - apart.loc[a, b]}]
-rows += [{"kind": part, "quantity": "part", "value": value} for part, value in parts.items()]
-rows += [{"quantity": "chance", "value": chance}, {"quantity": "neurons", "value": neurons}]
-rows = [{"fuzzer": "deepsensor", "budget": "none"} | row if "swarm" in row else row for row in rows]
-live = pd.DataFrame(rows)
-live[live["swarm"].notna()].pivot(index="swarm", columns=["quantity", "attack"],
-                                  values="value").round(1)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/overlap",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, eps=eps,
-             pgd_iterations=pgd_iterations, points=points, most=most), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+    run.add({"between_attacks": overlap.loc[a, b], "between_attacks_beyond": beyond.loc[a, b]},
+            attack=a, other=b)
+run.add({"chance": chance, "neurons": neurons})
+run.save(data)
+wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 
 # %% [markdown]
 # ## Over all records
@@ -246,45 +249,35 @@ if profile == "paper":
 # The paper prints no number of Fig. 7. Ours, means over the seeds: neurons that a swarm shares with
 # an attack, that attacks share, and the stability of a top ten.
 
-# %%
-ours = records.frame("deepsensor_excitable/overlap")
-if len(ours):
-    cell = ["dataset", "model"]
-    swarms_share, attacks_share = ["overlap", "overlap_lead", "beyond"], [
-        "between_attacks", "between_attacks_beyond"]
-    for quantities, line in ((swarms_share, ["quantity", "swarm"]),
-                             (attacks_share, ["quantity", "other"])):
-        part = ours[ours["quantity"].isin(quantities)]
-        display(part.pivot_table(index=[*cell, *line], columns="attack", values="value",
-                                 sort=False).round(1))
-    part = ours[ours["quantity"].isin(["stability", "chance"])].fillna({"kind": "chance"})
-    display(part.pivot_table(index="kind", columns=cell, values="value", sort=False).round(1))
+# %% tags=["hide-input"]
+ours, cell = run.recorded(), ["dataset", "model"]
+display(wide(ours, "quantity in ('overlap', 'overlap_lead', 'beyond')",
+             index=[*cell, "quantity", "swarm"], columns="attack"))
+display(wide(ours, "quantity in ('between_attacks', 'between_attacks_beyond')",
+             index=[*cell, "quantity", "other"], columns="attack"))
+wide(ours, "quantity in ('stability', 'chance')", index=["quantity", "kind"], columns=cell)
 
-# %% mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
-if len(ours):
-    drawn = ours[ours["quantity"] == "part"]
-    first = drawn[(drawn[["dataset", "model"]] == drawn[["dataset", "model"]].iloc[0]).all(axis=1)]
-    upset(first.groupby("kind")["value"].mean(), circles)
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
+drawn = ours[ours["quantity"] == "part"]
+upset(drawn[drawn.groupby(cell, sort=False).ngroup() == 0])
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/overlap")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** A top ten always has ten neurons, whether their values are large or not, so some
-# overlap is certain. It has to be read against three numbers: chance, what any two seeds share, and
+# overlap is certain. It has to be read against three numbers: chance, what any two inputs share, and
 # what the same method shares with itself when it is run again. Only an overlap above the second is
 # about the kind of example, and none can be expected above the third. And it is no merit of
 # excitable neurons unless the swarm that is guided by a constant, whose examples are random images,
 # has less of it.
 #
-# On MNIST with LeNet-5 it is the attacks that share neurons with each other, more than different seeds
-# do. What the swarm of excitable neurons shares with them is no more than any two seeds share, and no
+# On MNIST with LeNet-5 it is the attacks that share neurons with each other, more than different inputs
+# do. What the swarm of excitable neurons shares with them is no more than any two inputs share, and no
 # more than random images do.
 
 # %% [markdown]

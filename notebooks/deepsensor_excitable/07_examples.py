@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Do its examples stand apart, and look like their seeds?
+# # Do its examples stand apart, and look like the inputs they start from?
 #
 # **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture DeepHunter's examples overlap
 # with the class that they were made from, and DeepSensor's stand apart from it; and DeepSensor's
@@ -8,33 +8,33 @@
 # **What you will learn.** A test of whether two sets of images are told apart, and what it says of
 # excitable, sensitive and no neurons at all; and at which distance both claims are made.
 
-# %%
-from dataclasses import replace
-
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.manifold import TSNE
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import fuzzing, inference, models, training
-from dnnlib.book import plots
+from dnnlib import fuzzing, models, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.tables import headed
+from dnnlib.book.words import shown
 from dnnlib.data import load
+from dnnlib.fuzzing import Key
 from dnnlib.neurons import activations
 
 plots.style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds and of the fuzzers
-seeds_count = 40  # benign images of each class, at most
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 40  # benign images of each class, at most
 seed_class = 1  # the class that examples are made from: its place among the classes
 other_class = 2  # the class shown beside it
 iterations = 20  # of every fuzzer
-population = 5  # particles to a seed; the paper has 100
+population = 5  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value
 near = 1.0  # a bound on the L2 distance, that of the first paper
 far = 8.0  # another bound
@@ -67,48 +67,48 @@ for moved_by in (0, 1, 4):
 # %% [markdown]
 # ## Examples from class "1"
 #
-# The last example of each seed, by the [known fuzzers](01_test_errors) at three bounds.
+# The last example of each input, by the [known fuzzers](01_test_errors) at three bounds.
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-benign = {c: data.images[right[data.labels[right] == c][:seeds_count]]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
-seeds = benign[seed_class]
-labels = torch.full((len(seeds),), seed_class)
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+x = benign[seed_class]
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {**fuzzing.swarms(swarm, "excitable sensitive constant", points=points),
            **fuzzing.rivals(oracles, load(dataset, "train").images[:references])}
 bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
-runs = {(bound, name): run for bound, l2 in bounds.items()
-        for name, run in fuzzing.campaigns(
-            network, seeds, labels, iterations=iterations, seed=seed,
-            fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                     for name, fuzzer in fuzzers.items()}).items()}
+runs = fuzzing.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, bounds,
+                         iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
+EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
+                                  for name in ("excitable", "sensitive", "constant"))
 
 
 def in_order(run: fuzzing.Campaign) -> torch.Tensor:
-    """The last examples (S, C, H, W), in the order of the seeds."""
+    """The last examples (S, C, H, W), in the order of the inputs."""
     return run.images[run.origin[-1].argsort()]
 
 
 def described(run: fuzzing.Campaign, unguided: fuzzing.Campaign) -> dict[str, float]:
     """Of the last examples: errors and distances, how much is to be seen, and guided at all?"""
-    given, change = run.predicted[-1], (run.images - seeds[run.origin[-1]]).abs()
+    given, change = run.predicted[-1], (run.images - x[run.origin[-1]]).abs()
     same = (in_order(run) == in_order(unguided)).flatten(1).all(1)
-    shown = (given == seed_class) | (given == other_class)
+    either = (given == seed_class) | (given == other_class)
     return {"test errors (%)": 100 * run.errors[-1].double().mean(),
-            "shown by the paper (%)": 100 * shown.double().mean(),
+            "shown by the paper (%)": 100 * either.double().mean(),
             "L2": run.l2[-1].median(), "L-infinity": run.linf[-1].median(),
             "pixels changed by 0.1 (%)": 100 * (change >= 0.1).double().mean(),
             "as constant (%)": 100 * same.double().mean()}
 
 
-pd.DataFrame({(bound, name): described(run, runs[bound, "constant"])
-              for (bound, name), run in runs.items()}, dtype=float).T.rename_axis(
-    ["bound", "examples"]).round(1)
+headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
+                     for (bound, key), each in runs.items()}, dtype=float).T.rename_axis(
+    ["bound", "examples"]).round(1))
 
 # %% [markdown]
 # Distances are medians. The paper shows only examples that the network calls "1" or "2", and a change
@@ -120,31 +120,23 @@ pd.DataFrame({(bound, name): described(run, runs[bound, "constant"])
 #
 # The activations before the logits.
 
-# %% mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each seed without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
-hidden = list(models.neuron_layers(network))[-2]
-CLOUDS = ["deephunter", "excitable", "sensitive", "constant"]
+# %%
+hidden = list(models.neuron_layers(model))[-2]
 
 
 def latent(x: torch.Tensor) -> np.ndarray:
     """Hidden activations (N, units) of images."""
-    return activations.record(network, x, layers=[hidden], neuron="unit").values.numpy()
+    return activations.record(model, x, layers=[hidden], neuron="unit").values.numpy()
 
 
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
+CLOUDS = [Key("deephunter"), EXCITABLE, SENSITIVE, CONSTANT]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2))
 for axis, bound in zip(axes, bounds):
-    groups = {f"class {data.classes[c]}": x for c, x in benign.items()}
-    groups |= {name: runs[bound, name].images for name in CLOUDS}
-    together = torch.cat(list(groups.values()))
-    given = inference.predict(network, together).argmax(1)
-    stray = ((given != seed_class) & (given != other_class)).numpy()
-    plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(together) // 4)
-                 ).fit_transform(latent(together))
-    whose = np.repeat(list(groups), [len(x) for x in groups.values()])
-    for colour, name in enumerate(groups):
-        for marker, some in (("o", ~stray), ("^", stray)):
-            axis.scatter(*plane[(whose == name) & some].T, s=14, color=f"C{colour}",
-                         marker=marker, label=name if marker == "o" else None)
-    axis.set(xticks=[], yticks=[], title=f"bound on L2: {bound}")
+    groups = {f"class {data.classes[c]}": images for c, images in benign.items()}
+    groups |= {shown(str(key)): runs[bound, key].images for key in CLOUDS}
+    campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
+    axis.set(title=f"bound on L2: {bound}")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 plt.show()
 
@@ -152,26 +144,28 @@ plt.show()
 # ## Two clusters, or one?
 #
 # `told_apart` in the hidden layer itself, where no picture can deceive. Swarms of the same random
-# numbers start from the same positions, and an example lies near its seed; so that no point has its
-# twin in the other set, one set is made from every other seed and the other from the rest.
+# numbers start from the same positions, and an example lies near its input; so that no point has its
+# twin in the other set, one set is made from every other input and the other from the rest.
 
 # %%
-PAIRS = [("excitable", "class"), ("deephunter", "class"), ("excitable", "deephunter"),
-         ("excitable", "sensitive"), ("excitable", "constant"), ("sensitive", "constant")]
+def by_input(bound: str, key: Key | None) -> np.ndarray:
+    """Hidden activations of a fuzzer's examples, or of the inputs, in the order of the inputs."""
+    return latent(x if key is None else in_order(runs[bound, key]))
 
 
-def by_seed(bound: str, name: str) -> np.ndarray:
-    """Hidden activations of a fuzzer's examples, or of the seeds, in the order of the seeds."""
-    if name == "class":
-        return latent(seeds)
-    return latent(in_order(runs[bound, name]))
+def apart(bound: str, a: Key | None, b: Key | None) -> float:
+    """How well two sets are told apart; None: the benign inputs themselves."""
+    return told_apart(by_input(bound, a)[::2], by_input(bound, b)[1::2])
 
 
-apart = {f"{a}, {b}": {bound: told_apart(by_seed(bound, a)[::2], by_seed(bound, b)[1::2])
-                       for bound in bounds} for a, b in PAIRS}
-half = len(seeds) // 2
+# %% tags=["hide-input"]
+PAIRS = [(EXCITABLE, None), (Key("deephunter"), None), (EXCITABLE, Key("deephunter")),
+         (EXCITABLE, SENSITIVE), (EXCITABLE, CONSTANT), (SENSITIVE, CONSTANT)]
+half = len(x) // 2
 print(f"{half} points of each set; alike they give 0.50, give or take {(4 * 2 * half) ** -0.5:.2f}")
-pd.DataFrame(apart).T.rename_axis(columns="bound").round(2)
+headed(pd.DataFrame({(str(a), str(b or "class")): {bound: apart(bound, a, b) for bound in bounds}
+                     for a, b in PAIRS}).T.rename_axis(["examples", "others"]).rename_axis(
+    columns="bound").round(2))
 
 # %% [markdown]
 # The deviation is that of as many tosses of a coin, a little less than the true one, as neighbours
@@ -179,28 +173,26 @@ pd.DataFrame(apart).T.rename_axis(columns="bound").round(2)
 #
 # ## Fig. 9
 #
-# A seed, its example, and the perturbation $|\rho|$ magnified ten times, for three seeds: the swarm of
+# An input, its example, and the perturbation $|\rho|$ magnified ten times, for three inputs: the swarm of
 # excitable neurons at three bounds, the one that nothing guides, and DLFuzz at the smallest bound.
 # Errors are shown first.
 
-# %% mystnb={"figure": {"caption": "Seeds of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the seed.", "name": "fig-excitable-examples"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
 parts = {}
-for bound, name in [*((bound, "excitable") for bound in bounds), ("none", "constant"),
-                    (list(bounds)[-1], "dlfuzz")]:
-    run, sheet, titles = runs[bound, name], [], []
-    for i in run.errors[-1].int().argsort(descending=True, stable=True)[:3]:
-        start = seeds[run.origin[-1, i]]
-        sheet += [start, run.images[i], (10 * (run.images[i] - start).abs()).clamp(0, 1)]
-        titles += [data.classes[seed_class], data.classes[run.predicted[-1, i]],
-                   f"L2 {run.l2[-1, i]:.1f}"]
-    parts[f"{name}, bound: {bound}"] = (torch.stack(sheet), titles)
-plots.sheet(parts, columns=9, scale=0.9)
+for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT),
+                   (list(bounds)[-1], Key("dlfuzz"))]:
+    each = runs[bound, key]
+    parts[f"{shown(str(key))}; bound: {bound}"] = [
+        (x[each.origin[-1, i]], each.images[i], data.classes[seed_class],
+         data.classes[each.predicted[-1, i]])
+        for i in each.errors[-1].int().argsort(descending=True, stable=True)[:3]]
+campaign_plots.magnified(parts)
 plt.show()
 
 # %% [markdown]
 # **What it means.** The two claims are of two distances. A cluster of its own is what images of noise
-# have, and the swarm that nothing guides has it too; the pair `excitable, constant` says whether
-# excitable neurons lead anywhere else. Examples that resemble their seeds lie among the seeds, in
+# have, and the swarm that nothing guides has it too; the pair of `excitable` and `constant` says whether
+# excitable neurons lead anywhere else. Examples that resemble their inputs lie among the inputs, in
 # the picture as in the table. A fuzzer would deserve both claims at once if errors were many at the
 # smallest bound: see the first table, and [how many there are](01_test_errors) at every distance.
 
@@ -217,11 +209,10 @@ plt.show()
 #     return x.flatten(1).numpy()
 #
 # for a, b in PAIRS:
-#     print(a, b, [round(told_apart(by_seed(bound, a)[::2], by_seed(bound, b)[1::2]), 2)
-#                  for bound in bounds])
+#     print(a, b, [round(apart(bound, a, b), 2) for bound in bounds])
 # ~~~
 #
-# Noise of any origin is far from the seeds in pixels, and nearest neighbours in so many dimensions
+# Noise of any origin is far from the inputs in pixels, and nearest neighbours in so many dimensions
 # mostly tell which set has the smaller norm.
 # ```
 #
@@ -231,9 +222,9 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# for name in CLOUDS:
-#     given = runs["none", name].predicted[-1]
-#     print(name, {data.classes[c]: int((given == c).sum()) for c in benign}, "of", len(given))
+# for key in CLOUDS:
+#     given = runs["none", key].predicted[-1]
+#     print(key, {data.classes[c]: int((given == c).sum()) for c in benign}, "of", len(given))
 # ~~~
 #
 # Only what the network calls "1" or "2"; and that a cluster of these is a cluster was decided by the

@@ -9,37 +9,45 @@
 # **What you will learn.** That the sum of all Shapley values bounds how many can be large; which
 # unit $\lambda$ could have; and to see whether a threshold steers a search at all.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
+from itertools import product
 
 import matplotlib.pyplot as plt
-import pandas as pd
 import torch
 
 from dnnlib import fuzzing
-from dnnlib.book import compare, plots, records
+from dnnlib.book.campaign_plots import errors_against_thresholds
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.plots import style
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.training import faulty
 
-plots.style()
-clock = records.Clock()
+style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table 2 has none
-seed = 0  # of the trainings, of the choice of seeds and of the swarms
-seeds_count = 5  # benign seeds; the paper has 1,000 for lambda and 500 for epsilon
+seed = 0  # of the trainings, of the choice of inputs and of the swarms
+inputs = 5  # benign inputs to start from; the paper has 1,000 for lambda and 500 for epsilon
 iterations = 20  # of every swarm
-population = 4  # particles to a seed; the paper has 100
+population = 4  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 lambdas = "0.1 0.3 0.5 0.6 0.8"  # values of the first threshold
 epsilons = "0.002 0.02 0.2"  # of the second, with 1, the paper's, in the end
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
+                 budget="none", inputs=inputs, iterations=iterations, population=population,
+                 points=points, lambdas=lambdas, epsilons=epsilons)
 
 # %% [markdown]
 # ## How many neurons can be above a threshold?
@@ -72,15 +80,15 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 #
 # As in [the first paper's chapter](../deepsensor_sensitivity/09_thresholds): a well trained network
 # (`adversarial`), one trained on polluted data, of which only the polluted class counts, and an
-# overfitted one, each with seeds that it gets right.
+# overfitted one, each with inputs that it gets right.
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
-                           learning_rate=learning_rate)
+models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
+                         learning_rate=learning_rate)
 targets = faulty.targets(dataset)
-benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
-                               seed=seed)[:seeds_count] for kind, network in networks.items()}
+benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+                                 seed=seed)
 print(data)
 
 # %% [markdown]
@@ -92,74 +100,50 @@ print(data)
 
 # %%
 SCALE = {"excitable": "none", "excitable_scaled": "total"}
-standard = fuzzing.Swarm.paper(population=population)
+plain = fuzzing.Swarm.paper(population=population)
 
 
-def guided(swarm: str, threshold: str, epsilon: str = "1") -> fuzzing.Swarm:
+def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
     """The swarm with that lambda and epsilon."""
-    fitness = ExcitableNeurons(threshold=float(threshold), scale=SCALE[swarm], points=points)
-    return replace(standard, fitness=fitness, epsilon=float(epsilon))
+    fitness = ExcitableNeurons(threshold=threshold, scale=SCALE[name], points=points)
+    return replace(plain, fitness=fitness, epsilon=epsilon)
 
 
-swarms = {(swarm, "lambda", v): guided(swarm, v) for swarm in SCALE for v in str(lambdas).split()}
-swarms |= {("sensitive", "control", "0.5"): standard,
-           ("constant", "control", "0.5"): replace(standard, fitness=fuzzing.Constant())}
-stopped = {(swarm, "epsilon", v): guided(swarm, "0.5", v) for swarm in SCALE
-           for v in [*str(epsilons).split(), "1"]}
-found = {kind: fuzzing.campaigns(network, data.images[benign[kind]], data.labels[benign[kind]],
-                                 swarms | (stopped if kind == "adversarial" else {}),
-                                 iterations=iterations, seed=seed)
-         for kind, network in networks.items()}
+# %%
+swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
+          for value in map(float, str(lambdas).split())}
+swarms |= {("sensitive", "control", 0.5): plain,
+           ("constant", "control", 0.5): replace(plain, fitness=fuzzing.Constant())}
+stopped = {(name, "epsilon", value): guided(name, 0.5, value) for name in SCALE
+           for value in [*map(float, str(epsilons).split()), 1.0]}
+asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
+found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
+                                 seed=seed) for kind, model in models.items()}
 
 # %% [markdown]
 # ## What they find
 #
-# A swarm generates one example for each seed, its best of the last iteration. `excitable` is the
+# A swarm generates one example for each input, its best of the last iteration. `excitable` is the
 # mean share of neurons that it makes excitable, by the reading and the $\lambda$ of its swarm; of
 # the controls, in nats at 0.5.
 
-# %%
-rows = []
+# %% tags=["hide-input"]
 for kind, campaigns in found.items():
-    x, y = data.images[benign[kind]], data.labels[benign[kind]]
-    for (swarm, varied, threshold), campaign in campaigns.items():
-        fitness = ExcitableNeurons(threshold=float(threshold) if varied == "lambda" else 0.5,
-                                   scale=SCALE.get(swarm, "none"), points=points)
-        share = fitness(networks[kind], x, y)(campaign.images, torch.arange(len(x)))
-        rows += outcomes.rows(
-            outcomes.last_examples(campaign, target=targets[kind])
-            | {"excitable": share.mean(), "passes": campaign.passes},
-            fuzzer="deepsensor", swarm=swarm, errors=kind, varied=varied,
-            threshold=float(threshold))
-live = pd.DataFrame(rows)
-live.query("errors == 'adversarial' and quantity in ('test_errors', 'excitable', 'passes')").pivot(
-    index=["swarm", "varied", "threshold"], columns="quantity", values="value").round(3)
+    for (name, varied, threshold), campaign in campaigns.items():
+        fitness = ExcitableNeurons(threshold=threshold if varied == "lambda" else 0.5,
+                                   scale=SCALE.get(name, "none"), points=points)
+        share = fitness(models[kind], *benign[kind])(campaign.images, campaign.origin[-1])
+        run.add(outcomes.last_examples(campaign, target=targets[kind])
+                | {"excitable": share.mean(), "passes": campaign.passes}, fuzzer="deepsensor",
+                swarm=name, errors=kind, varied=varied, threshold=threshold)
+wide(run.live.sort_values(["swarm", "varied", "threshold"]),
+     "errors == 'adversarial' and quantity in ('test_errors', 'excitable', 'passes')",
+     index=["swarm", "varied", "threshold"], columns="quantity",
+     digits={"excitable": 3, "passes": 0, "test_errors": 0})
 
-# %% mystnb={"figure": {"caption": "Fig. 10 for the run above: examples that are test errors against the two thresholds, in nats (top) and scaled (bottom). Broken lines: a swarm with a constant fitness; dotted: the first paper's fitness.", "name": "fig-excitable-thresholds"}}
-def draw(table: pd.DataFrame) -> None:
-    """Fig. 10: percent of the examples that are errors; one line for each kind and seed."""
-    figure, axes = plt.subplots(2, 2, figsize=(9, 5), sharey=True, sharex="col")
-    colours = dict(zip(networks, ("C0", "C3", "C2")))
-    for (swarm, varied, kind, _), line in table.groupby(["swarm", "varied", "errors", "seed"]):
-        if varied == "control":
-            for axis in axes[:, 0]:
-                axis.axhline(line["share"].iloc[0], color=colours[kind], lw=1,
-                             ls="--" if swarm == "constant" else ":")
-        else:
-            axes[list(SCALE).index(swarm), int(varied == "epsilon")].plot(
-                *line.sort_values("threshold")[["threshold", "share"]].to_numpy().T, "o-", ms=4,
-                lw=1.2, color=colours[kind], label=kind)
-    axes[1, 0].set(xlabel="λ")
-    axes[1, 1].set(xlabel="ε", xscale="log")
-    for axis, swarm in zip(axes[:, 0], SCALE):
-        axis.set(ylabel=f"{swarm}:\ntest errors (%)", ylim=(-3, 103))
-    named = dict(zip(*reversed(axes[0, 0].get_legend_handles_labels())))
-    axes[0, 1].legend(named.values(), named)
-    plt.show()
-
-
-draw(live.query("quantity == 'test_errors'").assign(
-    seed=seed, share=lambda t: 100 * t["value"] / seeds_count))
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 for the run above: examples that are test errors against the two thresholds, in nats (top) and scaled (bottom). Broken lines: a swarm with a constant fitness; dotted: the first paper's fitness.", "name": "fig-excitable-thresholds"}}
+errors_against_thresholds(run.live, list(SCALE))
+plt.show()
 
 # %% [markdown]
 # ## Why the share in nats is small
@@ -170,27 +154,26 @@ draw(live.query("quantity == 'test_errors'").assign(
 # gradients. One alone misses much of the total, and so most of the neurons.
 
 # %%
-x, y = data.images[benign["adversarial"]], data.labels[benign["adversarial"]]
-for swarm in [*SCALE, "sensitive", "constant"]:
-    key = (swarm, "lambda" if swarm in SCALE else "control", "0.5")
+x, y = benign["adversarial"]
+for name in [*SCALE, "sensitive", "constant"]:
+    key = (name, "lambda" if name in SCALE else "control", 0.5)
     if key not in found["adversarial"]:  # other values of lambda were asked for
         continue
-    game = shapley.Game(networks["adversarial"], x, found["adversarial"][key].images, y)
+    game = shapley.Game(models["adversarial"], x, found["adversarial"][key].images, y)
     values = {count: shapley.diagonal(game, points=count) for count in (1, 2, 8)}
     psi = values[8]
     positive = psi.values.clamp_min(0).sum(1)
-    rows += outcomes.rows({"total": psi.total.mean(), "positive": positive.mean(),
-                           "possible": (positive / 0.5 / game.players).clamp_max(1).mean()},
-                          fuzzer="deepsensor", swarm=swarm, errors="adversarial")
-    rows += [row for scale in excitable.SCALES for count, found_psi in values.items()
-             for row in outcomes.rows(
-                 {"share": excitable.excitable(found_psi.values, scale=scale).double().mean()},
-                 fuzzer="deepsensor", swarm=swarm, errors="adversarial", scale=scale,
-                 gradients=count)]
-balance = pd.DataFrame(rows)
-balance = balance[balance["quantity"].isin(["total", "positive", "possible", "share"])]
-balance.fillna({"scale": "", "gradients": 0}).astype({"gradients": int}).pivot(
-    index="swarm", columns=["quantity", "scale", "gradients"], values="value").round(3)
+    possible = (positive / 0.5 / game.players).clamp_max(1)
+    where = {"fuzzer": "deepsensor", "swarm": name, "errors": "adversarial"}
+    run.add({"total": psi.total.mean(), "positive": positive.mean(),
+             "possible": possible.mean()}, **where)
+    for scale, (count, each) in product(excitable.SCALES, values.items()):
+        share = excitable.excitable(each.values, scale=scale).double().mean()
+        run.add({"share": share}, **where, scale=scale, gradients=count)
+
+# %% tags=["hide-input"]
+wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="swarm",
+     columns=["quantity", "scale", "gradients"], digits=3)
 
 # %% [markdown]
 # ## What the claims ask for
@@ -198,22 +181,14 @@ balance.fillna({"scale": "", "gradients": 0}).astype({"gradients": int}).pivot(
 # The least step from one threshold to the next: the number of test errors gained, along $\lambda$
 # up to 0.6 and along $\epsilon$. It is below zero as soon as one step loses errors.
 
-# %%
-steps = live[(live["quantity"] == "test_errors") & (live["varied"] != "control")
-             & ((live["varied"] == "epsilon") | (live["threshold"] <= 0.6))]
-for (swarm, kind, varied), line in steps.groupby(["swarm", "errors", "varied"]):
-    rows += outcomes.rows({"least_step": outcomes.least_step(line.set_index("threshold")["value"])},
-                          fuzzer="deepsensor", swarm=swarm, errors=kind, varied=varied)
-pd.DataFrame(rows).query("quantity == 'least_step'")[["swarm", "varied", "errors", "value"]]
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/thresholds",
-        dict(dataset=dataset, model=model, recipe=recipe, learning_rate=learning_rate, seed=seed,
-             budget="none", seeds_count=seeds_count, iterations=iterations, population=population,
-             points=points, lambdas=lambdas, epsilons=epsilons), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+counts = run.live.query("quantity == 'test_errors' and varied != 'control' "
+                        "and (varied == 'epsilon' or threshold <= 0.6)")
+for (name, kind, varied), line in counts.groupby(["swarm", "errors", "varied"]):
+    run.add({"least_step": outcomes.least_step(line.set_index("threshold")["value"])},
+            fuzzer="deepsensor", swarm=name, errors=kind, varied=varied)
+run.save(data)
+wide(run.live, "quantity == 'least_step'", index=["swarm", "varied", "errors"], columns="quantity")
 
 # %% [markdown]
 # ## Over all records
@@ -222,30 +197,22 @@ if profile == "paper":
 # $\lambda$, in percent too; means over the seeds. Fig. 10 prints no numbers that could stand beside
 # them.
 
-# %%
-ours = records.frame("deepsensor_excitable/thresholds")
-if len(ours):
-    counts = ours.query("quantity == 'test_errors'").assign(
-        share=lambda t: 100 * t["value"] / t["seeds_count"])
-    reached = ours.query("quantity == 'excitable' and varied == 'lambda'").assign(
-        share=lambda t: 100 * t["value"])
-    for table in (counts, reached):
-        display(table.pivot_table(index=["dataset", "model", "swarm", "varied", "errors"],
-                                  columns="threshold", values="share", aggfunc="mean",
-                                  sort=False).sort_index(axis=1).round(1).astype(object).fillna(""))
+# %% tags=["hide-input"]
+ours = run.recorded()
+reached = ours[(ours["quantity"] == "excitable") & (ours["varied"] == "lambda")]
+for table in (outcomes.error_shares(ours), reached.assign(value=100 * reached["value"])):
+    display(wide(table, index=["dataset", "model", "swarm", "varied", "errors"],
+                 columns="threshold").sort_index(axis=1))
 
-# %% mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
-if len(ours):
-    draw(counts)
-else:
-    plots.nothing()
-    plt.show()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each random seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
+errors_against_thresholds(ours, list(SCALE))
+plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/thresholds")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the
@@ -256,11 +223,11 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/thre
 # make the same examples, and errors "never fall" by themselves. And for $\lambda$ compare the
 # curve with its broken line first; where it does not rise above it, there is nothing to tune.
 #
-# For LeNet-5 on MNIST, from fifty seeds a network, the examples make 3 % of the neurons excitable at
+# For LeNet-5 on MNIST, from fifty inputs a network, the examples make 3 % of the neurons excitable at
 # 0.5 nats, not 37; shared out evenly, their change of loss would do for 12 %. Scaled, it is over a
 # quarter, of which the random images of the constant swarm have most. And the curves fall where the
 # paper's rise: in the well trained and the overfitted network $\lambda = 0.1$ finds an error for nearly
-# every seed, and from 0.5 on the swarm finds hardly more than the constant one does. Only the polluted
+# every input, and from 0.5 on the swarm finds hardly more than the constant one does. Only the polluted
 # class gains, up to 0.5, and there both papers' neurons do guide: to about 80 % where a constant fitness
 # has 37. The scaled values, best at errors of any kind, are worst at this one. The second threshold
 # changes next to nothing.

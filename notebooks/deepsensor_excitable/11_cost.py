@@ -9,9 +9,8 @@
 # costs beside the sensitive one and the rivals, in seconds and in passes; and what the dearer
 # fitness buys.
 
-# %%
+# %% tags=["hide-input"]
 import math
-import time
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -19,34 +18,43 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book.campaign_plots import seconds_against_passes
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.plots import style
+from dnnlib.book.records import timed
+from dnnlib.book.tables import beside, wide
+from dnnlib.book.words import headed, shown
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.perturb import mutations
 
-plots.style()
-clock = records.Clock()
+style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds and of the fuzzers
-seeds_count = 20  # benign seeds, each with one generated example; the paper has 100
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 20  # benign inputs, each with one generated example; the paper has 100
 iterations = 20  # of every fuzzer
-population = 10  # particles to a seed; the paper has 100
+population = 10  # particles to an input; the paper has 100
 near = 2.0  # a bound on the L2 distance under which errors are counted, too
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, near=near, others=others, references=references)
+
 # %% [markdown]
 # ## N! and what can be done
 #
 # The Shapley values of $N$ neurons in one input, in passes through the network; a coalition takes
-# two, for the input and its seed, and a gradient two more than its pass. All $N!$ orders go through
+# two, for the input and its changed copy, and a gradient two more than its pass. All $N!$ orders go through
 # $N$ coalitions each; but orders share coalitions, and there are only $2^N$ of these. Powers of ten:
 
 # %% tags=["nbval-check-output"]
@@ -69,23 +77,23 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 # estimate that they do not name, or another quantity.
 #
 # The diagonal's cost does not depend on the number of neurons. In the swarm it is cheaper still: the
-# seed's own gradients are computed once, and nobody asks what the ends are worth. A particle takes
+# gradients of the benign input are computed once, and nobody asks what the ends are worth. A particle takes
 # **three passes for each point**, where the sensitive neurons take **one**.
 
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[chosen], data.labels[chosen]
-print(f"{len(seeds)} seeds of {data}")
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+print(f"{len(x)} inputs of {data}")
 
 # %% [markdown]
-# Two seeds, three iterations of a swarm with five particles, each of which is scored with a
-# gradient, and the best one judged; before that the layers are found, and the seeds' gradients:
+# Two inputs, three iterations of a swarm with five particles, each of which is scored with a
+# gradient, and the best one judged; before that the layers are found, and the inputs' gradients:
 
 # %% tags=["nbval-check-output"]
 few = fuzzing.Swarm.paper(population=5, fitness=ExcitableNeurons()).run(
-    network, seeds[:2], labels[:2], iterations=3, generator=torch.Generator().manual_seed(seed))
+    model, x[:2], labels[:2], iterations=3, generator=torch.Generator().manual_seed(seed))
 print("passes:", few.passes, "=", 2 * 3 * (3 * 5 + 1), "+", few.passes - 2 * 3 * (3 * 5 + 1))
 
 # %% [markdown]
@@ -94,87 +102,67 @@ print("passes:", few.passes, "=", 2 * 3 * (3 * 5 + 1), "+", few.passes - 2 * 3 *
 # For one input, all neurons of the network; the input is perturbed by a benign mutation.
 
 # %%
-def timed(run, times: int = 2) -> tuple[float, object]:
-    """The fastest of some runs, in seconds, and what it gave."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        result = run()
-        taken.append(time.perf_counter() - start)
-    return min(taken), result
-
-
-moved = mutations.mutate(seeds, "rotation", seed=seed).images
-game = shapley.Game(network, seeds[:4], moved[:4], labels[:4])
+moved = mutations.mutate(x, "rotation", seed=seed).images
+game = shapley.Game(model, x[:4], moved[:4], labels[:4])
 generator = torch.Generator().manual_seed(seed)
 estimates = {
     "leave one out": lambda: shapley.leave_one_out(game),
     "10 permutations": lambda: shapley.permutation(game, permutations=10, generator=generator),
     "diagonal, 8 points": lambda: shapley.diagonal(game),
     "diagonal, 1 point": lambda: shapley.diagonal(game, points=1)}
-rows, seconds_each = [], {}
-for name, estimate in estimates.items():
-    seconds, got = timed(estimate)
-    seconds_each[name] = seconds / 4
-    rows += [{"estimator": name, "quantity": quantity, "value": value} for quantity, value in (
-        ("estimate_seconds", seconds / 4), ("estimate_passes", got.passes / 4))]
+estimated = {name: timed(estimate) for name, estimate in estimates.items()}
 print(f"{game.players} neurons; exact values take 10 to the power of "
       f"{powers(game.players)['all coalitions']:.0f} passes")
-pd.DataFrame(rows).query("quantity == 'estimate_passes'").set_index("estimator")[["value"]].rename(
-    columns={"value": "passes for an input"})
+
+# %% tags=["hide-input"]
+for name, (seconds, got) in estimated.items():
+    run.add({"estimate_seconds": seconds / 4, "estimate_passes": got.passes / 4}, estimator=name)
+wide(run.live, "quantity == 'estimate_passes'", index="estimator", columns="quantity")
 
 # %% [markdown]
 # ## The fuzzers, in passes and seconds
 #
-# Every fuzzer runs twice, of which the faster counts. `excitable_8` takes eight quadrature points.
+# Every fuzzer runs twice, and the faster run counts. `excitable_8` takes eight quadrature points.
 # The three other swarms are those of [the first paper](../deepsensor_sensitivity/11_time).
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
+swarms = fuzzing.swarms(swarm, points=1, seed=seed)
+swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 baselines = fuzzing.rivals(oracles, train.images[:references])
-swarms = {"excitable": replace(swarm, fitness=ExcitableNeurons()),
-          "excitable_8": replace(swarm, fitness=ExcitableNeurons(points=8)), "sensitive": swarm,
-          "constant": replace(swarm, fitness=fuzzing.Constant()),
-          "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
-fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
-    "noise": fuzzing.Noise(scale=1.0)}
-runs = {name: timed(lambda: fuzzer.run(network, seeds, labels, iterations=iterations,
-                                       generator=torch.Generator().manual_seed(seed)))
-        for name, fuzzer in fuzzers.items()}
-close = fuzzing.campaigns(network, seeds, labels, {
-    name: replace(fuzzer, budget=fuzzing.Budget(l2=near)) for name, fuzzer in fuzzers.items()},
-    iterations=iterations, seed=seed)
-share = 100 / len(seeds)
-cost = pd.DataFrame({name: {
-    "seconds": seconds * share, "passes": campaign.passes * share,
-    "test_errors": int(campaign.errors.sum()) * share,
-    "test_errors_near": int(close[name].errors.sum()) * share}
-    for name, (seconds, campaign) in runs.items()}).T
-rows += [row for name, line in cost.iterrows() for budget, values in (
-    ("none", line.drop("test_errors_near")),
-    ("near", {"test_errors": line["test_errors_near"], "passes": close[name].passes * share}))
-    for row in outcomes.rows(values, budget=budget, **outcomes.columns(name))]
-cost.drop(columns="seconds").sort_values("passes").round(1)
+fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+
+# %%
+runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
+                                      generator=torch.Generator().manual_seed(seed)))
+        for key, fuzzer in fuzzers.items()}
+close = fuzzing.at_bounds(model, x, labels, fuzzers, {"near": near}, iterations=iterations,
+                          seed=seed)
+
+# %% tags=["hide-input"]
+cost = pd.DataFrame({key: outcomes.per_hundred(campaign, seconds)
+                     for key, (seconds, campaign) in runs.items()}).T
+within = pd.DataFrame({key: outcomes.per_hundred(close["near", key]) for key in runs}).T
+for budget, table in {"none": cost, "near": within}.items():
+    for key, line in table.iterrows():
+        run.add(line.to_dict(), budget=budget, **key.columns)
+cost["test_errors_near"] = within["test_errors"]
+headed(cost.drop(columns="seconds").sort_values("passes").round(1))
 
 # %% [markdown]
 # For 100 examples, test errors of all iterations: without a bound on the distance, and within an L2
 # distance of `near`. Seconds differ from machine to machine, so they are drawn:
 
-# %% mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above; on the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above; on the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
-for name, point in cost.iterrows():
-    mark = "o" if "deepsensor" in name else "s"
-    axes[0].loglog(point["passes"], point["seconds"], mark, label=name)
-    axes[1].semilogx(point["passes"], point["test_errors_near"], mark, label=name)
-known = cost.loc["deepsensor, sensitive"]
-ends = pd.Series([cost["passes"].min(), cost["passes"].max()])
-axes[0].plot(ends, ends * known["seconds"] / known["passes"], "--", color="0.6", lw=1)
-axes[0].set(xlabel="passes for 100 examples", ylabel="seconds for 100 examples")
-axes[1].set(xlabel="passes for 100 examples", ylabel=f"test errors within L2 = {near:g}")
+seconds_against_passes(axes[0], cost, alike=Key("deepsensor", "sensitive"))
+for key, line in cost.iterrows():
+    axes[1].semilogx(line["passes"], line["test_errors_near"],
+                     "o" if key in swarms else "s", label=shown(str(key)))
+axes[1].set(xlabel="passes for 100 inputs", ylabel=f"test errors within L2 = {near:g}")
+axes[1].xaxis.set_minor_formatter(plt.NullFormatter())
 axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-for axis in axes:
-    axis.xaxis.set_minor_formatter(plt.NullFormatter())
 plt.show()
 
 # %% [markdown]
@@ -183,28 +171,18 @@ plt.show()
 # The others' seconds as multiples of the swarm's, above 1 if the swarm is the faster, and the same
 # of passes. `mean` is the three rivals' mean; `sensitive` and `constant` are swarms as large.
 
-# %%
-for name in swarms:
-    own = cost.loc[f"deepsensor, {name}"]
-    against = {baseline: cost.loc[baseline] for baseline in baselines}
-    against |= {"mean": cost.loc[list(baselines)].mean()}
-    against |= {other: cost.loc[f"deepsensor, {other}"] for other in ("sensitive", "constant")}
-    rows += [{"fuzzer": "deepsensor", "swarm": name, "budget": "none", "baseline": baseline,
-              "quantity": quantity, "value": float(theirs[of] / own[of])}
-             for baseline, theirs in against.items() if baseline != name
-             for quantity, of in (("times_deepsensor", "seconds"), ("times_passes", "passes"))]
-live = pd.DataFrame(rows)
-live.query("quantity == 'times_passes'").pivot(index="swarm", columns="baseline",
-                                               values="value").round(3)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/cost",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, near=near, others=others,
-             references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+against = {key.fuzzer: cost.loc[key] for key in baselines}
+against["mean"] = cost.loc[list(baselines)].mean()
+against |= {name: cost.loc[Key("deepsensor", name)] for name in ("sensitive", "constant")}
+for key in swarms:
+    for baseline, theirs in against.items():
+        if baseline != key.reading:
+            times = theirs / cost.loc[key]
+            run.add({"times_deepsensor": times["seconds"], "times_passes": times["passes"]},
+                    budget="none", baseline=baseline, **key.columns)
+run.save(data)
+wide(run.live, "quantity == 'times_passes'", index="swarm", columns="baseline", digits=3)
 
 # %% [markdown]
 # ## Section 7, beside the paper's
@@ -212,50 +190,45 @@ if profile == "paper":
 # Seconds for 100 examples, the paper's on an RTX 3090, ours on a processor; mean [least, greatest]
 # over the seeds. Compare within a column only. `mean` is the rivals'.
 
-# %%
-ours = records.frame("deepsensor_excitable/cost")
+# %% tags=["hide-input"]
+ours = run.recorded().astype({"value": float})
+CELL = ["dataset", "model"]
 printed = published.table("deepsensor_excitable", 8).query("place == '7'")
-on = ["dataset", "model", "fuzzer"]
-mine = ours
-if len(ours):
-    seconds = ours.query("quantity == 'seconds' and budget == 'none'")
-    rivals = seconds[seconds["fuzzer"].isin(baselines)].groupby(
-        ["dataset", "model", "seed"], as_index=False)["value"].mean().assign(fuzzer="mean")
-    mine = pd.concat([seconds.query("swarm == 'excitable'"), rivals])
-compare.beside(printed, mine, on=on, digits=1)
+seconds = ours.query("quantity == 'seconds' and budget == 'none'")
+rivals = seconds[seconds["fuzzer"].isin([key.fuzzer for key in baselines])]
+rivals = rivals.groupby([*CELL, "seed"], as_index=False)["value"].mean().assign(fuzzer="mean")
+beside(printed, pd.concat([seconds.query("swarm == 'excitable'"), rivals]), on=[*CELL, "fuzzer"],
+       digits=1)
 
 # %% [markdown]
 # The same seconds for the rivals stand in Table VI of the first paper, measured on another computer;
 # there the cheaper method takes 101.4 s on LeNet-5, here the dearer one 259.7 s. As multiples of
 # DeepSensor's, the paper's and ours, in seconds and passes:
 
-# %%
-seconds = printed.pivot(index=["dataset", "model"], columns="fuzzer", values="value").astype(float)
-parts = {"paper": (seconds["mean"] / seconds["deepsensor"]).round(2).to_frame("mean")}
-if len(ours):
-    multiples = ours.query("swarm == 'excitable'")
-    for quantity in ("times_deepsensor", "times_passes"):
-        parts[quantity] = multiples[multiples["quantity"] == quantity].pivot_table(
-            index=["dataset", "model"], columns="baseline", values="value").round(3)
-pd.concat(parts, names=["numbers"]).astype(object).fillna("")
+# %% tags=["hide-input"]
+paper = printed.pivot(index=CELL, columns="fuzzer", values="value").astype(float)
+paper = paper["mean"].div(paper["deepsensor"]).rename("value").reset_index()
+multiples = ours.query("swarm == 'excitable' and quantity in ('times_deepsensor', 'times_passes')")
+wide(pd.concat([paper.assign(quantity="paper", baseline="mean"), multiples]),
+     index=["quantity", *CELL], columns="baseline",
+     digits={"paper": 2, "times_deepsensor": 3, "times_passes": 3})
 
 # %% [markdown]
 # ## Errors for the money, over all records
 #
 # Test errors for 1,000 passes, within `near` and without a bound; means over the seeds.
 
-# %%
-if len(ours):
-    part = ours[ours["quantity"].isin(["test_errors", "passes"])].fillna({"swarm": ""})
-    wide = part.pivot_table(index=["dataset", "model", "budget", "fuzzer", "swarm"],
-                            columns="quantity", values="value", sort=False)
-    display((1000 * wide["test_errors"] / wide["passes"]).unstack("budget").round(2))
+# %% tags=["hide-input"]
+mean = ours.fillna({"swarm": ""}).groupby(
+    ["quantity", *CELL, "budget", "fuzzer", "swarm"], sort=False)["value"].mean()
+paid = 1000 * mean.xs("test_errors") / mean.xs("passes")
+wide(paid.reset_index(), index=[*CELL, "fuzzer", "swarm"], columns="budget", digits=2)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/cost")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** The paper is right that excitable neurons are dear, and wrong about why: with a

@@ -9,7 +9,7 @@
 # of excitable neurons finds faults; and how to take a score apart until it is clear what in it
 # works.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -17,22 +17,30 @@ import torch
 from scipy import stats
 
 from dnnlib import inference, selection, training
-from dnnlib.book import plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import named
+from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import mutations
+from dnnlib.selection import Key
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
 seed = 0  # of the training, of the mutations and of the selectors
 points = 1  # of the diagonal estimator
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, candidates="random", points=points)
 
 # %% [markdown]
 # ## The score
@@ -62,9 +70,10 @@ print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
-given = inference.predict(network, candidates).argmax(1)
+p = inference.predict(model, candidates)
+given = p.argmax(1)
 wrong = (given != data.labels).numpy()
 print(data)
 print(f"{wrong.mean():.1%} of the candidates are faults")
@@ -80,26 +89,28 @@ print(f"{wrong.mean():.1%} of the candidates are faults")
 #   is that of the swarm.
 
 # %%
-fresh_seed = 1000 + seed
-options = {"random": {"seed": seed}, "gini": {}, "nss": {"seed": fresh_seed},
-           "excitable": {"seed": fresh_seed, "points": points}}
-selectors = {name: selection.selector(name, **given) for name, given in options.items()}
-selectors["excitable, total"] = selection.selector("excitable", scale="total",
-                                                   **options["excitable"])
-orders = selection.orders(network, candidates, selectors)
-fresh = mutations.mutate(candidates, seed=fresh_seed).images
-before, after = (-inference.predict(network, x).clamp_min(1e-12).log().double()
+again = {"seed": 1000 + seed}
+selectors = {Key("random"): selection.selector("random", seed=seed),
+             Key("gini"): selection.selector("gini"),
+             Key("nss"): selection.selector("nss", **again),
+             Key("excitable"): selection.selector("excitable", points=points, **again),
+             Key("excitable", scale="total"): selection.selector(
+                 "excitable", points=points, scale="total", **again)}
+orders = selection.orders(model, candidates, selectors)
+
+# %%
+fresh = mutations.mutate(candidates, **again).images
+before, after = (-inference.predict(model, x).clamp_min(1e-12).log().double()
                  for x in (candidates, fresh))
 rising = (after - before).gather(1, given[:, None])[:, 0]
 flips = (after.argmin(1) != given).double()
 moved = (fresh != candidates).flatten(1).any(1)
-game = shapley.Game(network, candidates[moved], fresh[moved], data.labels[moved])
+game = shapley.Game(model, candidates[moved], fresh[moved], data.labels[moved])
 known = torch.zeros(len(candidates))
 known[moved] = excitable.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
-scores = {"loss": rising, "flip": flips * (1 + rising.max()) + rising, "true labels": known,
-          "excitable": selectors["excitable"].score(network, candidates),
-          "excitable, total": selectors["excitable, total"].score(network, candidates)}
-orders |= {name: selection.by_score(scores[name]) for name in ("loss", "flip", "true labels")}
+scores = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
+          Key("true labels"): known}
+orders |= {key: selection.by_score(score) for key, score in scores.items()}
 
 # %% [markdown]
 # ## Fault detection rate and APFD
@@ -108,39 +119,22 @@ orders |= {name: selection.by_score(scores[name]) for name in ("loss", "flip", "
 # of faults detected, for which a random order has 50.
 
 # %%
-rates = (5, 10, 15, 20)
-rows = []
-for name, order in orders.items():
-    method, *scale = name.split(", ")
-    column = {"method": method} | ({"scale": scale[0]} if scale else {})
-    rows += [column | {"rate": rate, "quantity": "fdr",
-                       "value": 100 * faults.fault_detection_rate(wrong, order, rate / 100)}
-             for rate in rates]
-    rows.append(column | {"quantity": "apfd", "value": 100 * faults.apfd(wrong, order)})
-for method, value in (("best possible", lambda rate: faults.best_rate(wrong, rate / 100)),
-                      ("random, expected", lambda rate: wrong.mean())):
-    rows += [{"method": method, "rate": rate, "quantity": "fdr", "value": 100 * value(rate)}
-             for rate in rates]
+RATES = (5, 10, 15, 20)
+fdr = faults.detection_table(wrong, orders, RATES)
+apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
+# %% tags=["hide-input"]
+fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[Key("random, expected")] = 100 * wrong.mean()
+run.add(selection.tidy(fdr, "fdr"))
+for key, value in apfd.items():
+    run.add({"apfd": value}, **key.columns)
+wide(named(run.live), index="selector", columns=["quantity", "rate"])
 
-def selector_table(table: pd.DataFrame, index: list[str]) -> pd.DataFrame:
-    """FDR at each rate, and APFD, of every selector; means."""
-    table = table[table["quantity"].isin(["fdr", "apfd"])].copy()
-    table["selector"] = table[["method", "scale"]].apply(lambda r: ", ".join(r.dropna()), axis=1)
-    table["at"] = [f"{rate:.0f} %" if quantity == "fdr" else "APFD"
-                   for quantity, rate in zip(table["quantity"], table["rate"])]
-    columns = [f"{rate} %" for rate in rates] + ["APFD"]
-    return table.pivot_table(index=[*index, "selector"], columns="at", values="value",
-                             sort=False)[columns].round(1)
-
-
-selector_table(pd.DataFrame(rows), []).astype(object).fillna("")
-
-# %% mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-excitable-selector"}}
-shown = ["gini", "nss", "excitable", "excitable, total", "loss", "true labels"]
-figure, axis = plt.subplots(figsize=(6, 3.8))
-plots.order_curve(axis, wrong, {name: orders[name].numpy() for name in shown},
-                  what="faults found")
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-excitable-selector"}}
+_, axis = plt.subplots(figsize=(6, 3.8))
+plots.order_curve(axis, wrong, {shown(str(key)): order.numpy() for key, order in orders.items()
+                                if key not in (Key("random"), Key("flip"))}, what="faults found")
 plt.show()
 
 # %% [markdown]
@@ -150,9 +144,10 @@ plt.show()
 # different values it has, its rank correlation with the change of loss and with DeepGini:
 
 # %%
-p = inference.predict(network, candidates)
-scores["gini"] = 1 - p.double().square().sum(1)
-scores["nss"] = selectors["nss"].score(network, candidates)
+scores |= {key: selectors[key].score(model, candidates)
+           for key in selectors if key.method == "excitable"}
+scores[Key("gini")] = 1 - p.double().square().sum(1)
+scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
 
 
 def correlation(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -160,14 +155,15 @@ def correlation(a: torch.Tensor, b: torch.Tensor) -> float:
     return stats.spearmanr(a, b).statistic if a.std() > 0 and b.std() > 0 else np.nan
 
 
-inside = pd.DataFrame({name: {
-    "auc": faults.roc_area(wrong, score), "values": score.unique().numel(), "zero": 100 * float(
-        (score == 0).double().mean()), "with_loss": correlation(score, rising),
-    "with_gini": correlation(score, scores["gini"])} for name, score in scores.items()}).T
-rows += [{"method": name.split(", ")[0], "quantity": quantity, "value": value}
-         | ({"scale": name.split(", ")[1]} if ", " in name else {})
-         for name, line in inside.iterrows() for quantity, value in line.items()]
-inside.round(2)
+# %% tags=["hide-input"]
+inside = {key: {"auc": faults.roc_area(wrong, score), "values": score.unique().numel(),
+                "zero": 100 * float((score == 0).double().mean()),
+                "with_loss": correlation(score, rising),
+                "with_gini": correlation(score, scores[Key("gini")])}
+          for key, score in scores.items()}
+for key, line in inside.items():
+    run.add(line, **key.columns)
+headed(pd.DataFrame(inside).T.round(2))
 
 # %% [markdown]
 # ## Points ahead
@@ -175,22 +171,14 @@ inside.round(2)
 # FDR of the excitable selector, less that of the others, in points. From `loss` on, this is what
 # the neurons add to the change of loss that they share out.
 
-# %%
-fdr = {(r["method"], r.get("scale"), r["rate"]): r["value"] for r in rows
-       if r["quantity"] == "fdr"}
-rows += [{"method": "excitable", "rate": rate, "quantity": f"over_{other}",
-          "value": fdr["excitable", None, rate] - fdr[other, None, rate]}
-         for rate in rates for other in ("gini", "nss", "random", "loss", "flip")]
-live = pd.DataFrame(rows)
-ahead = live[live["quantity"].str.startswith("over_")]
-ahead.pivot(index="quantity", columns="rate", values="value").rename(columns=int).round(1)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/selector",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, candidates="random",
-             points=points), rows, records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+OTHERS = ("gini", "nss", "random", "loss", "flip")
+for other in OTHERS:
+    ahead = fdr.loc[[Key("excitable")]] - fdr.loc[Key(other)]
+    run.add(selection.tidy(ahead, f"over_{other}"))
+run.save(data)
+AHEAD = f"quantity in {[f'over_{other}' for other in OTHERS]}"
+wide(run.live, AHEAD, index="quantity", columns="rate")
 
 # %% [markdown]
 # ## Over all records
@@ -198,22 +186,15 @@ if profile == "paper":
 # Fault detection rates and APFD, means over the seeds; then the points that the excitable selector
 # is ahead.
 
-# %%
-ours = records.frame("deepsensor_excitable/selector")
-if len(ours):
-    cell = ["dataset", "model"]
-    display(selector_table(ours, cell).astype(object).fillna(""))
-    ahead = ours[ours["quantity"].str.startswith("over_")]
-    display(ahead.pivot_table(index=[*cell, "quantity"], columns="rate", values="value",
-                              sort=False).rename(columns=int).round(1))
+# %% tags=["hide-input"]
+CELL = ["dataset", "model"]
+display(wide(named(run.recorded()), "quantity in ('fdr', 'apfd')", index=[*CELL, "selector"],
+             columns=["quantity", "rate"]))
+wide(run.recorded(), AHEAD, index=[*CELL, "quantity"], columns="rate")
 
-# %% mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected: mean over the seeds, lines give the range.", "name": "fig-excitable-selector-records"}}
-if len(ours):
-    drawn = ours.query("quantity == 'fdr' and rate == 5").copy()
-    drawn["selector"] = drawn[["method", "scale"]].apply(lambda r: ", ".join(r.dropna()), axis=1)
-    plots.dots(drawn, row="selector", panel=["dataset", "model"], xlabel="FDR at 5 % (%)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected: mean over the seeds, lines give the range.", "name": "fig-excitable-selector-records"}}
+plots.dots(named(run.recorded("quantity == 'fdr' and rate == 5")), row="selector", panel=CELL,
+           xlabel="FDR at 5 % (%)")
 plt.show()
 
 # %% [markdown]
@@ -241,7 +222,7 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# total = sum(selection.selector("excitable", seed=s).score(network, candidates)
+# total = sum(selection.selector("excitable", seed=s).score(model, candidates)
 #             for s in range(2000, 2005))
 # print(faults.fault_detection_rate(wrong, selection.by_score(total), 0.1))
 # ~~~
@@ -254,7 +235,7 @@ plt.show()
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# both = scores["excitable"] + scores["gini"]  # DeepGini's score is below 1
+# both = scores[Key("excitable")] + scores[Key("gini")]  # DeepGini's score is below 1
 # print(faults.fault_detection_rate(wrong, selection.by_score(both), 0.1))
 # ~~~
 #

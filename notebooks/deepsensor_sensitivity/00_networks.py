@@ -8,13 +8,14 @@
 # **What you will learn.** What counts as a neuron in this paper, found out by counting; and what a
 # neuron's activation is. [The chapter on neurons](../../book/neuron) tells more.
 
-# %%
+# %% tags=["hide-input"]
 import pandas as pd
 import torch
 from torch import nn
 
 from dnnlib import inference, models, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots, records
+from dnnlib.book.tables import beside, headed
 from dnnlib.data import load
 from dnnlib.neurons import activations
 
@@ -34,10 +35,10 @@ recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
 
 # %% tags=["nbval-check-output"]
 blank = torch.zeros(1, 1, 28, 28)
-network = models.build("lenet1")
-found = activations.record(network, blank)
+model = models.build("lenet1")
+found = activations.record(model, blank)
 for name, (neurons,) in zip(found.layers, found.shapes):
-    kind = type(dict(network.named_modules()).get(name)).__name__ if name.isdigit() else "softmax"
+    kind = type(model.get_submodule(name)).__name__ if name != "softmax" else name
     print(f"{kind:10}{neurons:3} neurons")
 print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 
@@ -46,21 +47,21 @@ print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 #
 # The layers of the paper are those with neurons, and "flatten". Nothing is trained for this:
 
-# %% tags=["nbval-check-output"]
+# %%
 table_1 = published.table("deepsensor_sensitivity", 1)
 ours = {}
 for name in table_1["model"].unique():
     with torch.device("meta"):  # sizes only
-        network = models.build(name)
-    layers = len(models.neuron_layers(network)) + network.spec.softmax
-    layers += sum(isinstance(module, nn.Flatten) for module in network.modules())
+        model = models.build(name)
+    layers = len(models.neuron_layers(model)) + model.spec.softmax
+    layers += sum(isinstance(module, nn.Flatten) for module in model.modules())
     ours[name] = {"layers": layers, **models.count(name)._asdict()}
-printed = table_1.pivot(index="model", columns="quantity", values="value").loc[list(ours)]
-sizes = pd.DataFrame(ours).T.join(
-    printed[["layers", "parameters", "neurons"]].astype(int).add_suffix(" (paper)"))
-assert (sizes["parameters"] == sizes["parameters (paper)"]).all()
-assert (sizes["neurons"] == sizes["neurons (paper)"]).all()
-sizes
+
+# %% tags=["hide-input", "nbval-check-output"]
+printed = table_1.pivot(index="model", columns="quantity", values="value")[[*ours["lenet1"]]]
+sizes = pd.DataFrame(ours).T.join(printed.astype(int).add_suffix(" (paper)"))
+assert all((sizes[what] == sizes[f"{what} (paper)"]).all() for what in ("parameters", "neurons"))
+headed(sizes)
 
 # %% [markdown]
 # All parameters and neurons agree, and the layers of six networks. For ResNet-20 the paper counts
@@ -77,11 +78,13 @@ sizes
 # the other scale.
 
 # %%
-networks = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
-            for name in ("lenet1", "lenet4", "lenet5")}
+lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
+          for name in ("lenet1", "lenet4", "lenet5")}
 data = load(dataset)
-raw, scaled = (activations.record(networks["lenet5"], data.images[:500], scale=scale)
+raw, scaled = (activations.record(lenets["lenet5"], data.images[:500], scale=scale)
                for scale in (False, True))
+
+# %% tags=["hide-input"]
 pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)())
                                    for name in part.layers}
               for title, part in (("raw", raw), ("scaled", scaled))
@@ -94,12 +97,14 @@ pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)()
 # chapter on [test errors](02_test_errors), mean [least, greatest] over the seeds.
 
 # %%
-live = pd.DataFrame([{"dataset": dataset, "model": name, "quantity": "accuracy",
-                      "value": 100 * inference.accuracy(network, data.images, data.labels)}
-                     for name, network in networks.items()])
-run = records.frame("deepsensor_sensitivity/test_errors")
-compare.beside(table_1.query("quantity == 'accuracy'"), run.query("quantity == 'accuracy'"),
-               on=["dataset", "model", "quantity"], live=live, digits=1)
+accuracy = {name: 100 * inference.accuracy(model, data.images, data.labels)
+            for name, model in lenets.items()}
+
+# %% tags=["hide-input"]
+live = pd.DataFrame([{"dataset": dataset, "model": name, "quantity": "accuracy", "value": value}
+                     for name, value in accuracy.items()])
+beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensitivity/test_errors"),
+       on=["dataset", "model", "quantity"], live=live, digits=1, where="quantity == 'accuracy'")
 
 # %% [markdown]
 # ## Exercises
@@ -119,6 +124,6 @@ compare.beside(table_1.query("quantity == 'accuracy'"), run.query("quantity == '
 # ```{admonition} Solution
 # :class: dropdown
 # 989 images that it classifies correctly and 11 that it does not. An accuracy on a
-# subset says something only together with how the subset was drawn. The seeds of a fuzzer are
-# usually all correctly classified: then it is 100 %.
+# subset says something only together with how the subset was drawn. The inputs that a fuzzer
+# starts from are usually all correctly classified: then it is 100 %.
 # ```

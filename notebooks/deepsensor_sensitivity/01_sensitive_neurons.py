@@ -9,32 +9,35 @@
 # **What you will learn.** The two equations, by hand; what an input must be compared with before
 # one can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
 import torch
-from sklearn.manifold import TSNE
 
-from dnnlib import fuzzing, inference, models, training
-from dnnlib.book import compare, plots, records
+from dnnlib import fuzzing, models, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load
 from dnnlib.neurons import activations, sensitivity
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seed = 0  # of the training, of the choice of images and of the fuzzer
-seeds_count = 40  # benign images, at most so many of each class
+inputs = 40  # benign images, at most so many of each class
 seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases
 references = 1000  # training images that give DeepHunter its neuron boundaries
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
+                 seed_class=seed_class, iterations=iterations, references=references)
 
 # %% [markdown]
 # ## The two equations
@@ -67,17 +70,17 @@ print("share above 0.5:", sensitivity.sensitive_share(ns, 0.5).item())
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-mine, others = (right[data.labels[right] == c][:seeds_count] for c in (seed_class, other_class))
-benign, labels = data.images[mine], data.labels[mine]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
+x, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-pairs = fuzzing.corner_cases(hunter, network, benign, labels, iterations=iterations, seed=seed)
-corner = pairs["error"][1]
-length = (corner - pairs["error"][0]).flatten(1).norm(dim=1)
+pairs = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+lengths = {group: (after - before).flatten(1).norm(dim=1)
+           for group, (before, after) in pairs.items()}
 print(data)
-print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]!r} have a corner "
-      f"case, at a median L2 distance of {length.median():.1f}")
+print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
+      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
 
 # %% [markdown]
 # ## What to compare with
@@ -86,59 +89,47 @@ print(f"{len(corner)} of {len(benign)} images of class {data.classes[seed_class]
 # examples and does not say how they were perturbed. Two answers:
 #
 # - **noise**, the same image under Gaussian noise of the same L2 length as its corner case;
-# - **right**, of DeepHunter's mutants of the same image that kept their class, the one nearest in
-#   length. It is of the same make, and no error.
+# - **right**, among DeepHunter's mutants of the same image that kept their class, the one nearest
+#   in length. It was made in the same way, but is still classified correctly.
 
 # %%
-def sensitivities(x: torch.Tensor, moved: torch.Tensor) -> torch.Tensor:
+def sensitivities(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     """Eq. 1 for every neuron: (N, neurons)."""
-    before, after = (activations.record(network, images).values for images in (x, moved))
-    return sensitivity.neuron_sensitivity(before, after, (moved - x).flatten(1).norm(dim=1))
+    found = (activations.record(model, images).values for images in (before, after))
+    return sensitivity.neuron_sensitivity(*found, (after - before).flatten(1).norm(dim=1))
 
 
 found = {group: sensitivities(*pair) for group, pair in pairs.items()}
+many = {t: {group: (ns > t).sum(1) for group, ns in found.items()}
+        for t in (0.1, 0.3, 0.5, 0.7, 0.9)}
 
-# %%
-thresholds = (0.1, 0.3, 0.5, 0.7, 0.9)
-rows = [{"fuzzer": "deephunter", "lambda": t, "group": group, "quantity": "sensitive_neurons",
-         "value": float((ns > t).sum(1).double().mean())}
-        for group, ns in found.items() for t in thresholds]
-counts = pd.DataFrame(rows).pivot(index="lambda", columns="group", values="value")
-rows += [{"fuzzer": "deephunter", "lambda": t, "quantity": f"error_over_{group}",
-          "value": counts.loc[t, "error"] / max(counts.loc[t, group], 1 / len(found[group]))}
-         for t in thresholds for group in ("noise", "right")]
-rows += [{"group": group, "quantity": "l2",
-          "value": float((moved - x).flatten(1).norm(dim=1).mean())}
-         for group, (x, moved) in pairs.items()]
-counts.round(1)
+# %% tags=["hide-input"]
+for t, counts in many.items():
+    mean = {group: float(count.double().mean()) for group, count in counts.items()}
+    for group, value in mean.items():
+        run.add({"sensitive_neurons": value}, fuzzer="deephunter", group=group, **{"lambda": t})
+    run.add({f"error_over_{group}": mean["error"] / max(mean[group], 1 / len(found[group]))
+             for group in ("noise", "right")}, fuzzer="deephunter", **{"lambda": t})
+for group, length in lengths.items():
+    run.add({"l2": length.mean()}, group=group)
+run.save(data)
+wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group")
 
 # %% [markdown]
 # These are mean numbers of sensitive neurons (in the claim's ratio, a group that has none counts as
 # having one in all). By distance, at the paper's $\lambda = 0.5$:
 
-# %% mystnb={"figure": {"caption": "Number of sensitive neurons of each image against the L2 distance it was moved: DeepHunter's wrongly classified examples, noise as long as these, and as long a DeepHunter example of the same image that kept its class.", "name": "fig-deepsensor-sensitive"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of sensitive neurons of each image against the L2 distance it was moved: DeepHunter's wrongly classified examples, noise as long as these, and as long a DeepHunter example of the same image that kept its class.", "name": "fig-deepsensor-sensitive"}}
 figure, axis = plt.subplots(figsize=(6, 3.4))
-many = {group: (ns > 0.5).sum(1) for group, ns in found.items()}
-for group, colour in (("right", "0.7"), ("noise", "C0"), ("error", "C3")):
-    x, moved = pairs[group]
-    axis.scatter((moved - x).flatten(1).norm(dim=1), many[group], s=12, alpha=0.6, color=colour,
-                 label=group)
+campaign_plots.corner_counts(axis, lengths, many[0.5])
 axis.set(xlabel="L2 distance", ylabel="sensitive neurons")
-axis.legend()
 plt.show()
 
 # %% [markdown]
 # ## Fig. 1: some pairs
 
-# %% mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of sensitive neurons.", "name": "fig-deepsensor-pairs"}}
-shown = slice(0, min(6, len(corner)))
-parts = {}
-for title, group in (("benign, under noise", "noise"), ("corner cases", "error")):
-    moved = pairs[group][1][shown]
-    given = inference.predict(network, moved).argmax(1)
-    parts[title] = (moved, [f"{data.classes[c]}\n{n} sensitive"
-                            for c, n in zip(given.tolist(), many[group][shown].tolist())])
-plots.sheet(parts, columns=6)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of sensitive neurons.", "name": "fig-deepsensor-pairs"}}
+campaign_plots.corner_sheet(model, pairs, many[0.5], data.classes, "sensitive")
 plt.show()
 
 # %% [markdown]
@@ -148,35 +139,19 @@ plt.show()
 # little. The points are the activations before the logits, of both classes and of the corner cases.
 # On the right, benign images are under noise as long as the median corner case.
 
-# %% mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of sensitive neurons of each point (right).", "name": "fig-deepsensor-tsne"}}
-hidden = list(models.neuron_layers(network))[-2]
-groups = {f"class {data.classes[seed_class]}": benign,
-          f"class {data.classes[other_class]}": data.images[others], "corner cases": corner}
-images = torch.cat(list(groups.values()))
-latent = activations.record(network, images, layers=[hidden], neuron="unit").values.numpy()
-plane = TSNE(random_state=seed, init="pca", perplexity=min(30, len(latent) // 4)).fit_transform(
-    latent)
-plain = images[:-len(corner)]
-typical = length.median().expand(len(plain))
-noisy = fuzzing.with_noise(plain, typical, seed=seed)
-number = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many["error"]])
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
-for name, place in zip(groups, np.split(plane, np.cumsum([*map(len, groups.values())])[:-1])):
-    axes[0].scatter(*place.T, s=14, label=name)
-axes[0].legend()
-points = axes[1].scatter(*plane.T, s=14, c=number, cmap="viridis")
-figure.colorbar(points, label="sensitive neurons")
-for axis in axes:
-    axis.set(xticks=[], yticks=[])
-plt.show()
-
 # %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/sensitive_neurons",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             seed_class=seed_class, iterations=iterations, references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+layer = list(models.neuron_layers(model))[-2]  # the last hidden one
+plain = torch.cat([x, data.images[others]])
+corner = pairs["error"][1]
+hidden = activations.record(model, torch.cat([plain, corner]), layers=[layer], neuron="unit")
+noisy = fuzzing.with_noise(plain, lengths["error"].median().expand(len(plain)), seed=seed)
+sensitive = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many[0.5]["error"]])
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of sensitive neurons of each point (right).", "name": "fig-deepsensor-tsne"}}
+campaign_plots.corner_plane(hidden.values, {
+    f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
+    "corner cases": len(corner)}, sensitive, label="sensitive neurons", seed=seed)
+plt.show()
 
 # %% [markdown]
 # ## Over all records
@@ -184,25 +159,22 @@ if profile == "paper":
 # Sensitive neurons of errors, over those under noise of the same length (the claim) and over those
 # of mutants that kept their class; mean over the seeds. The paper prints no number.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/sensitive_neurons")
-if len(ours):
-    ratios = ours[ours["quantity"].str.startswith("error_over")]
-    display(ratios.pivot_table(index=["dataset", "model", "quantity"], columns="lambda",
-                               values="value").round(2))
+# %% tags=["hide-input"]
+wide(run.recorded(), "quantity in ('error_over_noise', 'error_over_right')",
+     index=["dataset", "model", "quantity"], columns="lambda", digits=2)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/sensitive_neurons")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** Compared with noise, a corner case differs in two ways: it is an error, and it
-# is a structured change, a rotation or a shift. The third group takes these apart: mutants of the
-# same make that are no errors. Only what remains of the gap against *them* speaks of errors. And
-# even a clear gap is a statement about given errors; that pictures with many sensitive neurons are
-# errors in turn is the converse, which [the next chapter](02_test_errors) puts to the test. On MNIST
+# is a structured change, a rotation or a shift. The third group takes these apart: mutants that were
+# made in the same way and are no errors. Only what remains of the gap against *them* speaks of
+# errors. And even a clear gap is a statement about given errors; that pictures with many sensitive
+# neurons are errors is the converse, which [the next chapter](02_test_errors) puts to the test. On MNIST
 # with LeNet-5 errors have more sensitive neurons than noise, and, by a smaller factor, more than
 # mutants that are right, at every $\lambda$.
 

@@ -8,7 +8,7 @@
 # **What you will learn.** How to write a fuzzer of your own, here around SciPy's differential
 # evolution; and to keep apart how well a search optimises from what its objective is worth.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
@@ -26,19 +26,19 @@ plots.style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds and of the optimisers
-seeds_count = 12  # benign seeds
+seed = 0  # of the training, of the choice of inputs and of the optimisers
+inputs = 12  # benign inputs to start from
 iterations = 20  # generations
 population = 10  # images scored in each
 l2 = 8.0  # bound on the L2 distance
 
 # %%
 data = load(dataset)
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[chosen], data.labels[chosen]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
 
 # %% [markdown]
 # ## A fuzzer of your own
@@ -46,55 +46,62 @@ seeds, labels = data.images[chosen], data.labels[chosen]
 # A fuzzer is a frozen dataclass with a `run`; a `Log` keeps count. Differential evolution makes a
 # new candidate from its best member and two others, $x_\text{best} + F (x_1 - x_2)$, mixes it pixel
 # by pixel with an old one, and keeps the better. It starts at random images, as the swarm does, and
-# its example of an iteration is its best image so far.
+# its example of an iteration is its best image so far. SciPy minimises, and wants a cost:
+
+# %%
+def cost_of(score, budget, clean, i, bests):
+    """The cost of candidates (pixels, N) for input number ``i``; ``bests`` gets the best so far."""
+    reached = [-1.0]
+
+    def cost(candidates):
+        x = torch.from_numpy(candidates.T).float().to(clean.device).view(-1, *clean.shape)
+        x = budget.project(x, clean.expand_as(x))
+        found = score(x, torch.full((len(x),), i, device=x.device))
+        bests.append(x[found.argmax()] if float(found.max()) > max(reached) else bests[-1])
+        reached.append(float(found.max()))
+        return -found.cpu().double().numpy()
+
+    return cost
+
+
+# %%
+@torch.no_grad()
+def evolve(search, score, clean, i, iterations, generator):
+    """The best image (C, H, W) after each generation, for input number ``i``."""
+    bests = []
+    start = torch.rand(search.population, clean.numel(), generator=generator).numpy()
+    differential_evolution(
+        cost_of(score, search.budget, clean, i, bests), [(0, 1)] * clean.numel(), init=start,
+        maxiter=iterations - 1, atol=-1, tol=0, recombination=search.recombination, polish=False,
+        vectorized=True, updating="deferred",
+        seed=int(torch.randint(2**31, (), generator=generator)))
+    return bests
+
 
 # %%
 @dataclass(frozen=True, kw_only=True)
 class Evolution:
     """SciPy's differential evolution in the place of the swarm; the same fitness and passes."""
-
     budget: fuzzing.Budget
     population: int
     recombination: float = 0.7  # SciPy's default
 
-    def run(self, model, seeds, labels, *, iterations, generator, watch=None):
-        log = Log(model, seeds, labels, watch)
+    def run(self, model, x, labels, *, iterations, generator, watch=None):
+        log = Log(model, x, labels, watch)
         score = SensitiveNeurons()(model, log.seeds, log.labels)
-        log.passes += len(seeds) * (1 + iterations * self.population)
-        best = torch.stack([torch.stack(self.evolve(score, log.seeds, i, iterations, generator))
-                            for i in range(len(seeds))], 1)
-        for x in best:
-            log.add(x)
+        log.passes += len(x) * (1 + iterations * self.population)
+        found = [evolve(self, score, clean, i, iterations, generator)
+                 for i, clean in enumerate(log.seeds)]
+        for best in zip(*found):
+            log.add(torch.stack(best))
         return log.campaign()
-
-    def evolve(self, score, seeds, i, iterations, generator):
-        """The best image (C, H, W) after each generation, for seed number ``i``."""
-        clean, bests, fitness = seeds[i], [], -1.0
-        start = torch.rand(self.population, clean.numel(), generator=generator).numpy()
-
-        def cost(candidates):  # a column each; SciPy minimises
-            nonlocal fitness
-            x = torch.from_numpy(candidates.T).float().to(clean.device).view(-1, *clean.shape)
-            x = self.budget.project(x, clean.expand_as(x))
-            found = score(x, torch.full((len(x),), i, device=x.device))
-            better = float(found.max()) > fitness
-            fitness = max(fitness, float(found.max()))
-            bests.append(x[found.argmax()] if better else bests[-1])
-            return -found.cpu().double().numpy()
-
-        with torch.no_grad():
-            differential_evolution(
-                cost, [(0, 1)] * clean.numel(), init=start, maxiter=iterations - 1, atol=-1, tol=0,
-                recombination=self.recombination, polish=False, vectorized=True,
-                updating="deferred", seed=int(torch.randint(2**31, (), generator=generator)))
-        return bests
 
 
 # %% [markdown]
 # ## Three searches, the same budget
 #
 # The swarm, the evolution, and the swarm with a constant fitness, which shows one of the random
-# starts and searches for nothing. No image is farther than `l2` from its seed, and the first two
+# starts and searches for nothing. No image is farther than `l2` from its input, and the first two
 # send as many of them through the network.
 
 # %%
@@ -103,28 +110,30 @@ fuzzers = {"swarm": fuzzing.Swarm(population=population, budget=budget),
            "evolution": Evolution(population=population, budget=budget),
            "no search": fuzzing.Swarm(population=population, budget=budget,
                                       fitness=fuzzing.Constant())}
-score = SensitiveNeurons()(network, seeds, labels)
-fitness, rows = {}, {}
+score = SensitiveNeurons()(model, x, labels)
+fitness, campaigns = {}, {}
 for name, fuzzer in fuzzers.items():
-    examples: list[torch.Tensor] = []
-    campaign = fuzzer.run(network, seeds, labels, iterations=iterations, watch=examples.append,
-                          generator=torch.Generator().manual_seed(seed))
+    examples = []
+    campaigns[name] = fuzzer.run(model, x, labels, iterations=iterations, watch=examples.append,
+                                 generator=torch.Generator().manual_seed(seed))
     with torch.no_grad():
-        fitness[name] = torch.stack([score(x, torch.arange(len(x))) for x in examples])
-    rows[name] = {"fitness, first": float(100 * fitness[name][0].mean()),
-                  "fitness, last": float(100 * fitness[name][-1].mean()),
-                  "test errors, first": float(100 * campaign.errors[0].double().mean()),
-                  "test errors, last": float(100 * campaign.errors[-1].double().mean()),
-                  "L2": float(campaign.l2.mean()), "passes": campaign.passes}
-pd.DataFrame(rows).T.round(1)
+        fitness[name] = 100 * torch.stack([score(e, torch.arange(len(e))) for e in examples])
+
+# %% tags=["hide-input"]
+pd.DataFrame({name: {"fitness, first": float(fitness[name][0].mean()),
+                     "fitness, last": float(fitness[name][-1].mean()),
+                     "test errors, first": float(100 * found.errors[0].double().mean()),
+                     "test errors, last": float(100 * found.errors[-1].double().mean()),
+                     "L2": float(found.l2.mean()), "passes": found.passes}
+              for name, found in campaigns.items()}).T.round(1)
 
 # %% [markdown]
-# Fitness and test errors are in percent, of neurons and of seeds.
+# Fitness and test errors are in percent, of neurons and of inputs.
 
-# %% mystnb={"figure": {"caption": "Share of sensitive neurons of the example shown after each iteration, mean over the seeds.", "name": "fig-deepsensor-optimisers"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of sensitive neurons of the example shown after each iteration, mean over the inputs.", "name": "fig-deepsensor-optimisers"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
 for name, values in fitness.items():
-    axis.plot(range(1, iterations + 1), 100 * values.mean(1), "o-", ms=3, label=name)
+    axis.plot(range(1, iterations + 1), values.mean(1), "o-", ms=3, label=name)
 axis.set(xlabel="iteration", ylabel="sensitive neurons (%)", xticks=range(0, iterations + 1, 5))
 axis.legend()
 plt.show()
@@ -133,8 +142,8 @@ plt.show()
 # **What it means.** The figure shows which search gets more out of the same passes; the last
 # columns of the table show what that is worth. An optimiser is to be judged by the first,
 # DeepSensor's idea by the second: if the search without any fitness is wrong as often, a better
-# optimiser cannot help. A handful of seeds decides neither; raise `seeds_count` before you believe
-# a difference of a few points.
+# optimiser cannot help. A handful of inputs decides neither; raise `inputs` before you believe a
+# difference of a few points.
 
 # %% [markdown]
 # ## Exercises

@@ -3,39 +3,50 @@
 #
 # **The claim** (DeepSensor IV.C, Fig. 3). Coverage criteria count neurons that a set of inputs
 # has brought into some state. DeepSensor is not made to raise them, and yet, with examples at an
-# L2 distance of at most 1 from their seeds (ImageNet: 2), it raises most of the six criteria more
+# L2 distance of at most 1 from their inputs (ImageNet: 2), it raises most of the six criteria more
 # than fuzzers that are, and more than noise: up to twice as much.
 #
 # **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted
 # against; and why equal bounds are not equal distances.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
+import seaborn as sns
 import torch
 
 from dnnlib import coverage, fuzzing, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import methods
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the networks are trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of seeds and of the fuzzers
-seeds_count = 40  # benign seeds; the paper has 1,000
+seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
+inputs = 40  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 10  # particles to a seed; the second paper has 100
-l2 = 1.0  # greatest L2 distance of an example from its seed; 2 on ImageNet
+population = 10  # particles of a swarm; the second paper has 100
+l2 = 1.0  # greatest L2 distance of an example from its input; 2 on ImageNet
 sections = 10000  # k of KMNC
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that say which activations are usual
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, l2=l2, sections=sections, references=references,
+                 budget="paper")
 
 # %% [markdown]
 # ## The criteria
@@ -66,24 +77,9 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 # best.
 
 # %%
-data = load(dataset, limit=profile_limit(profile))
-train = load(dataset, "train")
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed).to(device)
-profiled = coverage.profile(activations.record(network, train.images[:references]).values)
-
-
-def covered(x: torch.Tensor) -> dict[str, float]:
-    """The six criteria of images, in percent."""
-    raw = activations.record(network, x)
-    scaled = activations.record(network, x, scale=True)
-    return {name: 100 * coverage.coverage(items) for name, items in {
-        "nc": coverage.nac(scaled.values, 0.2),
-        "kmnc": coverage.kmnc(raw.values, profiled, sections),
-        "nbc": coverage.nbc(raw.values, profiled),
-        "snac": coverage.snac(raw.values, profiled),
-        "tknc": coverage.tknc(raw.values, 1, offsets=raw.offsets),
-        "bknc": coverage.bknc(raw.values, 1, offsets=raw.offsets)}.items()}
-
+data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
+usual = coverage.profile(activations.record(model, train.images[:references]).values)
 
 # %% [markdown]
 # ## The fuzzers, within the budget
@@ -92,62 +88,65 @@ def covered(x: torch.Tensor) -> dict[str, float]:
 # control is a swarm whose fitness is constant: it looks at no neuron.
 
 # %%
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed, device=device)
-budget = fuzzing.Budget(l2=l2)
-rivals = fuzzing.rivals(oracles, train.images[:references], budget=budget)
-rivals["noise"] = fuzzing.fuzzer("noise", scale=1.0, budget=budget)
-swarms = {"deepsensor, paper": fuzzing.Swarm.paper(population=population, budget=budget),
-          "deepsensor, released": fuzzing.Swarm.released(budget=budget),
-          "deepsensor, constant": fuzzing.Swarm.paper(population=population, budget=budget,
-                                                      fitness=fuzzing.Constant())}
-benign = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[benign], data.labels[benign]
-found = fuzzing.campaigns(network, seeds, labels, swarms | rivals, iterations=iterations, seed=seed)
-print(f"{len(seeds)} seeds of {data}")
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+fuzzers = fuzzing.lineup(population, oracles, train.images[:references],
+                         budget=fuzzing.Budget(l2=l2))
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+found = fuzzing.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+print(f"{len(x)} inputs of {data}")
 
 # %% [markdown]
 # ## What they gain
 #
-# The paper "calculates the neuron coverage for both", seeds and examples, and shows the
-# improvement. So the gain is the examples' coverage less the seeds' (`alone`). A tester would
-# keep the seeds as well: seeds and examples together, less the seeds (`together`), which cannot
+# The paper "calculates the neuron coverage for both", inputs and examples, and shows the
+# improvement. So the gain is the examples' coverage less the inputs' (`alone`). A tester would
+# keep the inputs as well: inputs and examples together, less the inputs (`together`), which cannot
 # be negative.
 
 # %%
-before = covered(seeds)
-rows = [{"criterion": name, "quantity": "seeds", "value": value} for name, value in before.items()]
-for method, campaign in found.items():
-    fuzzer, *swarm = method.split(", ")
-    column = {"fuzzer": fuzzer} | ({"swarm": swarm[0]} if swarm else {})
+before = outcomes.covered(model, x, usual, sections=sections)
+gains = {}
+for key, campaign in found.items():
     for counted, images in (("alone", campaign.images),
-                            ("together", torch.cat([seeds, campaign.images]))):
-        rows += [column | {"criterion": name, "counted": counted, "quantity": "gain",
-                           "value": value - before[name]}
-                 for name, value in covered(images).items()]
-    rows += [column | {"quantity": "l2", "value": float(campaign.l2[-1].mean())},
-             column | {"quantity": "test_errors", "value": float(campaign.errors[-1].sum())}]
-live = pd.DataFrame(rows)
-live["method"] = live[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
-gain = live.query("quantity == 'gain'").pivot(index=["counted", "method"], columns="criterion",
-                                              values="value")[list(before)]
-print("coverage of the seeds (%):", {name: round(value, 2) for name, value in before.items()})
-gain.round(3)
+                            ("together", torch.cat([x, campaign.images]))):
+        gains[counted, key] = outcomes.covered(model, images, usual, sections=sections) - before
+
+# %% tags=["hide-input"]
+run.add(outcomes.each("criterion", before), quantity="seeds")
+for (counted, key), gain in gains.items():
+    run.add(outcomes.each("criterion", gain), counted=counted, quantity="gain", **key.columns)
+for key, campaign in found.items():
+    run.add({"l2": campaign.l2[-1].mean(), "test_errors": campaign.errors[-1].sum()}, **key.columns)
+print("coverage of the inputs (%):", before.round(2).to_dict())
+wide(run.live, "quantity == 'gain'", index=["counted", "fuzzer", "swarm"], columns="criterion",
+     order={"counted": ["alone", "together"]}, digits=3).rename(columns=str.upper)
 
 # %% [markdown]
-# The gain is in points of percent. And how far from their seeds the examples really are, on
+# The gain is in points of percent. And how far from their inputs the examples really are, on
 # average:
 
-# %%
-live.query("quantity in ('l2', 'test_errors')").pivot(
-    index="method", columns="quantity", values="value").round(2)
+# %% tags=["hide-input"]
+wide(run.live, "quantity in ('l2', 'test_errors')", index=["fuzzer", "swarm"], columns="quantity",
+     digits=2)
 
-# %% mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their seeds, for each criterion on its own scale: examples alone, and with their seeds.", "name": "fig-deepsensor-coverage"}}
-figure, axes = plt.subplots(2, 3, figsize=(9.5, 5), sharey=True)
-for axis, name in zip(axes.flat, before):
-    gain[name].unstack("counted").plot.barh(ax=axis, legend=False, width=0.8)
-    axis.set(title=name.upper(), ylabel="")
-    axis.axvline(0, color="0.3", lw=0.8)
-axes.flat[0].legend(fontsize=7)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale: examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
+def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
+    """Mean gains: a panel for each network and criterion, on a scale of its own."""
+    panels = list(methods(rows).groupby(["dataset", "model", "criterion"], sort=False))
+    if not panels:
+        return plots.nothing()
+    lines = len(panels) // columns
+    figure, axes = plt.subplots(lines, columns, figsize=(10, height * lines), sharey=True,
+                                squeeze=False)
+    for axis, ((*network, criterion), part) in zip(axes.flat, panels):
+        sns.barplot(part, x="value", y="method", hue="counted", errorbar=None, ax=axis,
+                    legend=axis is axes[0, 0])
+        axis.set(title=criterion.upper(), xlabel="", ylabel=", ".join(map(shown, network)))
+    axes[0, 0].legend(fontsize=7)
+
+
+draw(run.live.query("quantity == 'gain'"), columns=3, height=2.5)
 plt.show()
 
 # %% [markdown]
@@ -158,64 +157,41 @@ plt.show()
 
 # %%
 for counted, quantity in (("alone", "criteria_led"), ("together", "criteria_led_together")):
-    best = gain.loc[counted].loc[list(rivals)].max()
-    rows += [{"swarm": method.split(", ")[1], "quantity": quantity,
-              "value": float((gain.loc[counted, method.replace(",", "")] > best).mean())}
-             for method in swarms]
-led = pd.DataFrame(rows)
-led[led["quantity"].str.startswith("criteria_led")].pivot(
-    index="swarm", columns="quantity", values="value").round(2)
+    best = pd.DataFrame({key: gains[counted, key]
+                         for key in found if key.fuzzer != "deepsensor"}).max(axis=1)
+    for key in (key for key in found if key.fuzzer == "deepsensor"):
+        run.add({quantity: (gains[counted, key] > best).mean()}, swarm=key.reading)
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/coverage",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, l2=l2, sections=sections,
-             references=references, budget="paper"), rows,
-        records.provenance(data=data.fingerprint, device=device, clock=clock)))
+# %% tags=["hide-input"]
+run.save(data, device=device)
+wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')", index="swarm",
+     columns="quantity", digits=2)
 
 # %% [markdown]
 # ## Fig. 3 from the records
 #
 # The text around the figure prints none of its values, so ours stand alone: mean gain over the
-# seeds, in points, examples alone.
+# random seeds, in points, examples alone.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/coverage")
-if len(ours):
-    shown = ours.query("quantity == 'gain'").copy()
-    shown["method"] = shown[["fuzzer", "swarm"]].fillna("").agg(" ".join, axis=1).str.strip()
-    display(shown.query("counted == 'alone'").pivot_table(
-        index=["dataset", "model", "method"], columns="criterion", values="value", aggfunc="mean",
-        sort=False).round(3))
+# %% tags=["hide-input"]
+ours = run.recorded("quantity == 'gain' and counted == 'alone'")
+wide(ours, index=["dataset", "model", "fuzzer", "swarm"], columns="criterion",
+     digits=3).rename(columns=str.upper)
 
-# %% mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their seeds, mean over the seeds of the run, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
-if len(ours):
-    part = shown.query("counted == 'alone'").groupby(
-        ["dataset", "model", "method", "criterion"], sort=False)["value"].mean()
-    groups = list(part.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(len(groups), 6, figsize=(10, 2.2 * len(groups)), squeeze=False,
-                                sharey=True)
-    for line, (name, group) in zip(axes, groups):
-        for axis, criterion in zip(line, before):
-            group.xs(criterion, level="criterion").droplevel([0, 1]).plot.barh(ax=axis, width=0.8)
-            axis.set(title=criterion.upper(), ylabel="")
-        line[0].set_ylabel(" ".join(name))
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs, mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
+draw(ours, columns=6, height=2.2)
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/coverage")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** At a small bounded distance a gain is a small difference of two large
 # numbers, and what it is counted against matters: examples alone may cover *less* than their
-# seeds, since they lose what the seeds had. Those who use the whole bound have an advantage over
+# inputs, since they lose what the inputs had. Those who use the whole bound have an advantage over
 # those who stop short of it. Compare DeepSensor with the constant fitness, which uses the bound
 # in a random direction: only the difference is owed to sensitive neurons. And since Eq. 1 counts
 # neurons that rise, an advantage in NC, NBC and SNAC is close to what the swarm maximises; KMNC,
@@ -227,11 +203,11 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Take $k$ = 100: `-p sections 100`. What happens to the KMNC of the seeds, and to the gain?
+# **1.** Take $k$ = 100: `-p sections 100`. What happens to the KMNC of the inputs, and to the gain?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The seeds' coverage rises many times over, as far fewer sections are enough, and the gain
+# The inputs' coverage rises many times over, as far fewer sections are enough, and the gain
 # shrinks against it: most sections that an example falls into are taken. With $k$ = 10,000 nearly
 # every input is in a section of its own, and KMNC counts little but the inputs inside the range.
 # ```
@@ -240,6 +216,6 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 #
 # ```{admonition} Solution
 # :class: dropdown
-# KMNC with large $k$ (see above), if counted together with the seeds: each noisy copy falls into
-# sections next to those of its seed. Noise is the yardstick in Fig. 3 for that reason.
+# KMNC with large $k$ (see above), if counted together with the inputs: each noisy copy falls
+# into sections next to those of its input. Noise is the yardstick in Fig. 3 for that reason.
 # ```

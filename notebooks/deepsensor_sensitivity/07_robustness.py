@@ -10,7 +10,7 @@
 # needs a control that adds no generated example; and what an attack too strong for everyone can't
 # tell.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -18,21 +18,24 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
 from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Key, outcomes
 from dnnlib.robustness import clever
 from dnnlib.training import retraining
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of seeds, of the fuzzers and of CLEVER's points
-seeds_count = 30  # benign images, each with one generated example; the paper has 500
-population = 5  # particles to a seed; the second paper has 100
+seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of CLEVER's points
+inputs = 30  # benign, each with one generated example; the paper has 500
+population = 5  # particles of a swarm; the second paper has 100
 iterations = 20  # of every fuzzer
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
@@ -47,6 +50,15 @@ clever_batches = 2  # N_b, 500 in the paper
 clever_samples = 32  # N_s, 1,024 in the paper
 clever_fit = "maximum"  # reading: maximum (the text's formula), or ibm (a Weibull distribution)
 profile = "embedded"  # embedded: at most 1,000 test images; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, seed=seed, swarm="paper", budget="none",
+                 inputs=inputs, population=population, iterations=iterations, others=others,
+                 references=references, epochs=epochs, learning_rate=learning_rate,
+                 attacked=attacked, attack_steps=attack_steps, eps=eps, small_eps=small_eps,
+                 clever_images=clever_images, clever_batches=clever_batches,
+                 clever_samples=clever_samples, clever_fit=clever_fit)
 
 # %% [markdown]
 # ## Two measures
@@ -69,38 +81,39 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
       f"CLEVER {score.untargeted.item():.1f}")
 
 # %% [markdown]
-# ## Seeds, and images for testing
+# ## Inputs, and images for testing
 #
-# The seeds are correctly classified test images in a random order. Those that come after them are
+# The inputs are correctly classified test images in a random order. Those that come after them are
 # attacked, so that no network meets there what it was retrained on.
 
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(network, data.images, data.labels, seed=seed)
-chosen, unseen = right.tensor_split([seeds_count])
-seeds, labels = data.images[chosen], data.labels[chosen]
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+chosen, unseen = right.tensor_split([inputs])
+x, labels = data.images[chosen], data.labels[chosen]
 print(data)
-print(f"{len(seeds)} seeds, {len(unseen)} other images that the network gets right")
+print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right")
 
 # %% [markdown]
 # ## Generating and retraining
 #
-# The last example of each seed enters the training set, with the true label of the seed. `benign`
-# adds the seeds a second time, and `noise` adds Gaussian noise: what these two gain is not owed to
+# The last example of each input enters the training set, with the true label of the input. `benign`
+# adds the inputs a second time, and `noise` adds Gaussian noise: what these two gain is not owed to
 # any guidance.
 
 # %%
-oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
-found = fuzzing.campaigns(network, seeds, labels, {
-    "deepsensor": fuzzing.Swarm.paper(population=population),
-    **fuzzing.rivals(oracles, train.images[:references]),
-    "noise": fuzzing.fuzzer("noise")}, iterations=iterations, seed=seed)
-examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
-examples["benign"] = (seeds, labels)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population),
+           **fuzzing.rivals(oracles, train.images[:references]),
+           Key("noise"): fuzzing.fuzzer("noise")}
+found = fuzzing.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+examples = {key.fuzzer: (campaign.images, campaign.labels[campaign.origin[-1]])
+            for key, campaign in found.items()}
+examples["benign"] = (x, labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
-networks = {retraining.BEFORE: network} | retraining.retrained(
-    network, replace(data, images=seeds, labels=labels), examples, steps, seed=seed)
+models = {retraining.BEFORE: model} | retraining.retrained(
+    model, replace(data, images=x, labels=labels), examples, steps, seed=seed)
 
 # %% [markdown]
 # ## Attacks and scores
@@ -117,27 +130,29 @@ networks = {retraining.BEFORE: network} | retraining.retrained(
 
 # %%
 rest = data.images[unseen], data.labels[unseen]
-common = rest[0][retraining.all_right(networks.values(), *rest)][:clever_images]
-attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps),
-           "pgd, small": robustness.PGD(eps=small_eps, eps_step=small_eps / 3,
-                                        iterations=attack_steps)}
-table = {}
-for name, each in networks.items():
-    table[name] = {attack: 100 * robustness.attack_success_rate(
-        each, rest[0][:attacked], rest[1][:attacked], options, seed=seed).rate("all")
-        for attack, options in attacks.items()}
-    score = clever.clever(each, common, radius=2.0, batches=clever_batches,
-                          samples=clever_samples, pool=None, fit=clever_fit, seed=seed)
-    table[name] |= {"clever": score.untargeted.mean().item(),
-                    "accuracy": 100 * inference.accuracy(each, *rest)}
-table = pd.DataFrame(table).T
-print(f"CLEVER of {len(common)} images; accuracy on images that the network got right before")
-table.round({"pgd": 1, "pgd, small": 1, "clever": 3, "accuracy": 1})
+attacks = {name: robustness.PGD(eps=size, eps_step=size / 3, iterations=attack_steps)
+           for name, size in (("pgd", eps), ("pgd, small", small_eps))}
+success = {attack: {name: 100 * robustness.attack_success_rate(
+    each, rest[0][:attacked], rest[1][:attacked], options, seed=seed).rate("all")
+    for name, each in models.items()} for attack, options in attacks.items()}
 
-# %% mystnb={"figure": {"caption": "Fig. 4 for the run above: points of attack success rate that retraining takes away (left, PGD at two sizes), and what it adds to the L2 CLEVER score (right).", "name": "fig-deepsensor-robustness"}}
-change = table.drop("before") - table.loc["before"]
+# %%
+common = rest[0][retraining.all_right(models.values(), *rest)][:clever_images]
+scores = {name: clever.clever(each, common, radius=2.0, batches=clever_batches,
+                              samples=clever_samples, pool=None, fit=clever_fit, seed=seed)
+          for name, each in models.items()}
+
+# %% tags=["hide-input"]
+table = pd.DataFrame(success)
+table["clever"] = {name: score.untargeted.mean().item() for name, score in scores.items()}
+table["accuracy"] = {name: 100 * inference.accuracy(each, *rest) for name, each in models.items()}
+print(f"CLEVER of {len(common)} images; accuracy on images that the network got right before")
+headed(table.round({"pgd": 1, "pgd, small": 1, "clever": 3, "accuracy": 1}))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of attack success rate that retraining takes away (left, PGD at two sizes), and what it adds to the L2 CLEVER score (right).", "name": "fig-deepsensor-robustness"}}
+change = headed(table.drop("before") - table.loc["before"])
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
-(-change[list(attacks)]).plot.barh(ax=axes[0], xlabel="decrease in ASR (points)")
+(-change.iloc[:, :2]).plot.barh(ax=axes[0], xlabel="decrease in ASR (points)")
 change["clever"].plot.barh(ax=axes[1], xlabel="increase in CLEVER (L2)")
 plt.show()
 
@@ -146,67 +161,45 @@ plt.show()
 #
 # DeepSensor's decrease in ASR, and its increase in CLEVER, less the best baseline's.
 
-# %%
-baselines = ["deepxplore", "dlfuzz", "deephunter"]
-rows = []
+# %% tags=["hide-input"]
 for column, values in table.items():
-    about = {"attack": column, "quantity": "asr"} if column in attacks else {"quantity": column}
-    rows += [about | {"fuzzer": name, "value": value} for name, value in values.items()]
+    attack = {"attack": column} if column in attacks else {}
+    quantity = "asr" if attack else column
+    run.add(outcomes.each("fuzzer", values), quantity=quantity, **attack)
     if column != "accuracy":
-        gain = retraining.gains(values, falls=column in attacks)
-        rows += [about | {"fuzzer": name, "quantity": about["quantity"] + "_gain", "value": value}
-                 for name, value in gain.items()]
-        rows.append(about | {"quantity": about["quantity"] + "_lead",
-                             "value": retraining.lead(gain, "deepsensor", baselines)})
-pd.DataFrame(rows).query("quantity.str.endswith('_lead')")[["quantity", "attack", "value"]].round(3)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/robustness",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, swarm="paper",
-             budget="none", seeds_count=seeds_count, population=population, iterations=iterations,
-             others=others, references=references, epochs=epochs, learning_rate=learning_rate,
-             attacked=attacked, attack_steps=attack_steps, eps=eps,
-             small_eps=small_eps, clever_images=clever_images, clever_batches=clever_batches,
-             clever_samples=clever_samples, clever_fit=clever_fit), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+        gains = retraining.gains(values, falls=bool(attack))
+        run.add(outcomes.each("fuzzer", gains), quantity=f"{quantity}_gain", **attack)
+        lead = retraining.lead(gains, "deepsensor", ["deepxplore", "dlfuzz", "deephunter"])
+        run.add({f"{quantity}_lead": lead}, **attack)
+run.save(data)
+wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "attack"], digits=3)
 
 # %% [markdown]
 # ## Over all records
 #
-# ASR in percent, CLEVER as an L2 distance and accuracy in percent, means over the seeds. Fig. 4
-# prints no numbers that could stand beside them. CIFAR-10 is a JPEG copy.
+# ASR in percent, CLEVER as an L2 distance and accuracy in percent, means over the random seeds.
+# Fig. 4 prints no numbers that could stand beside them. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/robustness")
-if len(ours):
-    shown = ours.query("quantity in ('asr', 'clever', 'accuracy')").copy()
-    shown["measure"] = shown["attack"].fillna(shown["quantity"])
-    display(shown.pivot_table(index=["dataset", "model", "fuzzer"], columns="measure",
-                              values="value", aggfunc="mean", sort=False).round(3))
+# %% tags=["hide-input"]
+ours = run.recorded("quantity in ('asr', 'clever', 'accuracy')")
+wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), digits=3,
+     index=["dataset", "model", "fuzzer"], columns="measure")
 
-# %% mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, mean over the seeds; lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
-if len(ours):
-    plots.bars(ours.query("quantity == 'asr_gain'"), hue="fuzzer",
-               group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
+fuzzer_bars(run.recorded("quantity == 'asr_gain'").drop(columns="swarm"),
+            group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
-# %% mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, mean over the seeds; lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
-if len(ours):
-    plots.bars(ours.query("quantity == 'clever_gain'"), hue="fuzzer", group=["dataset", "model"],
-               ylabel="increase in CLEVER (L2)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
+fuzzer_bars(run.recorded("quantity == 'clever_gain'").drop(columns="swarm"),
+            group=["dataset", "model"], ylabel="increase in CLEVER (L2)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/robustness")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** Read the two controls first. If `benign` or `noise` gains as much as a fuzzer,
@@ -214,14 +207,14 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # at 0.3 turns every image before and after, no fuzzer can lead; the smaller eps then shows what the
 # larger hides. A CLEVER score also rises when margins grow while gradients grow less, which is not
 # always robustness, so a gain counts for more where the two measures agree. And an example that no
-# person could name, put into the training set with its seed's label, teaches the network to ignore
+# person could name, put into the training set with its input's label, teaches the network to ignore
 # it rather than to read better: look at the accuracy column too.
 #
 # On MNIST with LeNet-5 DeepSensor's examples are the only ones after which PGD at the larger eps
-# succeeds less often with every seed, by a few points; the controls change next to nothing, so this is
-# no effect of training on. At the smaller eps and in CLEVER even the sign of its gain changes with the
-# seed, and so does how far it is ahead of the next best fuzzer. DLFuzz's examples, labelled as their
-# seeds, make the network worse by every measure, on average.
+# succeeds less often with every random seed, by a few points; the controls change next to nothing,
+# so this is no effect of training on. At the smaller eps and in CLEVER even the sign of its gain
+# changes with the random seed, and so does how far it is ahead of the next best fuzzer. DLFuzz's
+# examples, labelled as their inputs, make the network worse by every measure, on average.
 
 # %% [markdown]
 # ## Exercises
@@ -237,11 +230,11 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # score changes.
 # ```
 #
-# **2.** Why does the chapter attack images that were no seeds?
+# **2.** Why does the chapter attack images that no example was made from?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The retrained networks have seen the seeds, with their labels, for twenty epochs. Attacking those
+# The retrained networks have seen the inputs, with their labels, for twenty epochs. Attacking those
 # would measure how well 500 images were learnt by heart. The paper doesn't say which images it
 # attacks.
 # ```

@@ -8,36 +8,42 @@
 # **What you will learn.** What the two thresholds mean in neurons of a real network; and why a
 # curve that never falls may say nothing.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
-import pandas as pd
-import torch
 
 from dnnlib import fuzzing
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import errors_against_thresholds
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations, sensitivity
 from dnnlib.training import faulty
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table V has none
-seed = 0  # of the trainings, of the choice of seeds and of the swarms
-seeds_count = 20  # benign seeds; the paper has 500
+seed = 0  # of the trainings, of the choice of inputs and of the swarms
+inputs = 20  # benign inputs to start from; the paper has 500
 iterations = 20  # of every swarm
-population = 5  # particles to a seed; the second paper has 100
+population = 5  # particles of a swarm; the second paper has 100
 swarm = "paper"  # reading: paper (Eq. 1), or scaled: changes scaled to [0, 1] layer by layer (code)
 lambdas = "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9"  # values of the first threshold
 epsilons = "0.002 0.005 0.01 0.02 0.05 0.1 0.5"  # of the second, with 1, the paper's, in the end
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
+                 model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
+                 swarm=swarm, budget="none", inputs=inputs, iterations=iterations,
+                 population=population, lambdas=lambdas, epsilons=epsilons)
 
 # %% [markdown]
 # ## From sensitivities to a share
@@ -62,15 +68,15 @@ for threshold in (0.05, 0.3, 0.6):
 # `adversarial`: a well trained network that errs. `polluted`: a network trained with a patch and a
 # false label on 10 % of its images, which gives the [polluted class](04_faulty_training) to an
 # image of another. `overfitted`: a network [trained for too long](05_incomplete_training) that
-# errs. Each has `seeds_count` seeds that its network gets right.
+# errs. Each has as many `inputs`, which its network gets right.
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-networks = faulty.by_error(model, dataset, recipe_name=recipe, seed=seed,
-                           learning_rate=learning_rate)
+models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
+                         learning_rate=learning_rate)
 targets = faulty.targets(dataset)
-benign = {kind: fuzzing.benign(network, data.images, data.labels, without=targets[kind],
-                               seed=seed)[:seeds_count] for kind, network in networks.items()}
+benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+                                 seed=seed)
 print(data)
 
 # %% [markdown]
@@ -85,68 +91,48 @@ print(data)
 options = {"paper": {}, "scaled": {"scale": "difference", "divide": False, "logits": False}}[swarm]
 
 
-def sensitive(threshold: str) -> sensitivity.SensitiveNeurons:
+def sensitive(threshold: float) -> sensitivity.SensitiveNeurons:
     """The fitness with that lambda, in the reading at hand."""
-    return sensitivity.SensitiveNeurons(threshold=float(threshold), **options)
+    return sensitivity.SensitiveNeurons(threshold=threshold, **options)
 
 
-standard = fuzzing.Swarm.paper(population=population, fitness=sensitive("0.5"))
-swarms = {"lambda": {v: replace(standard, fitness=sensitive(v)) for v in str(lambdas).split()},
-          "control": {"0.5": replace(standard, fitness=fuzzing.Constant())},
-          "epsilon": {v: replace(standard, epsilon=float(v))
-                      for v in [*str(epsilons).split(), "1"]}}
-found = {(kind, varied): fuzzing.campaigns(
-    network, data.images[benign[kind]], data.labels[benign[kind]], swarms[varied],
-    iterations=iterations, seed=seed)
-    for kind, network in networks.items() for varied in swarms
-    if kind == "adversarial" or varied != "epsilon"}
+# %%
+standard = fuzzing.Swarm.paper(population=population, fitness=sensitive(0.5))
+swarms = {("lambda", value): replace(standard, fitness=sensitive(value))
+          for value in map(float, str(lambdas).split())}
+swarms["control", 0.5] = replace(standard, fitness=fuzzing.Constant())
+stopped = {("epsilon", value): replace(standard, epsilon=value)
+           for value in [*map(float, str(epsilons).split()), 1.0]}
+asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
+found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
+                                 seed=seed) for kind, model in models.items()}
 
 # %% [markdown]
 # ## What they find
 #
-# A swarm generates one example for each seed, its best of the last iteration; `test_errors` counts
-# among these, `test_errors_all` among those of all iterations. `sensitive` is the mean share of
-# neurons above $\lambda$ that an example reaches, and `passes` the images sent through the network.
+# A swarm generates one example for each input, its best of the last iteration; *test errors* counts
+# among these, *test errors all* among those of all iterations. *Sensitive* is the mean share of
+# neurons above $\lambda$ that an example reaches, and *passes* the images sent through the network.
 
-# %%
-rows = []
-for (kind, varied), campaigns in found.items():
-    x, y = data.images[benign[kind]], data.labels[benign[kind]]
-    for threshold, campaign in campaigns.items():
+# %% tags=["hide-input"]
+for kind, campaigns in found.items():
+    for (varied, threshold), campaign in campaigns.items():
         errors = outcomes.hits(campaign, targets[kind])
-        score = sensitive(threshold if varied == "lambda" else "0.5")(networks[kind], x, y)
-        share = score(campaign.images, torch.arange(len(x)))
-        rows += [{"errors": kind, "varied": varied, "threshold": float(threshold),
-                  "quantity": quantity, "value": float(value)} for quantity, value in (
-                      ("test_errors", errors[-1].sum()), ("test_errors_all", errors.sum()),
-                      ("sensitive", share.mean()), ("l2", campaign.l2[-1].mean()),
-                      ("passes", campaign.passes))]
-live = pd.DataFrame(rows)
-neurons = activations.record(networks["adversarial"], data.images[:1]).values.shape[1]
-print(f"{len(x)} seeds; one of {neurons} neurons is a share of {1 / neurons:.4f}")
-live.query("errors == 'adversarial'").pivot(index=["varied", "threshold"], columns="quantity",
-                                            values="value").round(4)
+        score = sensitive(threshold if varied == "lambda" else 0.5)(models[kind], *benign[kind])
+        run.add({"test_errors": errors[-1].sum(), "test_errors_all": errors.sum(),
+                 "sensitive": score(campaign.images, campaign.origin[-1]).mean(),
+                 "l2": campaign.l2[-1].mean(), "passes": campaign.passes},
+                errors=kind, varied=varied, threshold=threshold)
+x, _ = benign["adversarial"]
+neurons = activations.record(models["adversarial"], x[:1]).values.shape[1]
+print(f"{len(x)} inputs; one of {neurons} neurons is a share of {1 / neurons:.4f}")
+wide(run.live.sort_values(["varied", "threshold"]), "errors == 'adversarial'",
+     index=["varied", "threshold"], columns="quantity",
+     digits={"l2": 4, "passes": 0, "sensitive": 4, "test_errors": 0, "test_errors_all": 0})
 
-# %% mystnb={"figure": {"caption": "Fig. 5 for the run above: examples that are test errors against the two thresholds. Broken lines: a swarm with a constant fitness. The scale of the share is logarithmic.", "name": "fig-deepsensor-thresholds"}}
-def draw(table: pd.DataFrame) -> None:
-    """Fig. 5: percent of the examples that are errors; one line for each kind and seed."""
-    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
-    colours = dict(zip(networks, ("C0", "C3", "C2")))
-    for (kind, varied, *_), line in table.groupby(["errors", "varied", "seed"]):
-        if varied == "control":
-            axes[0].axhline(line["share"].iloc[0], color=colours[kind], ls="--", lw=1)
-        else:
-            axes[int(varied == "epsilon")].plot(line["threshold"], line["share"], "o-", ms=4,
-                                                lw=1.2, color=colours[kind], label=kind)
-    axes[0].set(xlabel="λ", ylabel="test errors (% of the examples)", ylim=(-3, 103))
-    axes[1].set(xlabel="ε", xscale="log")
-    named = dict(zip(*reversed(axes[0].get_legend_handles_labels())))
-    axes[0].legend(named.values(), named)
-    plt.show()
-
-
-draw(live.query("quantity == 'test_errors'").assign(
-    seed=seed, share=lambda t: 100 * t["value"] / seeds_count))
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: examples that are test errors against the two thresholds. Broken lines: a swarm with a constant fitness. The scale of the share is logarithmic.", "name": "fig-deepsensor-thresholds"}}
+errors_against_thresholds(run.live, [swarm])
+plt.show()
 
 # %% [markdown]
 # ## What the claims ask for
@@ -154,51 +140,35 @@ draw(live.query("quantity == 'test_errors'").assign(
 # The least step from one threshold to the next: the number of test errors gained, along $\lambda$
 # up to 0.6 and along $\epsilon$. It is below zero as soon as one step loses errors.
 
-# %%
-steps = live[(live["varied"] == "epsilon")
-             | (live["varied"] == "lambda") & (live["threshold"] <= 0.6)]
+# %% tags=["hide-input"]
+steps = run.live.query("varied == 'epsilon' or varied == 'lambda' and threshold <= 0.6")
 for count, least in (("test_errors", "least_step"), ("test_errors_all", "least_step_all")):
     for (kind, varied), line in steps[steps["quantity"] == count].groupby(["errors", "varied"]):
-        rows += outcomes.rows({least: outcomes.least_step(line.set_index("threshold")["value"])},
-                              errors=kind, varied=varied)
-pd.DataFrame(rows).query("quantity == 'least_step'")[["varied", "errors", "value"]]
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/thresholds",
-        dict(dataset=dataset, model=model, recipe=recipe, learning_rate=learning_rate, seed=seed,
-             swarm=swarm, budget="none", seeds_count=seeds_count, iterations=iterations,
-             population=population, lambdas=lambdas, epsilons=epsilons), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+        run.add({least: outcomes.least_step(line.set_index("threshold")["value"])},
+                errors=kind, varied=varied)
+run.save(data)
+wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 
 # %% [markdown]
 # ## Over all records
 #
-# Percent of the examples that are test errors, mean over the seeds. Fig. 5 prints no numbers that
-# could stand beside them.
+# Percent of the examples that are test errors, mean over the random seeds. Fig. 5 prints no numbers
+# that could stand beside them.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/thresholds")
-if len(ours):
-    counts = ours.query("quantity == 'test_errors'").assign(
-        share=lambda t: 100 * t["value"] / t["seeds_count"])
-    cell = ["dataset", "model", "swarm", "varied", "errors"]
-    display(counts.pivot_table(index=cell, columns="threshold", values="share", aggfunc="mean",
-                               sort=False).sort_index(axis=1).round(1).astype(object).fillna(""))
+# %% tags=["hide-input"]
+ours = run.recorded()
+wide(outcomes.error_shares(ours).sort_values("threshold"), columns="threshold",
+     index=["dataset", "model", "swarm", "varied", "errors"])
 
-# %% mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
-if len(ours):
-    draw(counts.query("swarm == 'paper'"))
-else:
-    plots.nothing()
-    plt.show()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
+errors_against_thresholds(ours.query("swarm == 'paper'"), ["paper"])
+plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/thresholds")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** First compare the lines with the broken ones. A swarm with a constant fitness
@@ -209,11 +179,12 @@ compare.scoreboard("deepsensor_sensitivity", experiment="deepsensor_sensitivity/
 # $\epsilon$, that errors never get fewer, holds by itself. And the claim on $\lambda$ asks for six
 # counts without a single step down, which a curve that is flat on average will rarely give.
 #
-# On MNIST with LeNet-5 the curves fall instead. In the well trained and the overfitted network a larger
-# $\lambda$ finds *fewer* errors, soon fewer than the constant fitness; only pollution is found by the
-# sensitive neurons at any $\lambda$, and with one of 0.3 to 0.7 most surely. And the swarm that stops
-# at the smallest $\epsilon$ has more errors than the one that searches on: it stops at random images.
-# (With seed 0 the polluted network does not learn; these are seeds 1 to 3.)
+# On MNIST with LeNet-5 the curves fall instead. In the well trained and the overfitted network a
+# larger $\lambda$ finds *fewer* errors, soon fewer than the constant fitness; only pollution is
+# found by the sensitive neurons at any $\lambda$, and with one of 0.3 to 0.7 most surely. And the
+# swarm that stops at the smallest $\epsilon$ has more errors than the one that searches on: it
+# stops at random images. (With random seed 0 the polluted network does not learn; these are 1 to
+# 3.)
 
 # %% [markdown]
 # ## Exercises

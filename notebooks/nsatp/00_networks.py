@@ -8,22 +8,24 @@
 # **What you will learn.** How much a table of layers leaves open, and how to check that a network
 # in code is the network in a table.
 
-# %%
+# %% tags=["hide-input"]
 import pandas as pd
 from torch import nn
 
 from dnnlib import models, published, training
+from dnnlib.book.tables import headed
 from dnnlib.data.sources import SOURCES
+
+DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
 
 # %% [markdown]
 # ## Table I: the layers
 #
 # As printed; `-` is a row that Net-2 does not have.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 printed = published.table("nsatp", 1)
-printed.pivot(index=["model", "layer", "type"], columns="dataset", values="value")[
-    ["mnist", "fashion_mnist", "cifar10", "cifar100"]]
+headed(printed.pivot(index=["model", "layer", "type"], columns="dataset", values="value")[DATASETS])
 
 # %% [markdown]
 # Padding and stride are missing. We add no padding, since none is mentioned. Two pools of 3 x 3 with
@@ -31,33 +33,25 @@ printed.pivot(index=["model", "layer", "type"], columns="dataset", values="value
 # the code each ReLU comes after its pool: the two commute, and the pooled map is smaller.
 
 # %% tags=["nbval-check-output"]
-def layers(model):
-    """The layers that hold weights or pool, as the table writes them."""
-    for layer in model:
-        if isinstance(layer, nn.Conv2d):
-            yield "{}×{}×{}".format(*layer.kernel_size, layer.out_channels)
-        elif isinstance(layer, nn.MaxPool2d):
-            size = layer.kernel_size
-            yield f"{size}×{size}"
-        elif isinstance(layer, nn.Linear):
-            yield str(layer.out_features)
-
-
+WRITTEN = {nn.Conv2d: lambda layer: "{}×{}×{}".format(*layer.kernel_size, layer.out_channels),
+           nn.MaxPool2d: lambda layer: "{0}×{0}".format(layer.kernel_size),
+           nn.Linear: lambda layer: str(layer.out_features)}  # as the table writes them
 for name in ("net1", "net2"):
-    for dataset in ("mnist", "fashion_mnist", "cifar10", "cifar100"):
+    for dataset in DATASETS:
         source = SOURCES[dataset]
-        built = models.build(name, shape=source.shape, classes=source.classes)
-        table = printed.query("model == @name and dataset == @dataset and value != '-'")
-        assert list(layers(built)) == list(table["value"].astype(str)), (name, dataset)
-        print(f"{name} on {dataset}: {len(table)} layers as in Table I, "
-              f"{models.count(built).parameters:,} parameters")
+        model = models.build(name, shape=source.shape, classes=source.classes)
+        built = [WRITTEN[type(layer)](layer) for layer in model if type(layer) in WRITTEN]
+        rows = printed.query("model == @name and dataset == @dataset and value != '-'")
+        assert built == rows["value"].astype(str).tolist(), (name, dataset)
+        print(f"{name} on {dataset}: {len(built)} layers as in Table I, "
+              f"{models.count(model).parameters:,} parameters")
 
 # %% [markdown]
 # The motivation section uses a third network, LeNet-5. The sizes of all networks of the five papers,
 # beside the published ones:
 
-# %% tags=["nbval-check-output"]
-models.table().astype(object).fillna("")
+# %% tags=["hide-input", "nbval-check-output"]
+headed(models.table().astype(object).fillna(""))
 
 # %% [markdown]
 # ## Table II: the training
@@ -67,12 +61,14 @@ models.table().astype(object).fillna("")
 # number in the book is measured in float32.
 
 # %% tags=["nbval-check-output"]
-recipes = pd.DataFrame([{"dataset": name, **vars(training.recipe("nsatp", name))}
-                        for name in ("mnist", "fashion_mnist", "cifar10", "cifar100", "digits")])
-compared = published.table("nsatp", 2).merge(recipes, on="dataset", suffixes=(" (paper)", ""))
-for field in ("learning_rate", "batch_size", "epochs"):
-    assert (compared[field] == compared[f"{field} (paper)"]).all(), field
-recipes.set_index("dataset")
+for row in published.table("nsatp", 2).itertuples():
+    recipe = training.recipe("nsatp", row.dataset)
+    assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (
+        row.learning_rate, row.batch_size, row.epochs)
+
+# %% tags=["hide-input", "nbval-check-output"]
+headed(pd.DataFrame([{"dataset": name, **vars(training.recipe("nsatp", name))}
+                     for name in [*DATASETS, "digits"]]).set_index("dataset"))
 
 # %% [markdown]
 # The embedded digits are not in the paper; they use the book's default recipe.

@@ -8,29 +8,33 @@
 #
 # **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 
 from dnnlib import inference, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches, vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # any network of `dnnlib models` that takes the images
+model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training and of the patches
 trials = 50  # inverted patches for each image, each time
 repeats = 10  # times
 examples = 50  # images of each kind in the wider test
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, repeats=repeats, examples=examples, patch="invert")
 
 # %% [markdown]
 # ## The two vectors
@@ -41,12 +45,9 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 # %% tags=["nbval-check-output"]
 worked = {"Fig. 1 (a)": [0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
           "Fig. 1 (b)": [0, 0, 0, 0, 0.95, 0.01, 0, 0, 0.01, 0.03]}
-table = pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3)
-                             for k, d in uncertainty.DISTANCES.items()}
-                      | {"largest two differ by": round(sorted(p)[-1] - sorted(p)[-2], 2)}
-                      for name, p in worked.items()}).T
-assert table["PD"].tolist() == [0.718, 0.932]
-table
+pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertainty.DISTANCES.items()}
+              | {"largest two differ by": round(sorted(p)[-1] - sorted(p)[-2], 2)}
+              for name, p in worked.items()}).T
 
 # %% [markdown]
 # ## Two images like them
@@ -55,21 +56,19 @@ table
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-p = inference.predict(network, data.images)
-pd_of = uncertainty.probability_difference(p)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+p = inference.predict(model, data.images)
+distance = uncertainty.probability_difference(p)
 targets = {"undecided": 0.718, "decided": 0.932}
-nearest = {kind: (pd_of - target).abs().argsort(stable=True)[:examples]
+nearest = {kind: (distance - target).abs().argsort(stable=True)[:examples]
            for kind, target in targets.items()}
-print(data)
-print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}")
-for kind, index in nearest.items():
-    print(f"{kind}: image {index[0]}, PD {pd_of[index[0]]:.3f}, "
-          f"predicted {p[index[0]].argmax()} with {p[index[0]].max():.2f}")
+print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels):.3f}", sep="\n")
+for kind, (i, *_) in nearest.items():
+    print(f"{kind}: image {i}, PD {distance[i]:.3f}, predicted {p[i].argmax()} with {p[i].max():.2f}")
 
-# %% mystnb={"figure": {"caption": "The two images nearest to the paper's pair, as in Fig. 1.", "name": "fig-nsatp-pair"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The two images nearest to the paper's pair, as in Fig. 1.", "name": "fig-nsatp-pair"}}
 pair = torch.stack([data.images[index[0]] for index in nearest.values()])
-plots.images(pair, [f"{kind}, PD {pd_of[index[0]]:.2f}" for kind, index in nearest.items()],
+plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()],
              scale=1.9)
 plt.show()
 
@@ -81,13 +80,13 @@ plt.show()
 generator = torch.Generator().manual_seed(seed)
 drawn = patches.draw(2, trials, data.shape, invert=True, generator=generator)
 copies = patches.apply(pair, drawn)  # (2, trials, C, H, W)
-found = inference.predict(network, copies.flatten(0, 1)).argmax(1).view(2, trials)
-clean = inference.predict(network, pair).argmax(1)
+found = inference.predict(model, copies.flatten(0, 1)).argmax(1).view(2, trials)
+clean = inference.predict(model, pair).argmax(1)
 changed = found != clean[:, None]
 for kind, flips in zip(nearest, changed):
     print(f"{kind}: {int(flips.sum())} of {trials} copies change class")
 
-# %% mystnb={"figure": {"caption": "Up to sixteen of the copies that changed class, with the class they were given; the undecided image's first.", "name": "fig-nsatp-changed"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Up to sixteen of the copies that changed class, with the class they were given; the undecided image's first.", "name": "fig-nsatp-changed"}}
 which = changed.nonzero()[:16]
 if len(which):
     plots.images(torch.stack([copies[i, j] for i, j in which]),
@@ -107,48 +106,42 @@ else:
 counts = {}
 for kind, index in nearest.items():
     success = vulnerability.success_matrix(
-        network, data.images[index], patch="invert", trials=trials * repeats,
+        model, data.images[index], patch="invert", trials=trials * repeats,
         generator=torch.Generator().manual_seed(seed + 1))
     counts[kind] = success.view(len(index), repeats, trials).sum(2).numpy()
 undecided, decided = counts["undecided"][:, None], counts["decided"][None, :]
-rows = [{"quantity": "more_from_undecided", "value": float((undecided >= decided).mean())},
-        {"quantity": "strictly_more", "value": float((undecided > decided).mean())},
-        {"quantity": "mean_eff_undecided", "value": counts["undecided"].mean() / trials},
-        {"quantity": "mean_eff_decided", "value": counts["decided"].mean() / trials}]
-pd.DataFrame(rows).set_index("quantity").round(3)
+run.add({"more_from_undecided": (undecided >= decided).mean(),
+         "strictly_more": (undecided > decided).mean(),
+         "mean_eff_undecided": undecided.mean() / trials, "mean_eff_decided": decided.mean() / trials})
 
-# %% mystnb={"figure": {"caption": "Label changes among the inverted patches, for every image and repetition, by how decided the network was.", "name": "fig-nsatp-many-pairs"}}
+# %% tags=["hide-input"]
+run.save(data)
+wide(run.live, index="quantity", digits=3)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Label changes among the inverted patches, for every image and repetition, by how decided the network was.", "name": "fig-nsatp-many-pairs"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
-bins = np.arange(max(c.max() for c in counts.values()) + 2) - 0.5
-axis.hist([c.ravel() for c in counts.values()], bins=bins, density=True,
+axis.hist([c.ravel() for c in counts.values()], density=True, align="left",
+          bins=range(max(c.max() for c in counts.values()) + 2),
           label=[f"{kind}: PD near {targets[kind]}" for kind in counts])
 axis.set(xlabel=f"label changes in {trials} patches", ylabel="share of images and repetitions")
 axis.legend()
 plt.show()
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nsatp/motivation", dict(dataset=dataset, model=model, seed=seed, trials=trials,
-                                 repeats=repeats, examples=examples, patch="invert"), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## At paper scale
 #
 # LeNet-5 on the whole MNIST test set, beside the run above; the paper has one pair only.
 
-# %%
+# %% tags=["hide-input"]
 paper = pd.DataFrame([{"dataset": "mnist", "model": "lenet5", "quantity": "more_from_undecided",
                        "value": 1.0}])
-compare.beside(paper, records.frame("nsatp/motivation"), on=["dataset", "model", "quantity"],
-               live=pd.DataFrame(rows).assign(dataset=dataset, model=model), digits=3)
+run.beside(paper, "quantity.notna()", on=["dataset", "model", "quantity"], digits=3)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nsatp", experiment="nsatp/motivation")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** On average the undecided images are far more fragile, as the paper's pair suggests.

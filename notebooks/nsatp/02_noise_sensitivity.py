@@ -20,6 +20,7 @@ from scipy import stats
 from dnnlib import inference, published, training
 from dnnlib.book import plots
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.fragility_plots import decays
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
@@ -43,7 +44,7 @@ run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, s
 # ## The network and the images
 #
 # The embedded default is scikit-learn's handwritten digits, shown to the network at 28 x 28. They
-# are easy, so few of them are fragile; the paper's datasets take one parameter.
+# are easy, so few of them are fragile. To use the paper's datasets, change one parameter.
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
@@ -99,12 +100,7 @@ pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
                              "images with Eff > 0": fit.points} for name, fit in fits.items()}).T
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
-figure, axes = plt.subplots(1, 3, figsize=(10, 3.2), sharey=True)
-for axis, (name, x) in zip(axes, distances.items()):
-    curve = fragility.fit_exponential(x, eff, method="curve")
-    plots.decay(axis, x, eff, {"fit to ln Eff": fits[name], "fit to Eff": curve})
-    axis.set(xlabel=name.upper(), ylabel="Eff" if axis is axes[0] else "")
-axes[0].legend(fontsize=8)
+decays(distances, eff)
 plt.show()
 
 # %% [markdown]
@@ -181,7 +177,7 @@ run.beside(published.table("nsatp", 4), TEXT + "== 'correlation'", on=ON, **PAPE
 
 # %% tags=["hide-input"]
 run.beside(published.table("nsatp", 4), TEXT.replace("examples", "bins") + "== 'correlation'",
-           on=ON, **PAPER).drop(columns="this run")
+           on=ON, **PAPER)
 
 # %% [markdown]
 # ## Figures 5 and 6 at paper scale
@@ -232,8 +228,8 @@ run.verdicts()
 # reading keeps the zeros and falls faster.
 # ```
 #
-# **3.** Run the notebook with `-p patch invert`. On digits with a black ground, what does inverting do
-# that a random gray value does not?
+# **3.** In the table of the three patches, what does inverting do to digits with a black ground that a
+# random gray value does not?
 #
 # ```{admonition} Solution
 # :class: dropdown

@@ -9,23 +9,24 @@
 # **What you will learn.** How to test a ranking against chance; two things that "F-measure" means
 # in these two papers; and how one excluded group of images can change a number a hundredfold.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 
 from dnnlib import inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.fragility_plots import orders
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "net2"  # net1 or net2
+model_name = "net2"  # net1 or net2
 seed = 0  # of the training, of the patches and of the random orders
 trials = 100  # M, patched copies of each image
 repeats = 10  # how often the whole comparison is drawn anew
@@ -33,14 +34,19 @@ first = 1000  # how many inputs are perturbed in turn
 patch = "random"  # reading: random, invert or evolved
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, patch=patch, repeats=repeats, first=first)
+
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+accuracy = inference.accuracy(model, data.images, data.labels)
+measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 success = measured.success.numpy()  # image x trial: did the prediction change?
+eff = fragility.eff(success)  # one value an image
 print(data)
-print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}; "
-      f"{success.any(1).mean():.1%} of the images ever change")
+print(f"test accuracy {accuracy:.3f}; {(eff > 0).mean():.1%} of the images ever change")
 
 # %% [markdown]
 # ## F-measure and Inc
@@ -67,28 +73,24 @@ print(f"Inc of 136.68 against 5.47: {fragility.inc(136.68, 5.47):.2f} %")  # NSA
 
 # %%
 rng = np.random.default_rng(seed)
-rows = []
-for name in uncertainty.DISTANCES:
-    ranked = uncertainty.rank(measured.probabilities, name).numpy()[:first]
-    for definition in ("samples", "examples"):
+ranks = {name: uncertainty.rank(measured.probabilities, name).numpy()
+         for name in uncertainty.DISTANCES}
+for name, ranked in ranks.items():
+    for unit in ("samples", "examples"):
         found = []
         for _ in range(repeats):
             shuffled = rng.permuted(success, axis=1)
-            anyone = rng.permutation(len(success))[:first]
-            found.append([fragility.f_measure(shuffled[order], unit=definition)
-                          for order in (ranked, anyone)])
-        a, r = np.mean(found, axis=0)
-        rows += [{"distance": name, "definition": definition, "quantity": q, "value": v}
-                 for q, v in (("f_measure_ranked", a), ("f_measure_random", r),
-                              ("inc", fragility.inc(r, a)))]
-live = pd.DataFrame(rows)
-live.pivot(index=["definition", "distance"], columns="quantity", values="value").round(2)
+            tried = shuffled[ranked[:first]], shuffled[rng.permutation(len(success))[:first]]
+            found.append([fragility.f_measure(rows, unit=unit) for rows in tried])
+        run.add(fragility.savings(*zip(*found)), distance=name, definition=unit)
 
-# %% mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
-figure, axis = plt.subplots(figsize=(5.5, 3.6))
-plots.order_curve(axis, fragility.eff(success), {
-    name.upper(): uncertainty.rank(measured.probabilities, name).numpy()
-    for name in uncertainty.DISTANCES})
+# %% tags=["hide-input"]
+run.save(data)
+wide(run.live, index=["definition", "distance"], columns="quantity", digits=2,
+     order={"definition": ["samples", "examples"]})
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
+orders(ranks, eff)
 plt.show()
 
 # %% [markdown]
@@ -106,39 +108,30 @@ only = [fragility.f_measure(rng.permuted(fragile, axis=1)[rng.permutation(len(fr
 print(f"random order over images with Eff > 0: F-measure {np.mean(only):.1f} samples, "
       f"at most {max(only):.0f}")
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nsatp/rq2", dict(dataset=dataset, model=model, seed=seed, trials=trials, patch=patch,
-                          repeats=repeats, first=first), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
-
 # %% [markdown]
 # ## Table V, beside the paper's
 #
 # By NSATP's definition, in perturbed samples. "Ours" are whole test sets, mean [least, greatest]
 # over the seeds; CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nsatp/rq2", trials=100, patch="random")
-on = ["model", "dataset", "distance", "quantity"]
-here = live.assign(dataset=dataset, model=model)
-table_5 = compare.beside(published.table("nsatp", 5), ours.query("definition == 'samples'"), on=on,
-                         live=here.query("definition == 'samples'"))
-table_5
+# %% tags=["hide-input"]
+ON = ["model", "dataset", "distance", "quantity"]
+PAPER = {"trials": 100, "patch": "random"}
+table_5 = published.table("nsatp", 5)
+run.beside(table_5, "definition == 'samples'", on=ON, **PAPER)
 
 # %% [markdown]
 # The same in examples, PEACEPACT's definition, against the same printed numbers:
 
-# %%
-compare.beside(published.table("nsatp", 5).query("quantity != 'inc'"),
-               ours.query("definition == 'examples' and quantity != 'inc'"), on=on)
+# %% tags=["hide-input"]
+run.beside(table_5.query("quantity != 'inc'"), "definition == 'examples' and quantity != 'inc'",
+           on=ON, **PAPER)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nsatp", experiment="nsatp/rq2")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** This is the claim that stands firmest: whichever distance ranks, the first success

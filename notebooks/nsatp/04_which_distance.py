@@ -8,7 +8,7 @@
 #
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
-# %%
+# %% tags=["hide-input"]
 import math
 
 import matplotlib.pyplot as plt
@@ -16,29 +16,33 @@ import pandas as pd
 from scipy import stats
 
 from dnnlib import inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "net2"  # net1 or net2
+model_name = "net2"  # net1 or net2
 seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, patch=patch)
+
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)
-print(data)
-print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}")
+print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels):.3f}", sep="\n")
 
 # %% [markdown]
 # ## Eff-D
@@ -50,29 +54,26 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 distances = {name: distance(measured.probabilities).numpy()
              for name, distance in uncertainty.DISTANCES.items()}
 slopes = {name: abs(fragility.fit_exponential(x, eff).b) for name, x in distances.items()}
-rows = [{"distance": name, "quantity": "slope", "value": slope} for name, slope in slopes.items()]
-rows.append({"quantity": "pd_lead", "value": slopes["pd"] - max(slopes["pv"], slopes["pe"])})
-for row in rows:
-    print(row.get("distance", ""), row["quantity"], f"{row['value']:.2f}")
+lead = slopes["pd"] - max(slopes["pv"], slopes["pe"])
+print({name.upper(): f"{slope:.2f}" for name, slope in slopes.items()}, f"PD's lead: {lead:.2f}")
 
 # %% [markdown]
 # ## A slope depends on the ruler
 #
 # With ten classes PD runs from 0 to 1, PV from 0 to 0.9 and PE from 0 to $\ln 10 = 2.3$. Measure a
-# length in inches instead of centimetres and every slope against it grows by 2.54, though nothing
-# became more informative. Dividing each distance by its range takes the ruler away; a rank
-# correlation never had one.
+# length in inches instead of centimetres, and every slope against it becomes 2.54 times as large,
+# though nothing became more informative. Dividing each distance by its range takes the ruler away; a
+# rank correlation never had one.
 
 # %%
 n = len(data.classes)
 ranges = {"pd": 1.0, "pv": 1 - 1 / n, "pe": math.log(n)}
-comparison = pd.DataFrame({
-    "Eff-D": slopes,
-    "Eff-D for a range of 1": {name: slopes[name] * ranges[name] for name in slopes},
-    "rank correlation with Eff": {name: abs(stats.spearmanr(x, eff).statistic)
-                                  for name, x in distances.items()},
-})
-comparison.round(3)
+for name, x in distances.items():
+    run.add({"slope": slopes[name], "slope_unit_range": slopes[name] * ranges[name],
+             "rank_correlation": abs(stats.spearmanr(x, eff).statistic)}, distance=name)
+
+# %% tags=["hide-input"]
+wide(run.live, index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
 # For choosing inputs, what counts is how many label changes an order meets early: the share met
@@ -82,17 +83,8 @@ comparison.round(3)
 for name in distances:
     order = uncertainty.rank(measured.probabilities, name).numpy()
     met = eff[order][: len(eff) // 10].sum() / eff.sum()
-    rows += [{"distance": name, "quantity": "met_in_first_tenth", "value": met},
-             {"distance": name, "quantity": "slope_unit_range", "value": slopes[name] * ranges[name]},
-             {"distance": name, "quantity": "rank_correlation",
-              "value": comparison.loc[name, "rank correlation with Eff"]}]
+    run.add({"met_in_first_tenth": met}, distance=name)
     print(f"{name.upper()}: {met:.1%} of all label changes in the first tenth")
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nsatp/rq3", dict(dataset=dataset, model=model, seed=seed, trials=trials, patch=patch), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## Table VI, beside the paper's
@@ -101,29 +93,30 @@ if profile == "paper":
 # Table III prints for Net-2 and Net-1; we follow Table III. "Ours" are whole test sets, mean
 # [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nsatp/rq3", trials=100, patch="random")
-on = ["model", "dataset", "distance"]
-here = pd.DataFrame(rows).query("quantity == 'slope'").assign(dataset=dataset, model=model)
-table_6 = compare.beside(published.table("nsatp", 6).query("quantity == 'slope'"),
-                         ours.query("quantity == 'slope'"), on=on, live=here)
-table_6
+# %% tags=["hide-input"]
+run.add({"pd_lead": lead})
+run.save(data)
+PAPER = {"trials": 100, "patch": "random"}
+printed = published.table("nsatp", 6).query("quantity == 'slope'").astype({"value": float})
+run.beside(printed, "quantity == 'slope'", on=["model", "dataset", "distance"], **PAPER)
 
 # %% [markdown]
 # Which distance has the steepest slope, and which order meets most label changes early?
 
-# %%
-def winner(table, quantity):
-    means = table[table["quantity"] == quantity].groupby(["model", "dataset", "distance"])["value"]
-    return means.mean().unstack("distance").idxmax(axis=1).str.upper()
+# %% tags=["hide-input"]
+def winner(table: pd.DataFrame, quantity: str = "slope") -> pd.Series:
+    """By network and dataset, the distance with the largest mean over the seeds."""
+    means = table[table["quantity"] == quantity].astype({"value": float}).groupby(
+        ["model", "dataset", "distance"])["value"].mean()
+    return means.groupby(["model", "dataset"]).idxmax().map(lambda key: key[-1].upper())
 
 
-printed = published.table("nsatp", 6).query("quantity == 'slope'").astype({"value": float})
-pd.DataFrame({"paper: steepest": winner(printed, "slope"), "steepest": winner(ours, "slope"),
-              "steepest, range 1": winner(ours, "slope_unit_range"),
-              "most met early": winner(ours, "met_in_first_tenth")}).fillna("")
+ours = run.recorded(**PAPER)
+headed(pd.DataFrame({"paper: steepest": winner(printed), "steepest": winner(ours),
+                     "steepest, range 1": winner(ours, "slope_unit_range"),
+                     "most met early": winner(ours, "met_in_first_tenth")}).fillna(""))
 
-# %% mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs; bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs; bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
 plots.bars(ours.query("quantity == 'met_in_first_tenth'"), group=["model", "dataset"], hue="distance",
            ylabel="share met in the first tenth", line=0.1)
 plt.show()
@@ -131,8 +124,8 @@ plt.show()
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nsatp", experiment="nsatp/rq3")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** By the paper's own yardstick the steepest distance changes from cell to cell, so

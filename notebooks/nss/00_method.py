@@ -8,11 +8,11 @@
 # **What you will learn.** The score, on the paper's own example (Table II); the seven benign mutations
 # (Table III); how the sensitive neurons are found; and which places the paper leaves open.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import published, selection, training
+from dnnlib import inference, published, selection, training
 from dnnlib.book import plots
 from dnnlib.data import load
 from dnnlib.neurons import activations
@@ -23,7 +23,7 @@ plots.style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training and of the mutations
 share = 0.1  # of the neurons, the most sensitive ones
 
@@ -37,10 +37,12 @@ share = 0.1  # of the neurons, the most sensitive ones
 #
 # Table II has four candidates and two neurons. `nss.tns_score` takes the activations before and after:
 
-# %% tags=["nbval-check-output"]
-table_2 = published.table("nss", 2)
-printed = table_2.pivot_table(index="test", columns=["quantity", "neuron"], values="value")
+# %% tags=["hide-input"]
+printed = published.table("nss", 2).pivot_table(index="test", columns=["quantity", "neuron"],
+                                                values="value")
 before, after = (torch.tensor(printed[q].to_numpy()) for q in ("clean", "mutated"))
+
+# %% tags=["nbval-check-output"]
 score = nss.tns_score(before, after, share=1.0)
 order = selection.by_score(score)
 print("scores:", [round(s, 2) for s in score.tolist()])
@@ -55,16 +57,16 @@ print("order: ", [list(printed.index)[i] for i in order])
 # ranges. It leaves open which way a shift goes and what kernel the blur has; the released code answers
 # some of it differently from the table (`reading="released"`).
 
-# %% mystnb={"figure": {"caption": "One image under each of the seven mutations, strength rising from left to right in five steps over the range of Table III.", "name": "fig-nss-mutations"}}
+# %%
 data = load(dataset, limit=200)
-one = data.images[:1]
-sheet = [mutations.mutate(one, name, strength=s, seed=seed).images
-         for name in mutations.OPERATORS for s in mutations.STRENGTHS]
-titles = [f"{name} {s}" for name in mutations.OPERATORS for s in mutations.STRENGTHS]
-plots.images(torch.cat(sheet), titles, columns=5)
+sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
+         for name in mutations.OPERATORS for s in mutations.STRENGTHS}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under each of the seven mutations, strength rising from left to right in five steps over the range of Table III.", "name": "fig-nss-mutations"}}
+plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 published.table("nss", 3)
 
 # %% [markdown]
@@ -74,17 +76,17 @@ published.table("nss", 3)
 # all candidates (Algorithm 1), in the last layer that still has a map, where a neuron is one scalar.
 
 # %%
-network = training.trained(model, dataset, recipe_name="nss", seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 again = mutations.mutate(candidates, seed=1000 + seed).images
-layer = nss.last_map(network, candidates)
-x, x_mutated = (activations.record(network, images, layers=[layer], neuron="unit").values
+layer = nss.last_map(model, candidates)
+x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
                 for images in (candidates, again))
 moved = nss.sensitivities(x, x_mutated)
 chosen = nss.sensitive(moved, share)
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
 
-# %% mystnb={"figure": {"caption": "Mean sensitivity of all neurons of the layer, most sensitive first. The shaded ones enter the score.", "name": "fig-nss-sensitive"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity of all neurons of the layer, most sensitive first. The shaded ones enter the score.", "name": "fig-nss-sensitive"}}
 figure, axis = plt.subplots(figsize=(6, 3))
 axis.plot(moved.mean(0).sort(descending=True).values)
 axis.axvspan(0, len(chosen), alpha=0.2)
@@ -96,10 +98,11 @@ plt.show()
 #
 # The candidates with the highest and the lowest scores, with the true class and the predicted one:
 
-# %% mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first"}}
+# %%
 ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share))
-with torch.inference_mode():
-    predicted = network(candidates).argmax(1)
+predicted = inference.predict(model, candidates).argmax(1)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first"}}
 ends = torch.cat([ranking[:8], ranking[-8:]])
 plots.images(candidates[ends], [f"{data.classes[data.labels[i]]} → {data.classes[predicted[i]]}"
                                 for i in ends.tolist()])
@@ -122,7 +125,7 @@ plt.show()
 #
 # Table IV, as printed:
 
-# %%
+# %% tags=["hide-input"]
 published.table("nss", 4)
 
 # %% [markdown]

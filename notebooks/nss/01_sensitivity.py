@@ -8,27 +8,35 @@
 # **What you will learn.** How to compare two networks by their inner movement, and why such a comparison
 # depends on the scale of the activations.
 
-# %%
+# %% tags=["hide-input"]
+from itertools import product
+
 import matplotlib.pyplot as plt
-import pandas as pd
 import torch
 
 from dnnlib import inference, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.neurons import activations
 from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the trainings, of the mutations and of the random neurons
 share = 10  # percent of the neurons that count as sensitive
 profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and a record
+
+# %% tags=["hide-input"]
+limit = profile_limit(profile) or 2000  # the mean over 2,000 images is exact enough
+run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 share=share, limit=limit)
 
 # %% [markdown]
 # ## Two stages
@@ -37,15 +45,13 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and
 # the two is the worse, the test set says.
 
 # %%
-limit = profile_limit(profile) or 2000  # the mean over 2,000 images is exact enough
 data = load(dataset, limit=limit)
 stages = []
 for recipe in ("nss", "nss_second"):
-    network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-    stages.append((inference.accuracy(network, data.images, data.labels), network))
-stages.sort(key=lambda pair: pair[0])
-networks = dict(zip(("worse", "better"), (network for _, network in stages)))
-for state, (accuracy, _) in zip(networks, stages):
+    model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+    stages.append((inference.accuracy(model, data.images, data.labels), model))
+stages = dict(zip(("worse", "better"), sorted(stages, key=lambda pair: pair[0])))
+for state, (accuracy, _) in stages.items():
     print(f"{state}: accuracy {accuracy:.1%}")
 
 # %% [markdown]
@@ -57,37 +63,56 @@ for state, (accuracy, _) in zip(networks, stages):
 # Table III; `released`: the code's own lists).
 
 # %%
-generator = torch.Generator().manual_seed(seed)
-rows = []
-for state, network in networks.items():
-    layer = nss.last_map(network, data.images)
-    clean = activations.record(network, data.images, layers=[layer], neuron="unit").values
-    anyone = torch.randperm(clean.shape[1], generator=generator)
-    for reading in mutations.READINGS:
-        for strength in mutations.STRENGTHS:
-            mutated = mutations.mutate(data.images, strength=strength, seed=seed, reading=reading)
-            after = activations.record(network, mutated.images, layers=[layer], neuron="unit").values
-            for difference in nss.DIFFERENCES:
-                moved = nss.sensitivities(clean, after, difference=difference)
-                chosen = nss.sensitive(moved, share / 100)
-                rows += [{"state": state, "mutations": reading, "strength": strength,
-                          "difference": difference, "neurons": neurons,
-                          "quantity": "sensitivity", "value": float(moved[:, columns].mean())}
-                         for neurons, columns in (("sensitive", chosen),
-                                                  ("random", anyone[:len(chosen)]))]
-live = pd.DataFrame(rows)
-live.query("difference == 'l1' and mutations == 'paper'").pivot(
-    index="strength", columns=["neurons", "state"], values="value").round(4)
+def activated(model, images):
+    """Activations (N, neurons) in the last layer that still has a map."""
+    return activations.record(model, images, layers=[nss.last_map(model, images)],
+                              neuron="unit").values
 
-# %% mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.2))
-for axis, difference in zip(axes, nss.DIFFERENCES):
-    part = live[(live["difference"] == difference) & (live["mutations"] == "paper")]
-    for (state, neurons), line in part.groupby(["state", "neurons"]):
-        axis.plot(line["strength"], line["value"], "o-" if neurons == "sensitive" else "o--",
-                  color="C3" if state == "worse" else "C0", label=f"{state}, {neurons}")
-    axis.set(title=difference, xlabel="strength of the mutation", ylabel="mean sensitivity")
-axes[0].legend()
+
+def sensitivity(before, after, difference, anyone):
+    """The mean over the most sensitive neurons, and over as many of ``anyone``."""
+    moved = nss.sensitivities(before, after, difference=difference)
+    chosen = nss.sensitive(moved, share / 100)
+    return {"sensitive": moved[:, chosen].mean(), "random": moved[:, anyone[:len(chosen)]].mean()}
+
+
+# %% tags=["hide-input"]
+generator = torch.Generator().manual_seed(seed)
+for state, (accuracy, model) in stages.items():
+    run.add({"accuracy": 100 * accuracy}, state=state)
+    clean = activated(model, data.images)
+    anyone = torch.randperm(clean.shape[1], generator=generator)
+    for reading, strength in product(mutations.READINGS, mutations.STRENGTHS):
+        after = activated(model, mutations.mutate(
+            data.images, strength=strength, seed=seed, reading=reading).images)
+        for difference in nss.DIFFERENCES:
+            for neurons, value in sensitivity(clean, after, difference, anyone).items():
+                run.add({"sensitivity": value}, state=state, mutations=reading, strength=strength,
+                        difference=difference, neurons=neurons)
+wide(run.live, "difference == 'l1' and mutations == 'paper'", index="strength",
+     columns=["neurons", "state"], digits=4)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
+def against_strength(rows, panel, **line):
+    """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
+    rows = rows.query("quantity == 'sensitivity' and mutations == 'paper'")
+    if rows.empty:
+        return plots.nothing()
+    groups = list(rows.groupby(panel, sort=False))
+    figure, axes = plt.subplots(1, len(groups), figsize=(max(9, 2.6 * len(groups)), 3),
+                                squeeze=False)
+    for axis, (name, group) in zip(axes[0], groups):
+        for (state, neurons, _), part in group.groupby(["state", "neurons", "seed"]):
+            axis.plot(part["strength"], part["value"], ls="-" if neurons == "sensitive" else "--",
+                      color="C3" if state == "worse" else "C0", label=f"{state}, {neurons}", **line)
+        axis.set_title(", ".join(map(shown, name)), fontsize=9)
+        axis.set_xlabel("strength of the mutation")
+    axes[0, 0].set_ylabel("mean sensitivity")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    axes[0, 0].legend(*zip(*dict(zip(labels, zip(handles, labels))).values()), fontsize=7)
+
+
+against_strength(run.live, ["difference"], marker="o")
 plt.show()
 
 # %% [markdown]
@@ -97,23 +122,16 @@ plt.show()
 # least step from one strength to the next (above 0 if it always rises).
 
 # %%
-wide = live.pivot(index=["mutations", "difference", "neurons", "strength"], columns="state",
-                  values="value")
-ratio = (wide["worse"] / wide["better"]).rename("value").reset_index()
-rows += ratio.assign(quantity="worse_over_better").to_dict("records")
-steps = live.sort_values("strength").groupby(["mutations", "difference", "neurons", "state"])[
-    "value"].agg(lambda v: v.diff().min()).reset_index()
-rows += steps.assign(quantity="least_step").to_dict("records")
-rows += [{"state": state, "quantity": "accuracy", "value": 100 * accuracy}
-         for state, (accuracy, _) in zip(networks, stages)]
-ratio.pivot(index=["mutations", "difference", "neurons"], columns="strength",
-            values="value").round(2)
+ON = ["mutations", "difference", "neurons"]
+found = run.live.dropna(subset="strength").set_index([*ON, "strength", "state"])["value"]
+ratio = found.xs("worse", level="state") / found.xs("better", level="state")
+steps = found.groupby([*ON, "state"]).agg(lambda values: values.sort_index().diff().min())
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nss/sensitivity", dict(dataset=dataset, model=model, seed=seed, share=share, limit=limit),
-        rows, records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+run.add(ratio.reset_index().to_dict("records"), quantity="worse_over_better")
+run.add(steps.reset_index().to_dict("records"), quantity="least_step")
+run.save(data)
+wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", digits=2)
 
 # %% [markdown]
 # ## Over all records
@@ -121,39 +139,22 @@ if profile == "paper":
 # The ratio of the worse network's sensitivity to the better's, as the text has it (`l1`, strengths of
 # Table III), and with the code's normalised difference. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nss/sensitivity")
-if len(ours):
-    shown = ours.query("quantity == 'worse_over_better' and neurons == 'sensitive' "
-                       "and mutations == 'paper'")
-    display(shown.pivot_table(index=["dataset", "model", "difference"], columns="strength",
-                              values="value", aggfunc="mean", sort=False).round(2))
-    stage = ours.query("quantity == 'accuracy'")
-    display(stage.pivot_table(index=["dataset", "model"], columns="state", values="value",
-                              aggfunc="mean", sort=False).round(1))
+# %% tags=["hide-input"]
+ours = run.recorded()
+CELL = ["dataset", "model"]
+display(wide(ours, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
+             "mutations == 'paper'", index=[*CELL, "difference"], columns="strength", digits=2))
+wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
 
-# %% mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
-if len(ours):
-    part = ours.query("quantity == 'sensitivity' and difference == 'l1' and mutations == 'paper'")
-    groups = list(part.groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(1, len(groups), figsize=(2.6 * len(groups), 2.8), squeeze=False)
-    for axis, (name, group) in zip(axes[0], groups):
-        for (state, neurons, _), line in group.groupby(["state", "neurons", "seed"]):
-            axis.plot(line["strength"], line["value"], lw=1,
-                      ls="-" if neurons == "sensitive" else "--",
-                      color="C3" if state == "worse" else "C0")
-        axis.set_title(" ".join(name), fontsize=9)
-        axis.set_xlabel("strength")
-    axes[0, 0].set_ylabel("mean sensitivity")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
+against_strength(ours.query("difference == 'l1'"), CELL, lw=1)
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nss", experiment="nss/sensitivity")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** That sensitivity rises with the strength of a mutation, the records bear out. That the

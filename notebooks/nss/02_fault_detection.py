@@ -9,29 +9,38 @@
 # **What you will learn.** How eight ways to select compare on the same candidates; why one assumption
 # about what is known turns the result upside down; and whether different selectors find the same faults.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
+from itertools import combinations
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from dnnlib import inference, published, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots, verdicts
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import named
+from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
+from dnnlib.selection import Key
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, candidates="random", references=references)
 
 # %% [markdown]
 # ## The candidates
@@ -41,13 +50,12 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole tes
 
 # %%
 data = load(dataset, limit=profile_limit(profile))
-train = load(dataset, "train")
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 mutated = mutations.mutate(data.images, seed=seed)
 candidates = mutated.images
-probabilities = inference.predict(network, candidates)
+probabilities = inference.predict(model, candidates)
 wrong = (probabilities.argmax(1) != data.labels).numpy()
-accuracy = inference.accuracy(network, data.images, data.labels)
+accuracy = inference.accuracy(model, data.images, data.labels)
 print(data)
 print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on the candidates")
 
@@ -68,18 +76,14 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # and then random ones.
 
 # %%
-reference = train.images[:references]
-selectors = selection.table_iv(reference, seed=seed)
-selectors |= {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}
-selectors["dsa_coverage"] = selection.selector("dsa", reference=reference, order_by="coverage",
-                                               seed=seed)
-readings = {}
-for pair in ("remutated", "original"):
-    originals = {"originals": data.images} if pair == "original" else {}
-    for difference in ("l1", "squared_normalised"):
-        readings[f"nss, {pair}, {difference}"] = selection.selector(
-            "nss", pair=pair, difference=difference, seed=1000 + seed, **originals)
-orders = selection.orders(network, candidates, selectors | readings)
+reference = load(dataset, "train").images[:references]
+selectors = {Key(name): chosen for name, chosen in (
+    selection.table_iv(reference, seed=seed)
+    | {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}).items()}
+selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
+                                                    order_by="coverage", seed=seed)
+readings = selection.nss_readings(data.images, seed=1000 + seed)
+orders = selection.orders(model, candidates, selectors | readings)
 
 # %% [markdown]
 # ## Fault detection rate
@@ -92,35 +96,28 @@ print(f"FDR at 40 %: {by_hand:.0%}; the best order has "
       f"{faults.best_rate([True, False, False, True, False], 0.4):.0%}")
 
 # %%
-rates = (5, 10, 15, 20)
-rows = []
-for name, order in orders.items():
-    method, *reading = name.split(", ")
-    column = {"method": method} | dict(zip(("pair", "difference"), reading))
-    column |= {"share": 10} if reading else {}
-    rows += [column | {"rate": rate, "quantity": "fdr",
-                       "value": 100 * faults.fault_detection_rate(wrong, order, rate / 100)}
-             for rate in rates]
-    rows.append(column | {"quantity": "apfd", "value": 100 * faults.apfd(wrong, order)})
-rows += [{"method": "best possible", "rate": rate, "quantity": "fdr",
-          "value": 100 * faults.best_rate(wrong, rate / 100)} for rate in rates]
-rows += [{"method": "random, expected", "rate": rate, "quantity": "fdr",
-          "value": 100 * wrong.mean()} for rate in rates]
-live = pd.DataFrame(rows)
-live["selector"] = live[["method", "pair", "difference"]].fillna("").agg(" ".join, axis=1)
-by_rate = live.query("quantity == 'fdr'").pivot(index="selector", columns="rate", values="value")
-apfd = live.query("quantity == 'apfd'").set_index("selector")["value"].rename("APFD")
-by_rate.rename(columns=int).join(apfd).sort_values(5, ascending=False).round(1)
+RATES = (5, 10, 15, 20)
+fdr = faults.detection_table(wrong, orders, RATES)
+apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
+
+# %% tags=["hide-input"]
+fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[Key("random, expected")] = 100 * wrong.mean()
+run.add(selection.tidy(fdr, "fdr"))
+for key, value in apfd.items():
+    run.add({"apfd": value}, **key.columns)
+headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=False, kind="stable")
+       .round(1).astype(object).fillna(""))
 
 # %% [markdown]
 # APFD (average percentage of faults detected) looks at the whole order: 50 is random, the larger the
 # earlier the faults come.
 
-# %% mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
-shown = ["gini", "ats", "dsa", "kmnc", "nss, remutated, l1", "nss, original, l1"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
+L1 = [key for key in readings if key.difference == "l1"]
 figure, axis = plt.subplots(figsize=(6, 3.8))
-plots.order_curve(axis, wrong, {name: orders[name].numpy() for name in shown},
-                  what="faults found")
+plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
+    *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")
 plt.show()
 
 # %% [markdown]
@@ -146,32 +143,32 @@ plt.show()
 # tells faults from the rest **within** one mutation: 0.5 is chance.
 
 # %%
-operators = list(mutations.OPERATORS)
+def auc(scores, pair):
+    """How well the scores in one pair tell faults from the rest."""
+    return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
+
+
+scores = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
 fresh = mutations.mutate(candidates, seed=1000 + seed)
-scores = pd.DataFrame({"made by": [operators[i] for i in mutated.operator],
-                       "drawn": [operators[i] for i in fresh.operator],
-                       "faults (%)": 100.0 * wrong})
-for pair in ("remutated", "original"):
-    scores[pair] = readings[f"nss, {pair}, l1"].score(network, candidates).numpy()
 
-
-def auc(group: pd.DataFrame, pair: str) -> float:
-    """How well the score tells the faults of a group of candidates."""
-    return faults.roc_area(group["faults (%)"] > 0, group[pair])
-
-
+# %% tags=["hide-input"]
+operators = list(mutations.OPERATORS)
+scores = pd.DataFrame({
+    "made by": pd.Categorical.from_codes(mutated.operator, operators),
+    "drawn": pd.Categorical.from_codes(fresh.operator, operators),
+    "faults (%)": 100.0 * wrong, **scores})
 for by in ("made by", "drawn"):
-    grouped = scores.groupby(by)
-    means = grouped[["faults (%)", "remutated", "original"]].mean()
-    for pair in ("remutated", "original"):
-        means[f"AUC {pair}"] = [auc(group, pair) for _, group in grouped]
-    display(means.loc[[o for o in operators if o in means.index]].round(2))
-for pair in ("remutated", "original"):
-    within = np.nanmean([auc(group, pair) for _, group in scores.groupby("made by")])
-    overall = auc(scores, pair)
-    rows += [{"pair": pair, "difference": "l1", "share": 10, "quantity": f"auc_{where}", "value": v}
-             for where, v in (("overall", overall), ("within", within))]
-    print(f"{pair}: AUC {overall:.2f} over all candidates, {within:.2f} within a mutation")
+    grouped = scores.groupby(by, observed=True)
+    means = grouped[["faults (%)", *scores.columns[3:]]].mean()
+    display(means.join(pd.DataFrame({f"AUC {key.pair}": {name: auc(group, key.pair)
+                                                         for name, group in grouped}
+                                     for key in L1})).round(2))
+for key in L1:
+    within = np.nanmean([auc(group, key.pair)
+                         for _, group in scores.groupby("made by", observed=True)])
+    overall = auc(scores, key.pair)
+    run.add({"auc_overall": overall, "auc_within": within}, **key.reading)
+    print(f"{key.pair}: AUC {overall:.2f} over all candidates, {within:.2f} within a mutation")
 
 # %% [markdown]
 # With the known original, the score is mostly a label of the mutation that made the candidate: the harsh
@@ -184,21 +181,21 @@ for pair in ("remutated", "original"):
 # and the rank correlation of their whole orders (Spearman).
 
 # %%
-names = ["gini", "ats", "dsa", "pd", "margin", "nss, remutated, l1", "nss, original, l1"]
-place = pd.DataFrame({name: np.argsort(orders[name].numpy()) for name in names})
-found = {name: set(np.flatnonzero(wrong & (place[name] < 0.2 * len(wrong)))) for name in names}
-jaccard = pd.DataFrame([[len(found[a] & found[b]) / max(1, len(found[a] | found[b]))
-                         for b in names] for a in names], names, names)
-rho = place.corr("spearman")
-for a in names:
-    rows += [{"method": a, "other": b, "quantity": quantity, "value": table.loc[a, b]}
-             for b in names if names.index(a) < names.index(b)
-             for quantity, table in (("jaccard", jaccard), ("spearman", rho))]
+compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
+place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
+found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
+jaccard = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
 
-# %% mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
+# %% tags=["hide-input"]
+jaccard = pd.DataFrame(jaccard, [*place], [*place])
+rho = pd.DataFrame(place).corr("spearman")
+for a, b in combinations(place, 2):
+    run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.9), sharey=True)
-plots.matrix(axes[0], jaccard, "faults in common")
-plots.matrix(axes[1], rho, "rank correlation")
+plots.matrix(axes[0], headed(jaccard), "faults in common")
+plots.matrix(axes[1], headed(rho), "rank correlation")
 plt.show()
 
 # %% [markdown]
@@ -212,14 +209,11 @@ plt.show()
 sure = (probabilities.amax(1) > 0.9).numpy()
 print(f"{sure.mean():.0%} of the candidates are above 0.9, and {wrong[sure].mean():.1%} of these wrong")
 inside = np.cumsum(sure) - 1  # where a sure candidate is among the sure ones
-enough = int(sure.sum()) >= 20
-for name, order in orders.items() if enough else ():
-    among = inside[order.numpy()[sure[order.numpy()]]]
-    method, *reading = name.split(", ")
-    rows += [{"method": method, "rate": rate, "quantity": "confident_fdr",
-              "value": 100 * faults.fault_detection_rate(wrong[sure], among, rate / 100)}
-             | dict(zip(("pair", "difference"), reading)) | ({"share": 10} if reading else {})
-             for rate in rates]
+among = {key: inside[order.numpy()[sure[order.numpy()]]] for key, order in orders.items()}
+
+# %% tags=["hide-input"]
+if sure.sum() >= 20:
+    run.add(selection.tidy(faults.detection_table(wrong[sure], among, RATES), "confident_fdr"))
 
 # %% [markdown]
 # ## How far NSS leads
@@ -227,24 +221,16 @@ for name, order in orders.items() if enough else ():
 # In points of FDR: over the best of the seven others of Table V, over DeepGini, and over random.
 
 # %%
-fdr = {(r["method"], r.get("pair"), r.get("difference"), r["rate"]): r["value"]
-       for r in rows if r["quantity"] == "fdr"}
-others = [m for m in published.table("nss", 5)["method"].unique() if m != "nss"]
-for (method, pair, difference, rate), value in list(fdr.items()):
-    if method == "nss":
-        against = {m: value - fdr[m, None, None, rate] for m in others}
-        leads = {"lead": min(against.values()), "over_gini": against["gini"],
-                 "over_random": against["random"]}
-        rows += [{"pair": pair, "difference": difference, "share": 10, "rate": rate,
-                  "quantity": quantity, "value": lead} for quantity, lead in leads.items()]
-rows += [{"quantity": "accuracy", "value": 100 * accuracy}]
+others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
+leads = selection.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
+                              "over_random": [Key("random")]})
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nss/fault_detection", dict(dataset=dataset, model=model, recipe=recipe, seed=seed,
-                                    candidates="random", references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+run.add(leads)
+run.add({"accuracy": 100 * accuracy})
+run.save(data)
+wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",
+     index=["pair", "difference", "quantity"], columns="rate")
 
 # %% [markdown]
 # ## Table I, beside the paper's: how good the networks are
@@ -252,59 +238,49 @@ if profile == "paper":
 # The brief training is meant to come near the paper's accuracy. CIFAR-10 is a JPEG copy. The paper's
 # ResNet-20 has no biases in its convolutions; ours is the one of the other chapters.
 
-# %%
-ours = records.frame("nss/fault_detection", candidates="random")
-brief = ours.query("recipe == 'nss'") if len(ours) else ours
-cell = ["dataset", "model", "quantity"]
-compare.beside(published.table("nss", 1).query("quantity == 'accuracy'"),
-               brief.query("quantity == 'accuracy'"), on=cell, digits=1)
+# %% tags=["hide-input"]
+CELL = ["dataset", "model"]
+NEAR = dict(candidates="random", recipe="nss")  # the records of networks near Table I
+run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity == 'accuracy'",
+           on=[*CELL, "quantity"], digits=1, **NEAR)
 
 # %% [markdown]
 # ## Table V, beside the paper's
 #
 # "Ours" is NSS as the text has it, `remutated` and `l1`; mean [least, greatest] over the seeds.
 
-# %%
-text = "quantity == 'fdr' and (method != 'nss' or (pair == 'remutated' and difference == 'l1'))"
-on = ["dataset", "model", "rate", "method"]
-table_5 = compare.beside(published.table("nss", 5).query("quantity == 'fdr'"),
-                         brief.query(text) if len(brief) else brief, on=on, digits=1)
-table_5.loc[[key for key in table_5.index if key[2] in (5, 20)]]
+# %% tags=["hide-input"]
+table_5 = published.table("nss", 5).query("quantity == 'fdr'")
+run.beside(table_5.query("rate in (5, 20)"), "quantity == 'fdr' and rate in (5, 20) and "
+           "(method != 'nss' or (pair == 'remutated' and difference == 'l1'))",
+           on=[*CELL, "rate", "method"], digits=1, **NEAR)
 
 # %% [markdown]
 # ## The readings, beside DeepGini and the paper
 #
 # The mean FDR over the seeds, at each rate.
 
-# %%
-def reading_table(table: pd.DataFrame) -> pd.DataFrame:
-    """FDR of each reading of NSS and of DeepGini, for networks near the accuracy of Table I."""
-    paper = published.table("nss", 5).query("quantity == 'fdr' and method in ('nss', 'gini')")
-    parts = [paper.assign(selector="paper: " + paper["method"])]
-    if len(table):
-        mine = table.query("quantity == 'fdr' and method in ('nss', 'gini')").copy()
-        mine["selector"] = "ours: " + mine[["method", "pair", "difference"]].fillna("").agg(
-            " ".join, axis=1).str.strip()
-        parts.append(mine)
-    both = pd.concat(parts)
-    both = both[both.set_index(["dataset", "model"]).index.isin(
-        table.set_index(["dataset", "model"]).index)] if len(table) else both
-    return both.pivot_table(index=["dataset", "model", "selector"], columns="rate",
-                            values="value", aggfunc="mean", sort=False).round(1)
+# %% tags=["hide-input"]
+def reading_table(**parameters):
+    """FDR of each reading of NSS and of DeepGini, in the records with these parameters."""
+    which = "quantity == 'fdr' and method in ('nss', 'gini')"
+    ours = named(run.recorded(which, **parameters))
+    paper = named(table_5.query(which)).merge(ours[CELL].drop_duplicates())
+    return wide(pd.concat([rows.assign(selector=f"{whose}: " + rows["selector"])
+                           for whose, rows in (("paper", paper), ("ours", ours))]),
+                index=[*CELL, "selector"], columns="rate", order=dict(
+                    model=table_5["model"].unique(), dataset=table_5["dataset"].unique()))
 
 
-reading_table(brief)
+reading_table(**NEAR)
 
-# %% mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I: mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
-if len(brief):
-    drawn = brief.query("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'")
-    drawn = drawn.assign(selector=drawn[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-                         .str.strip())
-    paper = published.table("nss", 5).query("rate == 5").rename(columns={"method": "selector"})
-    plots.dots(drawn, row="selector", panel=["dataset", "model"], xlabel="FDR at 5 % (%)",
-               paper=paper.replace({"selector": {"nss": "nss remutated"}}))
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I: mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
+paper = table_5.query("rate == 5")
+paper = paper.assign(**{column: paper["method"].map({"nss": L1[0].reading[column]})
+                        for column in ("pair", "difference")})
+plots.dots(named(run.recorded("quantity == 'fdr' and rate == 5 and "
+                              "difference != 'squared_normalised'", **NEAR)),
+           row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
 plt.show()
 
 # %% [markdown]
@@ -313,33 +289,30 @@ plt.show()
 # The same with the second stage of accuracy: longer training on MNIST and Fashion-MNIST, shorter on
 # CIFAR-10.
 
-# %%
-reading_table(ours.query("recipe == 'nss_second'") if len(ours) else ours)
+# %% tags=["hide-input"]
+reading_table(candidates="random", recipe="nss_second")
 
 # %% [markdown]
 # ## Confident mistakes, over all records
 #
 # FDR at 10 % among the candidates with a top probability above 0.9.
 
-# %%
-if len(brief):
-    shown = brief.query("quantity == 'confident_fdr' and rate == 10").copy()
-    shown["selector"] = shown[["method", "pair", "difference"]].fillna("").agg(" ".join, axis=1)
-    display(shown.pivot_table(index="selector", columns=["dataset", "model"], values="value",
-                              aggfunc="mean", sort=False).round(1))
+# %% tags=["hide-input"]
+wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), index="selector",
+     columns=CELL)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nss", experiment="nss/fault_detection")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # The same rules, had the original been known:
 
-# %%
-known = [compare.verdict(replace(claim, where=claim.where | {"pair": "original"}))
-         for claim in published.claims("nss") if claim.experiment == "nss/fault_detection"]
+# %% tags=["hide-input"]
+known = [verdicts.verdict(replace(claim, where=claim.where | {"pair": "original"}))
+         for claim in published.claims("nss") if claim.experiment == run.name]
 pd.DataFrame([{"claim": found.claim.statement, "verdict": found.state,
                "cells": f"{found.holds} of {found.run} hold"} for found in known])
 

@@ -8,37 +8,45 @@
 # **What you will learn.** How to take one explanation away by an experiment; and that the reading of
 # NSS decides this table too.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
 from dnnlib import inference, published, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots, verdicts
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import named
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
+from dnnlib.selection import Key
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training and of the selectors' own mutations
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, candidates="each")
+
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 table_6 = published.table("nss", 6)
 strengths = table_6.groupby("operator", sort=False)["parameter"].first()
+candidates = {operator: mutations.apply(data.images, operator, value)
+              for operator, value in strengths.items()}
 
-# %% mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples"}}
-sheet = torch.cat([mutations.apply(data.images[:1], name, value)
-                   for name, value in strengths.items()])
-plots.images(sheet, [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples"}}
+plots.images(torch.cat([images[:1] for images in candidates.values()]),
+             [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
 plt.show()
 
 # %% [markdown]
@@ -48,72 +56,54 @@ plt.show()
 # clean image. DeepGini stands beside it.
 
 # %%
-rates = (5, 10, 15, 20)
-rows = []
-for operator, value in strengths.items():
-    candidates = mutations.apply(data.images, operator, value)
-    wrong = (inference.predict(network, candidates).argmax(1) != data.labels).numpy()
-    selectors = {
-        ("nss", "remutated"): selection.selector("nss", seed=1000 + seed),
-        ("nss", "original"): selection.selector("nss", pair="original", originals=data.images),
-        ("gini",): selection.selector("gini"), ("random",): selection.selector("random", seed=seed)}
-    orders = selection.orders(network, candidates, {" ".join(k): v for k, v in selectors.items()})
-    for key in selectors:
-        nss = {"pair": key[1], "difference": "l1", "share": 10} if len(key) > 1 else {}
-        for rate in rates:
-            found = 100 * faults.fault_detection_rate(wrong, orders[" ".join(key)], rate / 100)
-            row = {"candidates": operator, "rate": rate} | nss
-            rows.append(row | {"method": key[0], "quantity": "fdr", "value": found})
-            if nss:
-                rows.append(row | {"quantity": "over_random", "value": found - 100 * wrong.mean()})
-    rows.append({"candidates": operator, "quantity": "faults", "value": 100 * wrong.mean()})
-live = pd.DataFrame(rows)
-live["selector"] = live[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-shown = live.query("quantity == 'fdr' and rate == 5").pivot(
-    index="candidates", columns="selector", values="value")
-shown.join(live.query("quantity == 'faults'").set_index("candidates")["value"].rename(
-    "all candidates")).loc[list(strengths.index)].round(1)
+RATES = (5, 10, 15, 20)
+CHANCE = Key("random, expected")
+selectors = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
+    Key("gini"): selection.selector("gini"), Key("random"): selection.selector("random", seed=seed)}
+fdr = {}
+for operator, x in candidates.items():
+    wrong = (inference.predict(model, x).argmax(1) != data.labels).numpy()
+    orders = selection.orders(model, x, selectors)
+    fdr[operator] = faults.detection_table(wrong, orders, RATES)
+    fdr[operator].loc[CHANCE] = 100 * wrong.mean()
+
+# %% tags=["hide-input"]
+for operator, found in fdr.items():
+    run.add(selection.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
+    run.add(selection.leads(found, {"over_random": [CHANCE]}), candidates=operator)
+    run.add({"faults": found.loc[CHANCE, 5]}, candidates=operator)
+run.save(data)
+shown = named(run.live.query("quantity == 'fdr' and rate == 5"))
+wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="all candidates")]),
+     index="candidates", columns="selector").rename_axis("mutation")
 
 # %% [markdown]
 # `over_random` is taken against the expectation of a random order, the share of faults among all
 # candidates; the table's random column is one draw.
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nss/fault_detection", dict(dataset=dataset, model=model, recipe=recipe, seed=seed,
-                                    candidates="each"), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
 # NSS as the text has it, then with the known original. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nss/fault_detection", dataset="cifar10", model="resnet20", recipe="nss")
-if len(ours):
-    ours = ours[ours["candidates"] != "random"].rename(columns={"candidates": "operator"})
-on = ["operator", "rate", "method"]
-fdr = ours.query("quantity == 'fdr'") if len(ours) else ours
-compare.beside(table_6, fdr.query("method != 'gini' and pair != 'original'") if len(fdr) else fdr,
-               on=on, digits=1)
+# %% tags=["hide-input"]
+PAPER = dict(dataset="cifar10", model="resnet20", recipe="nss", candidates="each")
+run.beside(table_6.rename(columns={"operator": "candidates"}),
+           "quantity == 'fdr' and method != 'gini' and pair != 'original'",
+           on=["candidates", "rate", "method"], digits=1, **PAPER).drop(
+    columns="this run").rename_axis(index={"candidates": "mutation"})
 
-# %% mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}
-if len(fdr):
-    drawn = fdr.query("rate == 5").copy()
-    drawn["method"] = drawn[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-    plots.bars(drawn, group=["operator"], hue="method", ylabel="FDR at 5 % (%)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}
+plots.bars(named(run.recorded("quantity == 'fdr' and rate == 5", **PAPER)), group=["candidates"],
+           hue="selector", ylabel="FDR at 5 % (%)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-board = compare.scoreboard("nss", experiment="nss/fault_detection")
-board.loc[["nss-fdr-each-mutation"]]
+# %% tags=["hide-input"]
+verdicts.scoreboard("nss", experiment=run.name).loc[
+    ["nss-fdr-each-mutation"]].drop(columns="paper").set_index("claim")
 
 # %% [markdown]
 # **What it means.** With one mutation for all candidates, the score can no longer tell harsh mutations

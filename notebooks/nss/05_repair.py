@@ -8,7 +8,7 @@
 # **What you will learn.** How to separate what more training gives from what the selection gives; and why
 # a gain on clean images and a gain on changed images are two questions.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -16,22 +16,29 @@ import pandas as pd
 import torch
 
 from dnnlib import inference, published, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import named
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.perturb import mutations
+from dnnlib.selection import Key
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 rates = "20"  # percent of the candidates that are labelled and added
 epochs = 3  # of the retraining; the paper has 40, the records 4
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, epochs=epochs, candidates="random", references=references)
 
 # %% [markdown]
 # ## Candidates, and what is left for testing
@@ -44,12 +51,19 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole tes
 # %%
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 unseen = mutations.mutate(data.images, seed=2000 + seed).images
-before = {"clean": inference.accuracy(network, data.images, data.labels),
-          "mutated": inference.accuracy(network, unseen, data.labels)}
-print({k: f"{v:.1%}" for k, v in before.items()})
+
+
+def accuracies(model):
+    """On the clean test images, and on independently mutated ones."""
+    return {test: inference.accuracy(model, images, data.labels)
+            for test, images in (("clean", data.images), ("mutated", unseen))}
+
+
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+before = accuracies(model)
+print({test: f"{value:.1%}" for test, value in before.items()})
 
 # %% [markdown]
 # ## Retraining
@@ -59,58 +73,40 @@ print({k: f"{v:.1%}" for k, v in before.items()})
 # `none` trains on without any candidate: what it gains has nothing to do with selection.
 
 # %%
-reference = train.images[:references]
-selectors = selection.table_iv(reference, seed=seed)
-selectors["nss remutated"] = selection.selector("nss", seed=1000 + seed)
-selectors["nss original"] = selection.selector("nss", pair="original", originals=data.images,
-                                               seed=1000 + seed)
-orders = selection.orders(network, candidates, selectors)
+table_iv = {Key(name): selector for name, selector in
+            selection.table_iv(train.images[:references], seed=seed).items()}
+readings = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
+orders = selection.orders(model, candidates, table_iv | readings)
 steps = training.Recipe(0.001, 512, epochs, momentum=0.99, weight_decay=5e-4, schedule="steps",
                         nesterov=True)
 
 
-def retrained(chosen: torch.Tensor) -> dict[str, float]:
+# %%
+def gain(chosen):
     """Points of accuracy gained by training on, with the chosen candidates added."""
     more = replace(train, images=torch.cat([train.images, candidates[chosen]]),
                    labels=torch.cat([train.labels, data.labels[chosen]]))
-    copy = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+    copy = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
     training.fit(copy, more, steps, seed=seed)
-    after = {"clean": inference.accuracy(copy, data.images, data.labels),
-             "mutated": inference.accuracy(copy, unseen, data.labels)}
-    return {test: 100 * (after[test] - before[test]) for test in before}
+    return {test: 100 * (after - before[test]) for test, after in accuracies(copy).items()}
 
 
-# %%
-rows = []
-alone = retrained(torch.tensor([], dtype=torch.int64))
-rows += [{"method": "none", "test": test, "quantity": "gain", "value": v}
-         for test, v in alone.items()]
-gains = {}
-for rate in map(int, str(rates).split(",")):
-    for name, order in orders.items():
-        method, *pair = name.split()
-        column = {"pair": pair[0], "difference": "l1", "share": 10} if pair else {}
-        for test, value in retrained(selection.top(order, rate / 100)).items():
-            gains[test, name, rate] = value
-            rows.append({"method": method, "rate": rate, "test": test, "quantity": "gain",
-                         "value": value} | column)
-live = pd.DataFrame(rows)
-live["selector"] = live[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-live[live["rate"].notna()].pivot(index="selector", columns=["test", "rate"],
-                                 values="value").round(2)
+alone = gain([])
+gains = {rate: {key: gain(selection.top(order, rate / 100)) for key, order in orders.items()}
+         for rate in map(int, str(rates).replace(",", " ").split())}
 
-# %%
-print("training on without candidates:", {k: f"{v:+.2f}" for k, v in alone.items()})
-for (test, name, rate), value in gains.items():
-    if test == "clean" and name.startswith("nss"):
-        best = max(gains[test, other, rate] for other in orders if not other.startswith("nss"))
-        rows.append({"pair": name.split()[1], "difference": "l1", "share": 10, "rate": rate,
-                     "quantity": "lead", "value": value - best})
-if profile == "paper":
-    records.save(records.Record(
-        "nss/repair", dict(dataset=dataset, model=model, recipe=recipe, seed=seed, epochs=epochs,
-                           candidates="random", references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+for test, value in alone.items():
+    run.add({"gain": value}, method="none", test=test)
+    found = pd.DataFrame({rate: {key: gained[test] for key, gained in found.items()}
+                          for rate, found in gains.items()})
+    run.add(selection.tidy(found, "gain", test=test))
+    if test == "clean":
+        run.add(selection.leads(found, {"lead": table_iv}))
+run.save(data)
+print("training on without candidates:", {test: f"{value:+.2f}" for test, value in alone.items()})
+wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector",
+     columns=["test", "rate"], digits=2)
 
 # %% [markdown]
 # ## Table VIII, beside the paper's
@@ -119,39 +115,30 @@ if profile == "paper":
 # rather than 40, with the steps in the same places, and hold two of the four rates: what two processor
 # cores can do.
 
-# %%
-ours = records.frame("nss/repair", recipe="nss")
-gain = ours.query("quantity == 'gain' and method != 'none'") if len(ours) else ours
-on = ["dataset", "model", "method", "rate"]
-clean = gain.query("test == 'clean' and pair != 'original'") if len(gain) else gain
-table_8 = compare.beside(published.table("nss", 8), clean, on=on)
-table_8[table_8["ours"] != ""] if len(clean) else table_8
+# %% tags=["hide-input"]
+GAIN = "quantity == 'gain' and method != 'none'"
+table_8 = run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",
+                     on=["dataset", "model", "method", "rate"], recipe="nss")
+table_8[table_8["ours"] != ""]
 
 # %% [markdown]
 # The same for both pairs of NSS and on both test sets, with what training on gives by itself (`none`):
 
-# %%
-if len(ours):
-    both = ours.query("quantity == 'gain'").copy()
-    both["selector"] = both[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-    both["rate"] = both["rate"].fillna(0).astype(int)
-    display(both.pivot_table(index=["dataset", "selector"], columns=["test", "rate"],
-                             values="value", aggfunc="mean", sort=False).round(2))
+# %% tags=["hide-input"]
+ours = named(run.recorded(recipe="nss"))
+wide(ours.fillna({"rate": 0}), "quantity == 'gain'", index=["dataset", "selector"],
+     columns=["test", "rate"], digits=2)
 
-# %% mystnb={"figure": {"caption": "Points of accuracy gained on independently mutated images with a fifth of the candidates added, mean over the seeds; lines give the range.", "name": "fig-nss-repair"}}
-if len(gain):
-    drawn = gain.query("rate == 20 and test == 'mutated'").copy()
-    drawn["method"] = drawn[["method", "pair"]].fillna("").agg(" ".join, axis=1)
-    plots.bars(drawn, group=["dataset", "model"], hue="method", ylabel="gain (points)")
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of accuracy gained on independently mutated images with a fifth of the candidates added, mean over the seeds; lines give the range.", "name": "fig-nss-repair"}}
+plots.bars(ours.query(GAIN + " and rate == 20 and test == 'mutated'"), group=["dataset", "model"],
+           hue="selector", ylabel="gain (points)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nss", experiment="nss/repair")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** Look at `none` first: on the clean test images nearly all of the gain is had by training

@@ -7,32 +7,37 @@
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that
 # implements it: most of the hours are a greedy search that can be had in seconds.
 
-# %%
+# %% tags=["hide-input"]
 import time
 
 import matplotlib.pyplot as plt
-import pandas as pd
 
 from dnnlib import inference, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import curves
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.perturb import mutations
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("nss/overhead", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, references=references)
+
 # %%
 data = load(dataset, limit=profile_limit(profile))
 reference = load(dataset, "train").images[:references]
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 selectors = selection.table_iv(reference, seed=seed)
 selectors["nss"] = selection.selector("nss", seed=1000 + seed)
@@ -55,39 +60,30 @@ def seconds(action) -> float:
     return min(taken)
 
 
-rows = []
+taken = {}
 for part in (8, 4, 2, 1):
-    some = candidates[:len(candidates) // part]
-    once = seconds(lambda: inference.predict(network, some))
-    rows.append({"method": "one pass", "candidates": len(some), "value": once})
-    rows += [{"method": name, "candidates": len(some),
-              "value": seconds(lambda: selector.order(network, some))}
-             for name, selector in selectors.items()]
-live = pd.DataFrame(rows)
+    x = candidates[:len(candidates) // part]
+    taken["one pass", len(x)] = seconds(lambda: inference.predict(model, x))
+    for method, selector in selectors.items():
+        taken[method, len(x)] = seconds(lambda: selector.order(model, x))
 
-# %% tags=["nbval-ignore-output"] mystnb={"figure": {"caption": "Seconds from images to order, against the number of candidates, for the run above.", "name": "fig-nss-overhead"}}
-figure, axis = plt.subplots(figsize=(6, 3.8))
-for name, line in live.groupby("method", sort=False):
-    axis.loglog(line["candidates"], line["value"], "o--" if name == "one pass" else "o-", ms=4,
-                lw=2.4 if name == "nss" else 1.2, label=name)
-axis.set(xlabel="candidates", ylabel="seconds")
-axis.legend(fontsize=8, ncols=2)
+# %% tags=["hide-input", "nbval-ignore-output"] mystnb={"figure": {"caption": "Seconds from images to order, against the number of candidates, for the run above.", "name": "fig-nss-overhead"}}
+for (method, size), value in taken.items():
+    run.add({"seconds": value}, method=method, candidates=size)
+curves(run.live, x="candidates", xlabel="candidates", ylabel="seconds", log=True,
+       dashed=["one pass"])
 plt.show()
 
 # %% [markdown]
 # The paper counts random selection as zero. As it says, the time of NSS does not depend on the share
 # selected; nor does that of the others here, since all of them order every candidate.
 
-# %%
-rows = [row | {"quantity": "seconds"} for row in rows]
-taken = live[live["candidates"] == len(candidates)].set_index("method")["value"]
-rows += [{"method": name, "rate": 20, "quantity": "times_nss", "value": value / taken["nss"]}
-         for name, value in taken.items() if name not in ("nss", "one pass")]
-if profile == "paper":
-    records.save(records.Record(
-        "nss/overhead", dict(dataset=dataset, model=model, recipe=recipe, seed=seed,
-                             references=references), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+# %% tags=["hide-input"]
+for method in selectors:
+    if method != "nss":
+        run.add({"times_nss": taken[method, len(candidates)] / taken["nss", len(candidates)]},
+                method=method, rate=20)
+run.save(data)
 
 # %% [markdown]
 # ## Over all records
@@ -95,21 +91,16 @@ if profile == "paper":
 # Seconds for 10,000 candidates, mean over the seeds, on two processor cores; then the same as multiples
 # of NSS. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nss/overhead")
-if len(ours):
-    full = ours.query("quantity == 'seconds' and candidates == 10000")
-    display(full.pivot_table(index="method", columns=["dataset", "model"], values="value",
-                             aggfunc="mean", sort=False).round(2))
-    display(ours.query("quantity == 'times_nss'").pivot_table(
-        index="method", columns=["dataset", "model"], values="value", aggfunc="mean",
-        sort=False).round(2))
+# %% tags=["hide-input"]
+ours = run.recorded()
+for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'times_nss'"):
+    display(wide(ours, which, index="method", columns=["dataset", "model"], digits=2))
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nss", experiment="nss/overhead")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** NSS costs its two passes and little more, as the paper says, and DeepGini one. The

@@ -7,13 +7,15 @@
 # **What you will learn.** How to tell an effect from the noise between seeds; and whether these two
 # options matter beside the one of [the chapter on fault detection](02_fault_detection).
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import pandas as pd
 import seaborn as sns
 
 from dnnlib import inference, published, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.neurons import activations
@@ -21,14 +23,17 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss or resnet20
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss or resnet20
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training and of the mutations
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed)
 
 # %% [markdown]
 # ## Layers
@@ -39,12 +44,12 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole tes
 # %%
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "lenet5_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
-          "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"}}[model]
+          "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"}}[model_name]
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 again = mutations.mutate(candidates, seed=1000 + seed).images
-wrong = (inference.predict(network, candidates).argmax(1) != data.labels).numpy()
+wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 
 # %% [markdown]
 # ## Fault detection rate, by share of the neurons and by layer
@@ -52,84 +57,79 @@ wrong = (inference.predict(network, candidates).argmax(1) != data.labels).numpy(
 # Shares of 1 to 100 % in each layer; the rate is 20 % of the candidates.
 
 # %%
-shares = (1, 5, 10, 20, 100)
-rows = []
-for pair, before in (("remutated", candidates), ("original", data.images)):
-    after = again if pair == "remutated" else candidates
-    for number, layer in layers.items():
-        x, x_mutated = (activations.record(network, images, layers=[layer], neuron="unit").values
-                        for images in (before, after))
-        moved = nss.sensitivities(x, x_mutated)
-        for share in shares:
-            columns = nss.sensitive(moved, max(share / 100, 1 / moved.shape[1]))
-            order = selection.by_score(moved[:, columns].double().sum(1))
-            rows.append({"pair": pair, "difference": "l1", "layer": number, "share": share,
-                         "rate": 20, "quantity": "fdr",
-                         "value": 100 * faults.fault_detection_rate(wrong, order, 0.2)})
-live = pd.DataFrame(rows)
-print(f"random order expects {wrong.mean():.1%}")
-live.pivot(index=["pair", "layer"], columns="share", values="value").round(1)
+def orders(before, after, layer):
+    """Orders by NSS that sums over each share (%) of a layer's neurons."""
+    x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
+                    for images in (before, after))
+    moved = nss.sensitivities(x, x_mutated)
+    chosen = {share: nss.sensitive(moved, max(share / 100, 1 / moved.shape[1]))
+              for share in (1, 5, 10, 20, 100)}
+    return {share: selection.by_score(moved[:, columns].double().sum(1))
+            for share, columns in chosen.items()}
 
-# %%
-fdr = live.set_index(["pair", "layer", "share"])["value"]
-for pair in ("remutated", "original"):
-    gain = fdr[pair, -1, 100] - fdr[pair, -1, 1]
-    lead = fdr[pair, -1, 20] - max(fdr[pair, layer, 20] for layer in layers if layer != -1)
-    row = {"pair": pair, "difference": "l1", "rate": 20}
-    rows += [row | {"layer": -1, "quantity": "all_over_one_percent", "value": gain},
-             row | {"share": 20, "quantity": "last_layer_lead", "value": lead}]
-if profile == "paper":
-    records.save(records.Record(
-        "nss/neurons", dict(dataset=dataset, model=model, recipe=recipe, seed=seed), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
+
+pairs = {"remutated": (candidates, again), "original": (data.images, candidates)}
+fdr = {(pair, number): faults.detection_table(wrong, orders(*images, layer), [20])[20]
+       for pair, images in pairs.items() for number, layer in layers.items()}
+
+# %% tags=["hide-input"]
+for (pair, layer), found in fdr.items():
+    for share, value in found.items():
+        run.add({"fdr": value}, pair=pair, difference="l1", layer=layer, share=share, rate=20)
+print(f"random order expects {wrong.mean():.1%}")
+wide(run.live, index=["pair", "layer"], columns="share")
+
+# %% tags=["hide-input"]
+for pair in pairs:
+    last = fdr[pair, -1]
+    run.add({"all_over_one_percent": last[100] - last[1]}, pair=pair, difference="l1", rate=20,
+            layer=-1)
+    run.add({"last_layer_lead": last[20] - max(fdr[pair, n][20] for n in layers if n != -1)},
+            pair=pair, difference="l1", rate=20, share=20)
+run.save(data)
 
 # %% [markdown]
 # ## Table IX, beside the paper's: how many neurons
 #
 # Of the last layer, with the pair of the text; then with the known original. CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("nss/neurons", recipe="nss")
-last = ours.query("quantity == 'fdr' and layer == -1") if len(ours) else ours
-on = ["dataset", "model", "share"]
-compare.beside(published.table("nss", 9), last.query("pair == 'remutated'") if len(last) else last,
-               on=on, digits=1)
+# %% tags=["hide-input"]
+CELL = ["dataset", "model"]
+LAST, FIFTH = ("quantity == 'fdr' and " + which for which in ("layer == -1", "share == 20"))
+run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],
+           digits=1, recipe="nss")
 
-# %%
-if len(last):
-    display(last.pivot_table(index=["dataset", "model", "pair"], columns="share", values="value",
-                             aggfunc="mean", sort=False).round(1))
+# %% tags=["hide-input"]
+ours = run.recorded(recipe="nss")
+wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 
 # %% [markdown]
 # ## Table X, beside the paper's: which layer
 #
 # With a fifth of the neurons.
 
-# %%
-fifth = ours.query("quantity == 'fdr' and share == 20") if len(ours) else ours
-on = ["dataset", "model", "layer"]
-compare.beside(published.table("nss", 10),
-               fifth.query("pair == 'remutated'") if len(fifth) else fifth, on=on, digits=1)
+# %% tags=["hide-input"]
+run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
+           digits=1, recipe="nss")
 
-# %% mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
-if len(ours):
-    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
-    for axis, part, x in ((axes[0], last, "share"), (axes[1], fifth, "layer")):
-        drawn = part.assign(cell=part["dataset"] + " " + part["model"], x=part[x].astype(str))
-        sns.lineplot(drawn, x="x", y="value", hue="cell", style="pair", ax=axis, marker="o",
-                     style_order=["original", "remutated"], errorbar=("pi", 100),
-                     legend=x == "layer")
-        axis.set(xlabel={"share": "neurons (%)", "layer": "layer"}[x], ylabel="FDR at 20 % (%)")
-    axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-else:
-    plots.nothing()
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
+figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
+for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
+                              (axes[1], FIFTH, "layer", "layer")):
+    drawn = ours.query(which).astype({x: int})
+    drawn = drawn.assign(x=drawn[x].astype(str),
+                         cell=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
+    sns.lineplot(drawn, x="x", y="value", hue="cell", style="pair", ax=axis, marker="o",
+                 style_order=["original", "remutated"], errorbar=("pi", 100), legend=x == "layer")
+    axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
+axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("nss", experiment="nss/neurons")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** With the pair of the text, neither the share nor the layer matters: every cell is

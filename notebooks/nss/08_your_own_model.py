@@ -8,30 +8,26 @@
 # **What you will learn.** How to rank a folder of images; what the table says of each image; how far
 # methods agree; and how to find out, with a few labels, whether a method is worth using on your data.
 
-# %%
-import os
-import subprocess
-import sys
+# %% tags=["hide-input"]
 import tempfile
 from itertools import combinations
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-from torchvision.io import write_png
 
 from dnnlib import custom, files, selection, training
-from dnnlib.book import plots, records
+from dnnlib.book import folders, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.inference import predict
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
-model = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "gini,nss,dsa"  # names of selectors, with commas
 top = 0.05  # the share of the images to label
 seed = 0  # of the training, and of what is random in a method
@@ -53,9 +49,9 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 # from torchvision.transforms import v2
 #
 # def build():
-#     network = resnet18(num_classes=10)
-#     network.load_state_dict(load_file("resnet18.safetensors"))
-#     return nn.Sequential(v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]), network)
+#     model = resnet18(num_classes=10)
+#     model.load_state_dict(load_file("resnet18.safetensors"))
+#     return nn.Sequential(v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]), model)
 # ```
 #
 # **Its weights**: `--weights w.safetensors`, unless the function loads them. Pickles, such as most
@@ -77,7 +73,7 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 # The digits become a folder of PNG files, such as yours may be. The sub-folders are the true classes,
 # at which no method looks; they are needed at the end.
 
-# %%
+# %% tags=["hide-input"]
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)
 data = load(dataset, limit=profile_limit(profile))
@@ -86,15 +82,10 @@ if dataset == "imagenet":  # images and weights are there, training images are n
     weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
     options = {"width": 0.75}
 else:
-    photos_folder, reference_folder = work / "photos", work / "training"
+    photos_folder = folders.save_photos(data, work / "photos")
+    reference_folder = folders.save_photos(load(dataset, "train", limit=2000), work / "training")
     weights = work / "w.safetensors"
-    training_images = load(dataset, "train", limit=2000)
-    for folder, some in ((photos_folder, data), (reference_folder, training_images)):
-        for i, (image, label) in enumerate(zip(some.images, some.labels)):
-            path = folder / some.classes[label] / f"{i:04d}.png"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_png((image * 255).round().byte(), str(path))
-    files.save_tensors(weights, training.trained(model, dataset, seed=seed).state_dict())
+    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
 print(f"{len(data)} images in {len(data.classes)} sub-folders")
 
@@ -104,18 +95,12 @@ print(f"{len(data)} images in {len(data.classes)} sub-folders")
 # Run as you would run it, after one more file, which is no picture, was put among the others. Only
 # the progress bars are left out.
 
-# %%
+# %% tags=["hide-input"]
 if dataset != "imagenet":
     (photos_folder / "unreadable.png").write_text("this is no picture")
-    words = ["rank", "--model", model, "--weights", "w.safetensors", "--images", "photos",
-             "--reference", "training", "--by", methods, "--top", top, "--seed", seed,
-             *(word for name, value in options.items() for word in (f"--{name}", value))]
-    words = [str(word) for word in words]
-    print("$ dnnlib", *words)
-    done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
-                          env=os.environ | {"COLUMNS": "100"},  # as wide here as anywhere
-                          capture_output=True, text=True, check=True)
-    print(done.stdout)
+    print(folders.command(work, "rank", {
+        "model": model_name, "weights": "w.safetensors", "images": "photos",
+        "reference": "training", "by": methods, "top": top, "seed": seed, **options}))
 
 # %% [markdown]
 # ## The same in Python
@@ -125,13 +110,17 @@ if dataset != "imagenet":
 # of the softmax vector, `nss` a sum of changes of activations, `dsa` a quotient of distances.
 
 # %%
-network = custom.load_model(model, weights, **options)
-photos = custom.read_photos(photos_folder, network)
-reference = custom.read_photos(reference_folder, network).images if reference_folder else None
+model = custom.load_model(model_name, weights, **options)
+photos = custom.read_photos(photos_folder, model)
+reference = custom.read_photos(reference_folder, model).images if reference_folder else None
 possible = [name for name in methods.split(",")
             if reference is not None or not custom.needs_reference(name)]
-table = custom.rank(network, photos, ",".join(possible), reference=reference, top=top, seed=seed)
+table = custom.rank(model, photos, ",".join(possible), reference=reference, top=top, seed=seed)
 table.head(8)
+
+# %% tags=["hide-input"]
+run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 methods=",".join(possible))
 
 # %% [markdown]
 # The file that is no picture is in the table too, last, with a note instead of ranks:
@@ -139,7 +128,7 @@ table.head(8)
 # %%
 table.loc[table["note"] != "", ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]]
 
-# %% mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-own-sheet"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-own-sheet"}}
 plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 
@@ -158,38 +147,35 @@ plt.show()
 # %%
 truth = np.array([path.split("/")[0] for path in photos.paths])
 classes = np.array(sorted(set(truth)))
-wrong = classes[predict(network, photos.images, batch_size=64).argmax(1)] != truth
-rows = [{"quantity": "error_rate", "value": wrong.mean()}]
+wrong = classes[predict(model, photos.images, batch_size=64).argmax(1)] != truth
+order = {name: table.dropna(subset=f"{name}_rank").sort_values(f"{name}_rank").index.tolist()
+         for name in possible}
+found, overlap = {}, {}
 for rate in (0.05, 0.1, 0.2):
-    chosen = {}
-    for name in possible:
-        order = table.dropna(subset=f"{name}_rank").sort_values(f"{name}_rank").index.tolist()
-        chosen[name] = selection.top(order, rate).tolist()
+    chosen = {name: selection.top(order[name], rate).tolist() for name in possible}
     size = len(chosen[possible[0]])
-    rates = {name: wrong[index].mean() for name, index in chosen.items()}
-    rates["best possible"] = min(wrong.sum() / size, 1)
-    rows += [{"quantity": "fault_detection_rate", "method": name, "rate": rate, "value": value}
-             for name, value in rates.items()]
-    rows += [{"quantity": "overlap", "method": f"{a}, {b}", "rate": rate,
-              "value": len({*chosen[a]} & {*chosen[b]}) / size}
-             for a, b in combinations(possible, 2)]
+    found[rate] = {name: wrong[index].mean() for name, index in chosen.items()} | {
+        "best possible": min(wrong.sum() / size, 1)}
+    overlap[rate] = {f"{a}, {b}": len({*chosen[a]} & {*chosen[b]}) / size
+                     for a, b in combinations(possible, 2)}
+
+# %% tags=["hide-input"]
+run.add({"error_rate": wrong.mean()})
+run.add({"quantity": quantity, "method": method, "rate": rate, "value": value}
+        for quantity, parts in (("fault_detection_rate", found), ("overlap", overlap))
+        for rate, values in parts.items() for method, value in values.items())
+run.save(data)
 
 
-def shown(rows: pd.DataFrame) -> pd.DataFrame:
+def percent(rows):
     """A line for each method or pair, a column for each share of images selected, in percent."""
-    return (100 * rows.dropna(subset="method").pivot_table(
-        index=["quantity", "method"], columns="rate", values="value", sort=False)).round(1)
+    rows = rows.dropna(subset="method")
+    return wide(rows.assign(value=100 * rows["value"]), index=["quantity", "method"],
+                columns="rate")
 
 
 print(f"error rate {wrong.mean():.1%}, {wrong.sum()} of {len(wrong)} images")
-shown(pd.DataFrame(rows))
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "nss/your_own_model",
-        dict(dataset=dataset, model=model, seed=seed, methods=",".join(possible)),
-        rows, records.provenance(data=data.fingerprint, clock=clock)))
+percent(run.live)
 
 # %% [markdown]
 # ## A network that others trained, on photographs
@@ -197,7 +183,7 @@ if profile == "paper":
 # The same cells, run with
 #
 # ```text
-# dnnlib run nss/08 -p dataset imagenet -p model mobilenet \
+# dnnlib run nss/08 -p dataset imagenet -p model_name mobilenet \
 #                   -p methods gini,margin,nss,nac,random -p profile paper
 # ```
 #
@@ -205,11 +191,11 @@ if profile == "paper":
 # percent. Many of them are training images of that network, so that its error rate is lower than it
 # would be on new ones. The photographs are not ours to print.
 
-# %%
-ours = records.frame("nss/your_own_model", dataset="imagenet")
-if len(ours):
-    print(f"error rate {ours.loc[ours['quantity'] == 'error_rate', 'value'].mean():.1%}")
-shown(ours) if len(ours) else "nothing yet"
+# %% tags=["hide-input"]
+ours = run.recorded(dataset="imagenet")
+rate = ours.loc[ours["quantity"] == "error_rate", "value"].mean()
+print(f"error rate {rate:.1%}")
+percent(ours)
 
 # %% [markdown]
 # ## Readings

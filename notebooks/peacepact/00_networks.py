@@ -6,10 +6,11 @@
 #
 # **What you will learn.** That one name can stand for two networks, and how to notice.
 
-# %%
+# %% tags=["hide-input"]
 from torch import nn
 
 from dnnlib import models, published, training
+from dnnlib.book.tables import headed
 from dnnlib.data.sources import SOURCES
 
 # %% [markdown]
@@ -24,14 +25,15 @@ for row in printed.itertuples():
     assert sum(source.sizes.values()) == row.samples, row.dataset
     assert f"{source.shape[1]}×{source.shape[2]}" == row.size
     assert source.classes == row.categories
-printed
+
+# %% tags=["hide-input", "nbval-check-output"]
+headed(printed.set_index("dataset"))
 
 # %% [markdown]
 # ## Table II: Net-1, again
 
-# %% tags=["nbval-check-output"]
-table_2 = published.table("peacepact", 2)
-table_2[["layer", "type", "value"]]
+# %% tags=["hide-input", "nbval-check-output"]
+published.table("peacepact", 2)[["layer", "type", "value"]].set_index("layer")
 
 # %% [markdown]
 # NSATP's Net-1 has two pools and two hidden dense layers; this one has three of each, and ends
@@ -40,15 +42,15 @@ table_2[["layer", "type", "value"]]
 
 # %% tags=["nbval-check-output"]
 for name in ("net1", "net1_peacepact"):
-    network = models.build(name)
-    kinds = [type(layer) for layer in network]
+    model = models.build(name)
+    kinds = [type(layer) for layer in model]
     print(f"{name}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
-          f"{kinds.count(nn.Linear)} dense layers, {models.count(network).parameters:,} parameters")
+          f"{kinds.count(nn.Linear)} dense layers, {models.count(model).parameters:,} parameters")
 
 # %% [markdown]
 # The fits and correlations that PEACEPACT prints for Net-1 equal those that NSATP prints for *its*
-# Net-1, to the last digit. The chapters that follow therefore use NSATP's Net-1, and take
-# `-p model net1_peacepact` for the other.
+# Net-1, to the last digit. The chapters that follow therefore use NSATP's Net-1; to use the other,
+# run them with `-p model_name net1_peacepact`.
 
 # %% tags=["nbval-check-output"]
 for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):
@@ -65,7 +67,9 @@ for row in table_3.itertuples():
     recipe = training.recipe("nsatp", row.dataset)
     assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (
         row.learning_rate, row.batch_size, row.epochs)
-table_3
+
+# %% tags=["hide-input", "nbval-check-output"]
+headed(table_3.set_index("dataset"))
 
 # %% [markdown]
 # ## Exercise

@@ -9,40 +9,44 @@
 # **What you will learn.** That a softmax vector says where an input may fall, not only that it
 # may.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 
 from dnnlib import inference, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # any network of `dnnlib models` that takes the images
+model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training and of the patches
 trials = 50  # inverted patches for each image, each time
 repeats = 10  # times
 examples = 50  # images of each kind in the wider test
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("peacepact/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, repeats=repeats, examples=examples, patch="invert")
+
 # %%
 data = load(dataset, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-p = inference.predict(network, data.images)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"decided": 0.932, "undecided": 0.718}  # PD of the paper's (a) and (b)
 nearest = {kind: (distance - target).abs().argsort(stable=True)[:examples]
            for kind, target in targets.items()}
-print(data)
-print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f}")
+print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels):.3f}", sep="\n")
 
 # %% [markdown]
 # ## Where the copies go
@@ -52,34 +56,33 @@ print(f"test accuracy {inference.accuracy(network, data.images, data.labels):.3f
 
 # %%
 generator = torch.Generator().manual_seed(seed + 1)
-counts, kinds, rows = {}, {}, []
+counts, kinds = {}, {}
 for kind, index in nearest.items():
     x = data.images[index]
     drawn = patches.draw(len(x), trials * repeats, data.shape, invert=True, generator=generator)
-    found = torch.stack([inference.predict(network, patches.apply(x[i:i + 1], drawn[i:i + 1])[0])
+    found = torch.stack([inference.predict(model, patches.apply(x[i:i + 1], drawn[i:i + 1])[0])
                          .argmax(1) for i in range(len(x))])
     first, second = p[index].topk(2).indices.T
     changed = found != first[:, None]
     counts[kind] = changed.view(len(x), repeats, trials).sum(2).numpy()
     kinds[kind] = {"broken copies": int(changed.sum()),
                    "share of copies": changed.double().mean().item(),
-                   "given the second class": (found == second[:, None])[changed].double().mean().item()
-                   if changed.any() else float("nan")}
+                   "given the second class": (found == second[:, None])[changed].double().mean().item()}
+more = (counts["undecided"][:, None] >= counts["decided"][None, :]).mean()
+
+# %% tags=["hide-input"]
+run.add({"more_from_undecided": more,
+         "to_second_class": kinds["undecided"]["given the second class"]})
+run.save(data)
+print(f"at least as many from the undecided: {more:.3f} of the pairs")
 pd.DataFrame(kinds).T.round(3)
 
-# %%
-more = (counts["undecided"][:, None] >= counts["decided"][None, :]).mean()
-rows = [{"quantity": "more_from_undecided", "value": float(more)},
-        {"quantity": "to_second_class", "value": kinds["undecided"]["given the second class"]}]
-for row in rows:
-    print(f"{row['quantity']}: {row['value']:.3f}")
-
-# %% mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair"}}
 i = int(np.argmax(counts["undecided"].sum(1)))  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(
     1, 400, data.shape, invert=True, generator=torch.Generator().manual_seed(seed)))[0]
-labels = inference.predict(network, copies).argmax(1)
+labels = inference.predict(model, copies).argmax(1)
 broken = (labels != p[image].argmax()).nonzero().flatten()[:6]
 decided = nearest["decided"][0]
 plots.images(torch.cat([data.images[decided][None], data.images[image][None], copies[broken]]),
@@ -87,30 +90,22 @@ plots.images(torch.cat([data.images[decided][None], data.images[image][None], co
              + [f"→ {labels[b]}" for b in broken])
 plt.show()
 
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "peacepact/motivation", dict(dataset=dataset, model=model, seed=seed, trials=trials,
-                                     repeats=repeats, examples=examples, patch="invert"), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
-
 # %% [markdown]
 # ## At paper scale
 #
 # LeNet-5 on the whole MNIST test set. The paper says "always" of the first and "mostly" of the second.
 
-# %%
+# %% tags=["hide-input"]
 paper = pd.DataFrame([
     {"dataset": "mnist", "model": "lenet5", "quantity": "more_from_undecided", "value": "always"},
     {"dataset": "mnist", "model": "lenet5", "quantity": "to_second_class", "value": "mostly"}])
-compare.beside(paper, records.frame("peacepact/motivation"), on=["dataset", "model", "quantity"],
-               live=pd.DataFrame(rows).assign(dataset=dataset, model=model), digits=3)
+run.beside(paper, "quantity.notna()", on=["dataset", "model", "quantity"], digits=3)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("peacepact", experiment="peacepact/motivation")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** A broken copy falls to the runner-up far more often than to any other class, so the

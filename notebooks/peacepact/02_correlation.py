@@ -10,39 +10,44 @@
 # falls, that it is monotone, and that it is exponential.
 #
 # Tables IV and V are those that NSATP prints for its Net-1, though PEACEPACT draws Net-1 with a
-# third pool and a third dense layer. The network here is NSATP's unless `model` says
+# third pool and a third dense layer. The network here is NSATP's unless `model_name` says
 # `net1_peacepact`.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import pandas as pd
 
 from dnnlib import inference, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.fragility_plots import decays
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "net1"  # net1, or net1_peacepact as PEACEPACT's Table II draws it
+model_name = "net1"  # net1, or net1_peacepact as PEACEPACT's Table II draws it
 seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image
 split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
 patch = "random"  # reading: random, invert or evolved
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole set, and a record
 
+# %% tags=["hide-input"]
+run = Experiment("peacepact/correlation", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, split=split, patch=patch)
+
 # %%
 data = load(dataset, split, limit=profile_limit(profile))
-network = training.trained(model, dataset, recipe_name="nsatp", seed=seed)
-measured = vulnerability.measure(network, data, patch=patch, trials=trials, seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+accuracy = inference.accuracy(model, data.images, data.labels)
+measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)
 delta = uncertainty.probability_difference(measured.probabilities).numpy()
-print(data)
-print(f"accuracy {inference.accuracy(network, data.images, data.labels):.3f}; mean Eff {eff.mean():.4f}")
+print(data, f"accuracy {accuracy:.3f}; mean Eff {eff.mean():.4f}", sep="\n")
 
 # %% [markdown]
 # ## Falling, monotone, exponential?
@@ -59,27 +64,16 @@ print(f"accuracy {inference.accuracy(network, data.images, data.labels):.3f}; me
 centres, means = fragility.binned(delta, eff)
 rising = sum(after > before for before, after in zip(means, means[1:]))
 print(f"{rising} of {len(means) - 1} steps between intervals go up")
-rows = fragility.fit_readings(delta, eff, distance="pd")
-rows.append({"distance": "pd", "quantity": "rising_steps", "value": rising / (len(means) - 1)})
-readings = pd.DataFrame(rows)
-readings.dropna(subset="fit").pivot(index=["points", "fit"], columns="quantity",
-                                    values="value").round(2)
+run.add(fragility.fit_readings(delta, eff), distance="pd")
+run.add({"rising_steps": rising / (len(means) - 1)}, distance="pd")
 
-# %% mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
-figure, axis = plt.subplots(figsize=(5.5, 3.6))
-plots.decay(axis, delta, eff, {
-    "fit to ln Eff": fragility.fit_exponential(delta, eff),
-    "fit to Eff": fragility.fit_exponential(delta, eff, method="curve")})
-axis.set(xlabel="PD", ylabel="Eff")
-axis.legend(fontsize=8)
+# %% tags=["hide-input"]
+run.save(data)
+wide(run.live, "fit.notna()", index=["points", "fit"], columns="quantity", digits=2)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
+decays({"pd": delta}, eff)
 plt.show()
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "peacepact/correlation", dict(dataset=dataset, model=model, seed=seed, trials=trials,
-                                      split=split, patch=patch), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## Tables IV and V, beside the paper's
@@ -87,30 +81,27 @@ if profile == "paper":
 # By the text's reading (inputs as points, a line through $\ln$ Eff). "Ours" are whole test sets,
 # mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy; CIFAR-100 was not run.
 
-# %%
-text = "fit == 'loglinear' and points == 'examples'"
-ours = records.frame("peacepact/correlation", trials=100, patch="random", split="test")
-on = ["model", "dataset", "quantity"]
-here = readings.query(text).assign(dataset=dataset, model=model)
-compare.beside(published.table("peacepact", 4), ours.query(text).query("quantity in ('a', 'b')"),
-               on=on, live=here.query("quantity in ('a', 'b')"))
+# %% tags=["hide-input"]
+ON = ["model", "dataset", "quantity"]
+TEXT = "fit == 'loglinear' and points == 'examples' and quantity "
+PAPER = {"trials": 100, "patch": "random", "split": "test"}
+run.beside(published.table("peacepact", 4), TEXT + "in ('a', 'b')", on=ON, **PAPER)
 
-# %%
-compare.beside(published.table("peacepact", 5), ours.query(text).query("quantity == 'correlation'"),
-               on=on, live=here.query("quantity == 'correlation'"))
+# %% tags=["hide-input"]
+run.beside(published.table("peacepact", 5), TEXT + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
 # Over the means of twenty intervals the same fits give:
 
-# %%
-compare.beside(published.table("peacepact", 5), ours.query(
-    "fit == 'loglinear' and points == 'bins' and quantity == 'correlation'"), on=on)
+# %% tags=["hide-input"]
+run.beside(published.table("peacepact", 5), TEXT.replace("examples", "bins") + "== 'correlation'",
+           on=ON, **PAPER)
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("peacepact", experiment="peacepact/correlation")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** "Inverse" and "non-linear" hold wherever we looked. "Exponential with a correlation

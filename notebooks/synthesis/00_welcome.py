@@ -21,21 +21,21 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from dnnlib import published
-from dnnlib.book import compare, notebooks, plots, records
+from dnnlib.book import notebooks, plots, records, tables, verdicts
+from dnnlib.book.words import shown
 
 plots.style()
 PAPERS = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",
           "deepsensor_sensitivity": "DeepSensor,\nsensitive neurons",
           "deepsensor_excitable": "DeepSensor,\nexcitable neurons"}
-board = compare.scoreboard()
+board = verdicts.scoreboard()
 plots.verdicts(board.replace({"paper": PAPERS}))
 plt.show()
 
 # %% [markdown]
-# *Reproduced* means that every cell that was run holds, *partly* that some do, *not reproduced*
-# that none does and some fail, *undecided* that none does either (the threshold lies inside each
-# interval: three seeds are too few), *not run* that no cell has three seeds. Where a claim fails, its
-# chapter says why.
+# *Reproduced*: every cell that was run holds. *Partly*: some do. *Not reproduced*: none holds, and
+# some fail. *Undecided*: no cell holds or fails; the threshold lies inside each interval, as three
+# seeds were too few. *Not run*: no cell has three seeds. Where a claim fails, its chapter says why.
 
 # %% [markdown]
 # ## In one page
@@ -50,20 +50,20 @@ plt.show()
 # finds two to four times the faults. The released code compares with the *unmutated original*, which
 # nobody has who has only unlabelled data; that is what its numbers rest on.
 #
-# **The DeepSensor papers count errors without a bound on the distance** (both). A swarm that starts at
-# random pixels is judged on images of noise, most of which are errors whatever guides it: on MNIST nine
-# in ten with a fitness that is constant, which is about the published share. Near the seeds,
-# where an error is one to a person, a gradient (DLFuzz) finds most and a swarm next to none. Sensitive
-# neurons do guide in between, and where training data were polluted. So do excitable neurons, by
-# Shapley value, for six times the passes; counted as the paper counts them, in nats, they mostly say
-# how large the loss is that they share out. In the networks that tell speakers apart hardly any
-# neuron is excitable in that sense, and there and in ResNet-20 on CIFAR-10 the swarm finds what it finds
-# when nothing guides it. Retraining on what the fuzzers found did not make LeNet-5 robust. And the
+# **The DeepSensor papers count errors without a bound on the distance** (both). The search starts at
+# random pixels, so most of its images are noise, which networks misclassify anyway. With its guide
+# switched off, nine in ten are still errors on MNIST: about the published share. Near the inputs,
+# where a person would agree that the network is wrong, the gradient method DLFuzz finds most errors
+# and the swarm almost none. At distances in between, and where training data were polluted, sensitive
+# neurons do guide the swarm. So do excitable neurons, by Shapley value, for six times the passes; but
+# with the paper's absolute threshold, in nats, their count mostly reflects how much the loss changed.
+# In the networks that tell speakers apart hardly any neuron is excitable in that sense; there, and in
+# ResNet-20 on CIFAR-10, the swarm finds no more than it finds when nothing guides it. Retraining on what the fuzzers found did not make LeNet-5 robust. And the
 # second paper prints, for another method, the first one's numbers.
 #
 # **What to use.** For unlabelled inputs: [DeepGini, or the least confidence](01_selectors). To break
-# given inputs nearby: [a gradient](02_fuzzers). In both cases: random order, or noise, beside it, at
-# the same distance and cost. Which verdicts hang on what the papers leave open is on
+# given inputs nearby: [a gradient](02_fuzzers). Always add a baseline: random order for selection;
+# noise, at equal distance and cost, for generation. Which verdicts hang on what the papers leave open is on
 # [a page of its own](03_readings), and so is whether the methods
 # [point at the same inputs](04_same_inputs).
 
@@ -79,21 +79,21 @@ plt.show()
 # %% tags=["hide-input"]
 CHAPTERS = {experiment: f"../{path.parent.name}/{path.stem}.html#verdict"
             for path in sorted(notebooks.folder().glob("*/*.py"), reverse=True)  # the first wins
-            for experiment in re.findall(r'experiment="([\w/]+)"', path.read_text("utf-8"))}
+            for experiment in re.findall(r'(?:Experiment\(\s*|experiment=)"([\w/]+)"', path.read_text("utf-8"))}
 
 
 def ours(claim: published.Claim) -> tuple[str, str]:
     """Our means with their intervals, from the least cell to the greatest; on which data."""
-    cells = compare.verdict(claim).cells
+    cells = verdicts.verdict(claim).cells
     if cells.empty:
         return "", ""
     low, high = cells["low"].min(), cells["high"].max()
     means = dict.fromkeys(f"{mean:.3g}" for mean in (cells["mean"].min(), cells["mean"].max()))
-    on = {column: cells.get(column, pd.Series(claim.where.get(column, ""), cells.index))
-          for column in ("dataset", "model")}
-    on = pd.DataFrame(on).drop_duplicates().groupby("dataset")["model"].agg(", ".join)
+    on = pd.DataFrame({column: cells.get(column, claim.where.get(column, ""))
+                       for column in ("dataset", "model")}, cells.index).drop_duplicates()
+    on = on.groupby("dataset")["model"].agg(", ".join)
     return (f"{' to '.join(means)} [{low:.3g}, {high:.3g}]",
-            "; ".join(f"{data} {names}".strip() for data, names in on.items()))
+            "; ".join(f"{shown(data)} {shown(names)}".strip() for data, names in on.items()))
 
 
 VERDICT = """<span class="verdict {name}">{verdict}</span> {cells (paper's)}"""
@@ -105,35 +105,31 @@ for claim in published.claims():
                  "claim": f"{escape(claim.statement)} ({place})",
                  "verdict": VERDICT.format(**board.loc[claim.id], name=board["verdict"][claim.id]
                                            .replace(" ", "-")),
-                 "needed": f"{claim.quantity} {claim.rule} {claim.threshold:g}".replace("_", " "),
+                 "needed": f"{shown(claim.quantity)}: {shown(claim.rule)} {claim.threshold:g}",
                  "ours": value, "on": data})
-plots.sentences(pd.DataFrame(rows).set_index("paper"), escape=False)
+tables.sentences(pd.DataFrame(rows).set_index("paper"), escape=False)
 
 # %% [markdown]
 # ## What was run
 #
 # Paper-scale runs behind the verdicts: whole test sets, as many seeds as listed; with fewer than three
-# a cell is shown in its chapter and decides nothing. Nor does MobileNet's of sensitive neurons for the
-# claims on twenty iterations; it had ten. CIFAR-10 is a copy whose images were
+# a cell is shown in its chapter and decides nothing. On sensitive neurons MobileNet ran only ten
+# iterations, so it does not count for claims about twenty. CIFAR-10 is a copy whose images were
 # re-encoded as JPEG, so its numbers are not those of the original bits; CIFAR-100 and SVHN were not
 # at hand.
 
-# %%
-ran = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
+# %% tags=["hide-input"]
+RAN = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
        "NSS": records.frame("nss/fault_detection", recipe="nss", candidates="random"),
        "DeepSensor, sensitive neurons": records.frame("deepsensor_sensitivity/test_errors"),
        "DeepSensor, excitable neurons": records.frame("deepsensor_excitable/test_errors")}
-rows = []
-for paper, found in ran.items():
-    accuracy = found[found["quantity"] == "accuracy"] if len(found) else []
-    if not len(accuracy):
-        continue
-    for (data, model), group in accuracy.groupby(["dataset", "model"]):
-        share = group.drop_duplicates("seed")["value"].astype(float).mean()
-        rows.append({"paper": paper, "dataset": data, "network": model,
-                     "seeds": group["seed"].nunique(),
-                     "test accuracy (%)": round(100 * share if share <= 1 else share, 1)})
-pd.DataFrame(rows)
+CELL = ["paper", "dataset", "model"]
+found = pd.concat([table.query("quantity == 'accuracy'").assign(paper=paper)
+                   for paper, table in RAN.items()]).drop_duplicates([*CELL, "seed"])
+share = found["value"].astype(float)  # of 1, or in percent
+found = found.assign(value=share.where(share > 1, 100 * share)).groupby(CELL, sort=False)
+tables.headed(found.agg(seeds=("seed", "nunique"), accuracy=("value", "mean")).round(1).rename(
+    columns={"accuracy": "test accuracy (%)"}))
 
 # %% [markdown]
 # ## Where to go

@@ -10,30 +10,38 @@
 # **What you will learn.** How to tell whether two scores measure the same thing; and that "this
 # input is fragile" and "this input is misclassified" are two statements.
 
-# %%
+# %% tags=["hide-input"]
+from itertools import combinations
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 
 from dnnlib import inference, selection, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, mean_and_interval, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults, fragility
 from dnnlib.perturb import mutations, vulnerability
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
 seed = 0  # of the training, of the mutations and of the patches
 trials = 100  # patched copies of each input
 references = 10000  # training images that DSA looks at
 limit = 2000  # candidates at most, in the profile `paper`
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
+
+# %% tags=["hide-input"]
+run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, trials=trials, references=references, limit=limit)
 
 # %% [markdown]
 # ## The candidates, and three ways to break
@@ -49,16 +57,16 @@ profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
 # %%
 data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
 reference = load(dataset, "train").images[:references]
-network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
+given = inference.predict(model, candidates).argmax(1)
+patched = vulnerability.success_matrix(model, candidates, trials=trials,
+                                       generator=torch.Generator().manual_seed(seed))
 fresh_seed = 1000 + seed
 fresh = mutations.mutate(candidates, seed=fresh_seed).images
-probabilities = inference.predict(network, candidates)
-given = probabilities.argmax(1)
-patched = vulnerability.success_matrix(network, candidates, trials=trials,
-                                       generator=torch.Generator().manual_seed(seed))
 broken = {"wrong": (given != data.labels).numpy(), "fragile": fragility.eff(patched) > 0,
-          "flipped": (inference.predict(network, fresh).argmax(1) != given).numpy()}
+          "flipped": (inference.predict(model, fresh).argmax(1) != given).numpy()}
+
 print(data)
 print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))
 
@@ -67,18 +75,15 @@ print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()
 # in the other (column), in percent; the last row is the share among all, which chance would give.
 
 # %%
-def shared(a: np.ndarray, b: np.ndarray) -> float:
-    """Of the inputs in ``a``, the share in ``b``, in percent."""
-    return 100 * b[a].mean() if a.any() else np.nan
+hits = pd.DataFrame(broken).astype(float)
+shares = 100 * (hits.T @ hits).div(hits.sum(), axis=0)
 
-
-rows = [{"method": a, "other": b, "quantity": "also_broken", "value": shared(broken[a], broken[b])}
-        for a in broken for b in broken if a != b]
-rows += [{"method": way, "quantity": "share", "value": 100 * hit.mean()}
-         for way, hit in broken.items()]
-both = pd.DataFrame({b: {a: shared(broken[a], broken[b]) for a in broken} for b in broken})
-both.loc["all"] = {b: 100 * hit.mean() for b, hit in broken.items()}
-both.round(1)
+# %% tags=["hide-input"]
+for a, hit in hits.items():
+    run.add({"share": 100 * hit.mean()}, method=a)
+    for b in hits.columns.drop(a):
+        run.add({"also_broken": shares.loc[a, b]}, method=a, other=b)
+pd.concat([shares, 100 * hits.mean().to_frame("all").T]).round(1)
 
 # %% [markdown]
 # ## The scores
@@ -90,14 +95,14 @@ both.round(1)
 # %%
 options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"seed": fresh_seed},
            "dsa": {"reference": reference}}
-scores = {name: selection.selector(name, **given).score(network, candidates).double().numpy()
-          for name, given in options.items()}
+scores = {name: selection.selector(name, **more).score(model, candidates).double().numpy()
+          for name, more in options.items()}
 
-found = pd.DataFrame({way: {name: faults.roc_area(hit, score) for name, score in scores.items()}
-                      for way, hit in broken.items()})
-rows += [{"method": name, "other": way, "quantity": "auc", "value": value}
-         for way in broken for name, value in found[way].items()]
-found.round(2)
+# %% tags=["hide-input"]
+for way, hit in broken.items():
+    for name, score in scores.items():
+        run.add({"auc": faults.roc_area(hit, score)}, method=name, other=way)
+wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 
 # %% [markdown]
 # The table holds areas under the ROC curve: 0.5 is chance, 1 has all broken inputs first. The rank
@@ -107,18 +112,19 @@ found.round(2)
 # %%
 order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
-names = list(scores)
 rho = pd.DataFrame(scores).corr("spearman")
-common = pd.DataFrame([[len(first[a] & first[b]) / len(first[a] | first[b]) for b in names]
-                       for a in names], names, names)
-rows += [{"method": a, "other": b, "quantity": quantity, "value": table.loc[a, b]}
-         for i, a in enumerate(names) for b in names[i + 1:]
-         for quantity, table in (("spearman", rho), ("jaccard", common))]
+common = pd.DataFrame({a: {b: len(first[a] & first[b]) / len(first[a] | first[b]) for b in scores}
+                       for a in scores})
 
-# %% mystnb={"figure": {"caption": "Agreement of five scores in the run above: rank correlation over all candidates (left), what the first tenths have in common (right).", "name": "fig-same-inputs"}}
+# %% tags=["hide-input"]
+for a, b in combinations(scores, 2):
+    run.add({"spearman": rho.loc[a, b], "jaccard": common.loc[a, b]}, method=a, other=b)
+run.save(data)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of five scores in the run above: rank correlation over all candidates (left), what the first tenths have in common (right).", "name": "fig-same-inputs"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
-plots.matrix(axes[0], rho, "rank correlation")
-plots.matrix(axes[1], common, "first tenths in common")
+plots.matrix(axes[0], headed(rho), "rank correlation")
+plots.matrix(axes[1], headed(common), "first tenths in common")
 plt.show()
 
 # %% [markdown]
@@ -126,19 +132,12 @@ plt.show()
 #
 # The candidates that each score puts first.
 
-# %% mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
-titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}" for k, wrong in zip(given,
-                                                                               broken["wrong"])]
-plots.sheet({name: (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
+titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
+          for k, wrong in zip(given, broken["wrong"])]
+plots.sheet({shown(name): (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
              for name, place in order.items()}, columns=8, scale=0.8)
 plt.show()
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "synthesis/same_inputs", dict(dataset=dataset, model=model, recipe=recipe, seed=seed,
-                                      trials=trials, references=references, limit=limit), rows,
-        records.provenance(data=data.fingerprint, clock=clock)))
 
 # %% [markdown]
 # ## Over all records
@@ -147,16 +146,12 @@ if profile == "paper":
 # agree (rank correlation): means over the seeds, and the half width of their 95 % interval.
 # CIFAR-10 is a JPEG copy.
 
-# %%
-ours = records.frame("synthesis/same_inputs")
-if len(ours):
-    cell = ["dataset", "model"]
-    for quantity in ("auc", "spearman"):
-        display(compare.mean_and_interval(
-            ours[ours["quantity"] == quantity], index=["method", "other"], columns=cell,
-            digits=2))
-    shares = ours[ours["quantity"].isin(["share", "also_broken"])].fillna({"other": "of all"})
-    display(compare.mean_and_interval(shares, index=["method", "other"], columns=cell, digits=1))
+# %% tags=["hide-input"]
+AS = {"index": ["method", "other"], "columns": ["dataset", "model"]}
+for quantity in ("auc", "spearman"):
+    display(mean_and_interval(run.recorded(f"quantity == '{quantity}'"), digits=2, **AS))
+mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"other": "of all"}),
+                  **AS)
 
 # %% [markdown]
 # **What it means.** They are not the same inputs. Uncertainty and sensitivity under a fresh
@@ -186,7 +181,7 @@ if len(ours):
 # :class: dropdown
 # ~~~python
 # again = mutations.mutate(candidates, seed=5000 + seed).images
-# other = (inference.predict(network, again).argmax(1) != given).numpy()
+# other = (inference.predict(model, again).argmax(1) != given).numpy()
 # {name: round(faults.roc_area(other, score), 2) for name, score in scores.items()}
 # ~~~
 #

@@ -1,5 +1,6 @@
 """The floors of the architecture page are those of the code."""
 
+import importlib
 import importlib.util
 import re
 from pathlib import Path
@@ -24,9 +25,38 @@ def test_imports_only_go_down(room):
     found = ROOMS[room]
     above = {other for other in found if FLOORS[other] >= FLOORS[room]}
     assert not above, f"{room} is on floor {FLOORS[room]} and imports {above}"
-    if room != "cli":
-        row = re.search(rf"^\| \d \| `{room}` \|.*\| (.*) \|$", PAGE, re.M).group(1)
-        assert set(re.findall(r"`(\w+)`", row)) == found
+    row = re.search(rf"^\| \d+ \| `{room}` \|.*\| (.*) \|$", PAGE, re.M).group(1)
+    assert set(re.findall(r"`(\w+)`", row)) == found
+
+
+def test_the_house_is_small():
+    """At most 18 rooms on six floors, and the table of the page in the order of the floors."""
+    assert len(ROOMS) <= 18 and max(FLOORS.values()) <= 5
+    assert list(FLOORS.values()) == sorted(FLOORS.values(), reverse=True)
+
+
+@pytest.mark.parametrize("name", re.findall(r"\{source\}`([\w.]+)`", PAGE))
+def test_every_equation_has_its_line(name):
+    module, _, thing = name.rpartition(".")
+    found = getattr(importlib.import_module(module), thing)
+    assert found.__module__ == module and found.__doc__
+
+
+def test_the_pages_of_the_engine_have_every_module():
+    modules = {"dnnlib." + path.relative_to(ROOT / "dnnlib").with_suffix("").as_posix().replace("/", ".")
+               for path in (ROOT / "dnnlib").rglob("*.py")
+               if path.stem not in ("__init__", "__main__") and path.parent.name != "cli"}
+    listed = {name for page in (ROOT / "book" / "api").glob("*.md")
+              for name in re.findall(r"automodule:: ([\w.]+)", page.read_text(encoding="utf-8"))}
+    assert modules <= listed
+
+
+def test_the_tests_mirror_the_house():
+    """The test of a module is found without searching: in the folder named as its room."""
+    folders = {path.parent.relative_to(ROOT / "tests").as_posix()
+               for path in (ROOT / "tests").rglob("test_*.py")} - {".", "browser"}
+    assert folders == {path.name for path in (ROOT / "dnnlib").iterdir()
+                       if path.is_dir() and not path.name.startswith("_")}
 
 
 def test_imports_are_those_of_all_kinds(tmp_path):

@@ -37,7 +37,7 @@ def test_the_fitness_finds_errors_within_the_budget(followed):
 
 def test_the_fuzzer_ends_at_gray_or_at_its_bound(followed):
     fade = followed["both"]["fade"]
-    away = (0.5 - followed["seeds"]).flatten(1).norm(dim=1).clamp_max(8.0)
+    away = (0.5 - followed["inputs"]).flatten(1).norm(dim=1).clamp_max(8.0)
     assert fade.l2[-1].tolist() == pytest.approx(away.tolist(), rel=1e-4)
 
 

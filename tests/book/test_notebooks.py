@@ -8,6 +8,7 @@ import jupytext
 import nbformat
 import pytest
 
+from dnnlib import published
 from dnnlib.book import notebooks, records
 
 SOURCE = '''# %% [markdown]
@@ -18,7 +19,7 @@ dataset = "digits"  # which images
 trials = 3  # copies # of each
 rate = 0.5  # a number
 fast = True
-colour = "#fff"  # with a mark
+colour = "red"  # a word
 LINES
 
 # %% mystnb={"figure": {"caption": "Nothing.", "name": "fig-x"}}
@@ -105,7 +106,7 @@ def test_parameters_are_read_with_their_help(page):
     found = notebooks.parameters(page)
     assert [(p.name, p.default, p.help) for p in found.values()] == [
         ("dataset", "digits", "which images"), ("trials", 3, "copies # of each"),
-        ("rate", 0.5, "a number"), ("fast", True, ""), ("colour", "#fff", "with a mark")]
+        ("rate", 0.5, "a number"), ("fast", True, ""), ("colour", "red", "a word")]
 
 
 def test_a_notebook_may_have_no_parameters(write):
@@ -160,7 +161,7 @@ def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkey
 
 
 @pytest.mark.parametrize("name, good, bad", [
-    ("model", "net2", "net3"), ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
+    ("model_name", "net2", "net3"), ("recipe", "nsatp", "nstap"), ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
     ("split", "train", "trian")])
 def test_unknown_names_are_refused(write, name, good, bad):
     path = write(SOURCE.replace("LINES", f'{name} = "{good}"')).with_suffix(".ipynb")
@@ -200,13 +201,13 @@ def test_made_twice_gives_the_same_bytes(write):
     assert [c.metadata for c in made.cells[1:]] == [
         {}, {"tags": ["parameters"]}, {"mystnb": {"figure": {"caption": "Nothing.",
                                                              "name": "fig-x"}}}, {}]
-    assert set(made.metadata) == {"kernelspec", "language_info", "records"}
+    assert set(made.metadata) == {"kernelspec", "language_info", "dnnlib"}
     assert made.metadata.language_info == {"name": "python"}  # no version
     assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3, 4]
 
 
 QUOTING = """# %%
-from dnnlib import records
+from dnnlib.book import records
 print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
 """
 
@@ -229,11 +230,63 @@ def test_a_chapter_is_stale_once_its_records_change(write):
     assert notebooks.stale(product)
 
 
-@pytest.mark.parametrize("line", ["compare.scoreboard()", "len(published.claims())"])
-def test_what_judges_every_claim_shows_all_records(write, line):
-    product = notebooks.make(write(f"# %%\nfrom dnnlib import compare, published\n{line}\n"))
-    save_luck("toy/unseen")
-    assert notebooks.stale(product)
+def test_what_judges_every_claim_reads_all_that_they_rest_on(write):
+    notebooks.make(write("# %%\nfrom dnnlib.book import verdicts\nverdicts.scoreboard()\n"))
+    about = nbformat.read(write().with_suffix(".ipynb"), 4).metadata["dnnlib"]
+    assert set(about["reads"]) == {claim.experiment for claim in published.claims()}
+
+
+DECLARING = SOURCE.replace("LINES", "others = 'lenet1 lenet4'  # names\ndistances = '4 8'  # bounds") + """
+# %%
+from dnnlib.book.experiments import Experiment
+run = Experiment("toy/luck", "embedded", dataset=dataset, trials=trials, candidates="each")
+"""
+
+
+def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
+    product = notebooks.make(write(DECLARING))
+    assert notebooks.recorded(product, {"dataset": "mnist"}) == (
+        "toy/luck", {"dataset": "mnist", "trials": 3, "candidates": "each"})
+    assert notebooks.recorded(product, {"trials": 9})[1]["trials"] == 9
+
+
+SOLVED = """
+# %% [markdown]
+# **1.** What is next?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# This:
+#
+# ~~~python
+# print(trials LINE)
+# ~~~
+# ```
+"""
+
+
+def test_solutions_run_behind_the_chapter_and_are_not_kept(write):
+    plain = notebooks.make(write()).read_bytes()
+    product = notebooks.make(write(SOURCE + SOLVED.replace("LINE", "+ 1")))
+    assert len(nbformat.read(product, 4).cells) == len(nbformat.reads(plain.decode(), 4).cells) + 1
+    assert printed(product) == "digits 3\n"
+    with pytest.raises(notebooks.CellFailed, match="NameError"):
+        notebooks.make(write(SOURCE + SOLVED.replace("LINE", "+ no_such_name")))
+
+
+def test_a_chapter_without_an_experiment_leaves_no_record(write):
+    assert notebooks.recorded(notebooks.make(write()), {}) is None
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"others": "lenet1 lenet6"}, "unknown network in others 'lenet6'; did you mean 'lenet"),
+    ({"distances": "4 x"}, "parameter distances: expected numbers with spaces between")])
+def test_lists_are_checked_word_by_word(write, given, words):
+    path = write(DECLARING).with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    with pytest.raises(ValueError, match=words):
+        notebooks.typed(path, given)
+    assert notebooks.typed(path, {"distances": "2"}) == {"distances": "2"}
 
 
 def test_failing_source_keeps_the_old_notebook(write):
@@ -323,13 +376,39 @@ def test_one_parameters_cell_and_none_injected(source):
         assert known and all(p.help for p in known.values())
 
 
+FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
+BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|verdicts)|\.pivot|wide\("
+                         r"|\.unstack|\.query\(|assign\(|DataFrame\(|\.merge\(|plt\.show"
+                         r"|set_index|rename\(")
+
+
+def visible(source) -> list[list[str]]:
+    """The lines of code that a reader of the page sees, cell by cell."""
+    return [[line for line in cell.source.splitlines() if line.strip()]
+            for cell in code(source) if not FOLDED & set(tags(cell))]
+
+
 @pair
-def test_a_list_of_numbers_may_be_one_number(source):
+def test_what_a_reader_sees_of_the_code_is_the_method(source):
+    cells = [cell for cell in visible(source)]
+    assert max(map(len, cells), default=0) <= 15
+    lines = [line for cell in cells for line in cell]
+    kept = sum(bool(BOOKKEEPING.search(line)) for line in lines)
+    assert kept <= len(lines) - kept
+
+
+def test_chapters_stay_short():
+    """11,008 lines before the contract of an experiment; what it saved is not to come back."""
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES) <= 9008
+
+
+@pair
+def test_lists_in_parameters_are_read_by_one_helper(source):
     """papermill reads ``-p bounds 1`` as a number, where the default is the text "1 2"."""
     lists = [p.name for p in notebooks.parameters(source.with_suffix(".ipynb")).values()
              if isinstance(p.default, str) and re.fullmatch(r"[\d., ]*\d[\d., ]*", p.default)]
     text = "\n".join(cell.source for cell in code(source))
-    assert not [name for name in lists if re.search(rf"\b{name}\.split\(", text)]
+    assert not [name for name in lists if re.search(rf"\b{name}\)?\.split\(", text)]
 
 
 @pair

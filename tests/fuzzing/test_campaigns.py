@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Budget, Noise, Swarm, campaigns, swarms
+from dnnlib.fuzzing import Budget, Key, Noise, Swarm, campaigns, swarms
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 
@@ -85,19 +85,20 @@ def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
 def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, seeds):
     oracle, budget = tiny_model(1), Budget(l2=0.5)
     found = fuzzing.rivals([oracle], seeds, budget=budget)
-    assert list(found) == ["deepxplore", "dlfuzz", "deephunter"]
+    assert list(found) == [Key("deepxplore"), Key("dlfuzz"), Key("deephunter")]
     assert all(each.budget == budget for each in found.values())
-    assert found["deepxplore"].others == (oracle,) and found["deephunter"].reference is seeds
+    assert found[Key("deepxplore")].others == (oracle,)
+    assert found[Key("deephunter")].reference is seeds
 
 
 def test_without_other_networks_deepxplore_runs_on_one(seeds):
-    assert fuzzing.rivals([], seeds)["deepxplore"].reading == "single"
+    assert fuzzing.rivals([], seeds)[Key("deepxplore")].reading == "single"
 
 
 def test_swarms_differ_in_their_fitness_alone(tiny_model, seeds):
     swarm = fuzzing.Swarm(population=3, epsilon=0.4)
     found = swarms(swarm, "excitable excitable_scaled sensitive constant random", points=3, seed=5)
-    assert {name: each.fitness for name, each in found.items()} == {
+    assert {key.reading: each.fitness for key, each in found.items()} == {
         "excitable": ExcitableNeurons(points=3),
         "excitable_scaled": ExcitableNeurons(points=3, scale="total"),
         "sensitive": swarm.fitness, "constant": fuzzing.Constant(),
@@ -108,3 +109,16 @@ def test_swarms_differ_in_their_fitness_alone(tiny_model, seeds):
 def test_an_unknown_fitness_says_what_is_near():
     with pytest.raises(ValueError, match="did you mean 'excitable'"):
         swarms(fuzzing.Swarm(), "sensitive exitable")
+
+
+def test_every_fuzzer_runs_at_every_bound(tiny_model, seeds):
+    bounds = fuzzing.bounds("0.5", near=0.1)
+    assert bounds == {"near": 0.1, "0.5": 0.5, "none": None}
+    key = Key("noise")
+    found = fuzzing.at_bounds(tiny_model(), seeds, LABELS, {key: Noise(scale=1.0)}, bounds,
+                              iterations=2, seed=3)
+    assert list(found) == [("near", key), ("0.5", key), ("none", key)]
+    alone = campaigns(tiny_model(), seeds, LABELS, {key: Noise(scale=1.0, budget=Budget(l2=0.5))},
+                      iterations=2, seed=3)
+    assert same(found["0.5", key], alone[key])
+    assert found["near", key].l2.max() < 0.1 + 1e-6 < found["none", key].l2.min()

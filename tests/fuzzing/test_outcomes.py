@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dnnlib.fuzzing import Campaign, outcomes
+from dnnlib.fuzzing import Campaign, Key, outcomes
 
 
 @pytest.fixture
@@ -81,17 +81,32 @@ def test_a_seed_of_the_target_class_is_refused():
         outcomes.hits(right([0, 2, 1], [2, 2, 2]), target=2)
 
 
-@pytest.mark.parametrize("name, expected", [
-    ("noise", {"fuzzer": "noise"}),
-    ("deepsensor, excitable", {"fuzzer": "deepsensor", "swarm": "excitable"}),
-    ("deepxplore, single", {"fuzzer": "deepxplore", "reading": "single"})])
-def test_a_name_becomes_columns(name, expected):
-    assert outcomes.columns(name) == expected
+@pytest.mark.parametrize("key, columns", [
+    (Key("noise"), {"fuzzer": "noise"}),
+    (Key("deepsensor", "excitable"), {"fuzzer": "deepsensor", "swarm": "excitable"}),
+    (Key("deepxplore", "single"), {"fuzzer": "deepxplore", "reading": "single"})])
+def test_a_key_becomes_columns_and_back(key, columns):
+    assert key.columns == columns
+    assert outcomes.keys(pd.DataFrame([columns, {"quantity": "accuracy"}])).tolist() == [key, None]
 
 
 def test_a_fuzzer_with_one_reading_has_no_other():
-    with pytest.raises(ValueError, match="got 'dlfuzz, paper'"):
-        outcomes.columns("dlfuzz, paper")
+    with pytest.raises(ValueError, match="got 'paper' of dlfuzz"):
+        Key("dlfuzz", "paper")
+
+
+def test_a_table_of_campaigns_becomes_rows_and_ratios():
+    keys = [Key("deepsensor", "paper"), Key("dlfuzz")]
+    found = {("near", key): right([0, 0, 1], predicted) for key, predicted in
+             zip(keys, ([1, 1, 2], [1, 0, 1]), strict=True)}
+    table = outcomes.table(found, outcomes.last_examples)
+    assert table["test_errors"].to_dict() == {("near", keys[0]): 3, ("near", keys[1]): 1}
+    rows = outcomes.tidy(table, {"near": 1.0})
+    assert rows[0] == {"budget": "near", "bound": 1.0, "fuzzer": "deepsensor", "swarm": "paper",
+                       "quantity": "test_errors", "value": 3.0}
+    assert len(rows) == table.size
+    ratios = outcomes.ratios(table["test_errors"], keys[:1], keys[1:], "errors_over", {"near": 1.0})
+    assert [(row["baseline"], row["value"]) for row in ratios] == [("dlfuzz", 3.0), ("mean", 3.0)]
 
 
 def test_rows_hold_their_columns_and_plain_numbers():

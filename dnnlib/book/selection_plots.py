@@ -1,0 +1,46 @@
+"""Rows of selectors with names to read, and their figures."""
+
+from collections.abc import Collection
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from dnnlib.book.plots import nothing
+from dnnlib.book.words import shown
+from dnnlib.selection import keys
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that have a method, with a column 'selector': words for it and its reading.
+
+    >>> named(pd.DataFrame([{"method": "nss", "pair": "original"}]))["selector"].tolist()
+    ['NSS, original']
+    """
+    rows = rows[rows["method"].notna()]
+    return rows.assign(selector=keys(rows).map(lambda key: shown(str(key))))
+
+
+def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log: bool = False,
+           dashed: Collection[str] = ()) -> Figure:
+    """Values against ``x``, means over the seeds: a panel a network, a line a selector, NSS thick.
+
+    ``rows``: tidy, of one quantity. ``log``: both axes; ``dashed``: methods that are no selectors.
+    """
+    if rows.empty:
+        return nothing()
+    networks = list(named(rows).groupby(["dataset", "model"], sort=False))
+    figure, axes = plt.subplots(1, len(networks), sharey=True, squeeze=False,
+                                figsize=(max(7.5, 1.6 + 2.4 * len(networks)), 3.6))
+    for axis, (network, group) in zip(axes[0], networks):
+        for (method, name), line in group.groupby(["method", "selector"], sort=False):
+            mean = line.groupby(x)["value"].mean()
+            axis.plot(mean.index, mean, "o" * log + ("--" if method in dashed else "-"), ms=4,
+                      lw=2.4 if method == "nss" else 1.2, label=name)
+        if log:
+            axis.set(xscale="log", yscale="log")
+        axis.set_title(", ".join(map(shown, network)), fontsize=9)
+        axis.set_xlabel(xlabel)
+    axes[0, 0].set_ylabel(ylabel)
+    axes[0, -1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    return figure

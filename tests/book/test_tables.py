@@ -1,0 +1,148 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from dnnlib.book import tables, words
+
+ON = ["dataset", "distance"]
+
+
+def tidy(*rows, columns=(*ON, "value")):
+    return pd.DataFrame(rows, columns=columns)
+
+
+def seeds(*rows):
+    return tidy(*rows, columns=(*ON, "seed", "value"))
+
+
+PAPER = tidy(("mnist", "pd", 0.99), ("mnist", "pe", "0.98"), ("cifar10", "pd", 0.97),
+             ("cifar10", "pe", "Best"))
+
+
+# Tables beside each other
+
+
+def test_cells_stand_as_published_and_extra_ones_last():
+    ours = seeds(("digits", "pd", 0, 0.5), ("cifar10", "pe", 0, 0.4), ("mnist", "pd", 0, 0.3))
+    table = tables.beside(PAPER, ours, on=ON)
+    assert table.index.tolist() == [("MNIST", "PD"), ("MNIST", "PE"), ("CIFAR-10", "PD"),
+                                    ("CIFAR-10", "PE"), ("digits", "PD")]
+    assert table["paper"].tolist() == ["0.99", "0.98", "0.97", "Best", ""]
+    assert table["ours"].tolist() == ["0.30", "", "", "0.40", "0.50"]
+    assert table["seeds"].tolist() == ["1", "", "", "1", "1"]
+
+
+def test_spread_over_seeds():
+    ours = seeds(*(("mnist", "pd", s, v) for s, v in enumerate([0.1, 0.2, 0.6])),
+                 *(("mnist", "pe", s, v) for s, v in enumerate([0.5, math.nan, 0.5])))
+    table = tables.beside(PAPER, ours, on=ON, digits=1)
+    assert table.loc[("MNIST", "PD"), ["paper", "ours", "seeds"]].tolist() == [
+        "1.0", "0.3 [0.1, 0.6]", "3"]
+    assert table.loc[("MNIST", "PE"), "ours"] == "undefined"
+
+
+def test_live_column():
+    live = tidy(("mnist", "pe", 0.25), ("digits", "pd", 0.75))
+    table = tables.beside(PAPER, seeds(("mnist", "pd", 0, 0.3)), on=ON, live=live)
+    assert table["this run"].tolist() == ["", "0.25", "", "", "0.75"]
+    nobody = tables.beside(PAPER, seeds(), on=ON)
+    assert (nobody[["ours", "seeds", "this run"]] == "").all(axis=None)
+
+
+def test_where_says_which_of_our_rows_are_meant():
+    ours = seeds(("mnist", "pd", 0, 0.3), ("mnist", "pe", 0, 0.4), ("mnist", "pd", 1, 9.0))
+    live = tidy(("mnist", "pd", 0.2), ("mnist", "pe", 7.0))
+    table = tables.beside(PAPER, ours, on=ON, live=live, where="value < 1")
+    assert table.loc[("MNIST", "PD"), ["ours", "seeds", "this run"]].tolist() == [
+        "0.30", "1", "0.20"]
+    assert table.loc[("MNIST", "PE"), ["ours", "this run"]].tolist() == ["0.40", ""]
+    nobody = tables.beside(PAPER, pd.DataFrame(), on=ON, where="no_such_column == 1")
+    assert (nobody["ours"] == "").all()
+
+
+def test_one_column_of_cells():
+    paper, ours = tidy(("b", 1), ("a", 2), columns=("dataset", "value")), tidy(
+        ("a", 0, 3.0), columns=("dataset", "seed", "value"))
+    table = tables.beside(paper, ours, on=["dataset"], digits=0)
+    assert table.index.tolist() == ["b", "a"] and table["ours"].tolist() == ["", "3"]
+
+
+@pytest.mark.parametrize("which, column", [("paper", "distance"), ("ours", "value"),
+                                           ("ours", "seed"), ("live", "dataset")])
+def test_missing_columns_are_named(which, column):
+    given = {"paper": PAPER, "ours": seeds(("mnist", "pd", 0, 0.3)), "live": PAPER}
+    given[which] = given[which].drop(columns=column)
+    with pytest.raises(ValueError, match=rf"{which}: lacks the columns \['{column}'\]"):
+        tables.beside(given["paper"], given["ours"], on=ON, live=given["live"])
+
+
+def test_a_table_of_means_and_intervals():
+    runs = pd.DataFrame([("gini", "mnist", s, v) for s, v in enumerate([1.0, 2.0, 3.0])]
+                        + [("gini", "cifar10", 0, 5.0), ("gini", "cifar10", 1, 6.0)]
+                        + [("pd", "cifar10", s, v) for s, v in enumerate([1.0, math.nan, 3.0])],
+                        columns=["method", "dataset", "seed", "value"])
+    table = tables.mean_and_interval(runs, index=["method"], columns=["dataset"])
+    half = stats.t.ppf(0.975, 2) / math.sqrt(3)
+    assert table.loc["DeepGini", "MNIST"].split() == ["2.0", "±", f"{half:.1f}"]
+    assert table.loc["DeepGini", "CIFAR-10"] == "5.5"  # two seeds: no interval
+    assert table.loc["PD", "CIFAR-10"] == "undefined" and table.loc["PD", "MNIST"] == ""
+
+
+def test_several_rows_of_a_seed_are_one_value_of_the_interval():
+    runs = pd.DataFrame({"m": "a", "seed": [0, 0, 1, 1, 2, 2], "value": [0, 2, 1, 3, 2, 4]})
+    merged = runs.groupby(["m", "seed"], as_index=False)["value"].mean()
+    assert tables.mean_and_interval(runs, index=["m"]).equals(
+        tables.mean_and_interval(merged, index=["m"]))
+
+
+# Wide tables
+
+
+ROWS = pd.DataFrame({"model": ["lenet5", "lenet1", "lenet5", "lenet5"], "seed": [0, 0, 1, 0],
+                     "quantity": ["l2", "l2", "l2", "passes"], "value": [1.0, 5.0, 2.0, 3.04]})
+
+
+def test_means_in_words_in_the_order_of_the_rows():
+    table = tables.wide(ROWS, index="model", columns="quantity")
+    assert table.index.tolist() == ["LeNet-5", "LeNet-1"] and table.index.name == "network"
+    assert table.to_dict("list") == {"L2": ["1.5", "5.0"], "passes": ["3.0", ""]}
+
+
+def test_order_and_where_choose_and_sort():
+    table = tables.wide(ROWS, "quantity == 'l2'", index="model", columns="quantity", digits=0,
+                        order={"model": ["vgg16", "lenet1", "lenet5"]})
+    assert table["L2"].to_dict() == {"LeNet-1": "5", "LeNet-5": "2"}
+
+
+def test_a_missing_value_is_not_averaged_away():
+    rows = ROWS.assign(value=[math.nan, 5.0, 2.0, 3.0])
+    assert tables.wide(rows, index="model", columns="quantity", blank="-").loc["LeNet-5", "L2"] == "-"
+
+
+def test_rows_that_lack_a_part_of_their_name_stay():
+    rows = pd.DataFrame({"fuzzer": ["dlfuzz", "deepxplore"], "reading": [None, "single"],
+                         "value": [1, 2]})
+    table = tables.wide(rows, index=["fuzzer", "reading"], digits=0)
+    assert table.index.tolist() == [("DLFuzz", ""), ("DeepXplore", "single")]
+
+
+def test_no_rows_give_no_rows():
+    for columns in ((), "quantity"):
+        assert tables.wide(ROWS[:0], index="model", columns=columns).empty
+
+
+@pytest.mark.parametrize("code, text", [
+    ("deepsensor, errors_over", "DeepSensor, errors, times the rival's"), ("no_such_code", "no such code"),
+    ("error_rate", "errors (% of examples)"), (8.0, 8.0), (None, None)])
+def test_words_for_codes(code, text):
+    assert words.shown(code) == text
+
+
+def test_every_dataset_and_network_has_a_word():
+    from dnnlib import models
+    from dnnlib.data import sources
+
+    assert {*models.SPECS, *sources.SOURCES} - {"digits", "voices"} <= set(words.WORDS)
