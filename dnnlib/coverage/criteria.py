@@ -25,9 +25,9 @@ def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
     [[-1, 0], [0, -1]]
     """
     values = matrix(values)
-    if not (0 < threshold < 1 if sigmoid else abs(threshold) < float("inf")):
-        raise ValueError(f"threshold: expected {'a number in (0, 1)' if sigmoid else 'finite'}, "
-                         f"got {threshold!r}")
+    checks.finite(threshold, "threshold")
+    if sigmoid and not 0 < threshold < 1:
+        raise ValueError(f"threshold: expected a number in (0, 1), got {threshold!r}")
     if sigmoid:  # the threshold turned round: sigmoid(1e-8) is rounded to 0.5 in single precision
         threshold = float(np.log(threshold / (1 - threshold)))
     return Covered(_flags(values.numpy() > threshold))
@@ -149,8 +149,7 @@ def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
 def _beyond(values: torch.Tensor, profile: Profile, scale: float, strict: bool, steps: int,
             upper: bool) -> Covered:
     """The upper side of a boundary, or the lower one as the upper side of -a."""
-    if not 0 <= scale < float("inf"):
-        raise ValueError(f"scale: expected a finite number of at least 0, got {scale!r}")
+    checks.finite(scale, "scale", least=0)
     checks.positive(steps, "steps")
     bound = profile.high + scale * profile.std if upper else profile.low - scale * profile.std
     if steps == 1:

@@ -76,8 +76,7 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     """
     checks.images(x)
     checks.positive(batch_size, "batch_size")
-    if isinstance(beta, bool) or not 0 <= beta < float("inf"):
-        raise ValueError(f"beta: expected a finite number of at least 0, got {beta!r}")
+    checks.finite(beta, "beta", least=0)
     wanted, device = _wanted(model, layers), device_of(model)
     kept: dict[str, torch.Tensor] = {}
     values, predicted = [], []

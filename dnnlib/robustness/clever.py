@@ -131,8 +131,7 @@ def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radiu
     """
     checks.known(norm, DUAL, "norm")
     checks.known(sampling, SAMPLINGS, "sampling")
-    if not 0 < radius < math.inf:
-        raise ValueError(f"radius: expected a finite number above 0, got {radius!r}")
+    checks.finite(radius, "radius", above=0)
     d = math.prod(shape)
     u = torch.rand(count, 1, generator=generator)
     distances = radius * (u if sampling == "ibm" and norm != "linf" else u ** (1 / d))

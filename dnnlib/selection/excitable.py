@@ -1,6 +1,5 @@
 """Inputs first that a mutation makes excite many neurons (ours, after the second DeepSensor)."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -49,8 +48,7 @@ class Excitable(Scored):
         checks.positive(self.points, "points")
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
-        if not abs(self.threshold) < math.inf:
-            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+        checks.finite(self.threshold, "threshold")
 
     def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """The number of excitable neurons of every candidate, float64 (N,)."""

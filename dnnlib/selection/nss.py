@@ -143,7 +143,7 @@ class NSS(Scored):
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.known(self.neuron, NEURONS, "neuron")
-        checks.count(1, self.share, "share")
+        checks.share(self.share, "share")
         if (self.originals is None) == (self.pair == "original"):
             raise ValueError("originals: expected images with pair='original', and with no other; "
                              f"got {'none' if self.originals is None else 'some'} with pair="

@@ -32,7 +32,7 @@ def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
     >>> critical(found, 0.7).tolist()
     [[True, True, False, False]]
     """
-    checks.count(1, alpha, "alpha")
+    checks.share(alpha, "alpha")
     return torch.cat([_prefix(layer, alpha)
                       for layer in relevance.values.split(relevance.widths, 1)], 1)
 
@@ -54,17 +54,17 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
     >>> abstract_paths(paths, [0, 0, 0], 1, clusters=2, merge=0.6).sum(1).tolist()
     [[1, 0, 1]]
     """
-    checks.count(1, merge, "merge")
+    checks.share(merge, "merge")
     checks.positive(clusters, "clusters")
     paths = _paths(paths, "paths")
     labels = checks.labels(labels, len(paths), checks.positive(classes, "classes")).cpu()
     abstract = torch.zeros(classes, clusters, paths.shape[1], dtype=torch.bool)
     for label in labels.unique().tolist():
-        own = paths[labels == label].numpy()
-        k = min(clusters, len(np.unique(own, axis=0)))
-        groups = KMeans(k, n_init=10, random_state=seed).fit_predict(own.astype(np.float32))
+        of_class = paths[labels == label].numpy()
+        k = min(clusters, len(np.unique(of_class, axis=0)))
+        groups = KMeans(k, n_init=10, random_state=seed).fit_predict(of_class.astype(np.float32))
         for cluster in range(k):
-            members = own[groups == cluster]
+            members = of_class[groups == cluster]
             shared = members.sum(0) >= merge * len(members) - 1e-9
             abstract[label, cluster] = torch.from_numpy(shared)
     return abstract
@@ -95,9 +95,9 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
     bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int32)
     for label in predicted.unique().tolist():
         rows = predicted == label
-        own, other = paths[rows].float(), abstract[label].float()
-        shared = own @ other.T  # exact in single precision, below 2**24 channels
-        united = own.sum(1, keepdim=True) + other.sum(1) - shared
+        taken, usual = paths[rows].float(), abstract[label].float()
+        shared = taken @ usual.T  # exact in single precision, below 2**24 channels
+        united = taken.sum(1, keepdim=True) + usual.sum(1) - shared
         shared, united = shared.long(), united.long().clamp(min=1)
         bins[rows, label] = ((buckets * shared + united - 1) // united - 1).int()
     return cov.Covered(bins.flatten(1), buckets)
@@ -135,10 +135,10 @@ class NPC(Covering):
         if self.reference_labels is not None and len(self.reference_labels) != len(self.reference):
             raise ValueError(f"reference_labels: expected {len(self.reference)} labels, one for "
                              f"each image, got {len(self.reference_labels)}")
-        for share in ("alpha", "merge"):
-            checks.count(1, getattr(self, share), share)
-        for number in ("clusters", "buckets"):
-            checks.positive(getattr(self, number), number)
+        for name in ("alpha", "merge"):
+            checks.share(getattr(self, name), name)
+        for name in ("clusters", "buckets"):
+            checks.positive(getattr(self, name), name)
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
         reference = beside(self.reference, x, "reference")

@@ -43,10 +43,10 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
         rows, same = classes[0] == label, classes[1] == label
         if not same.any():
             continue
-        own = b[same]
-        nearest, d_a = _nearest(a[rows], own)
+        of_class = b[same]
+        nearest, d_a = _nearest(a[rows], of_class)
         used, back = nearest.unique(return_inverse=True)  # d_b, once for each x_a
-        d_b = _nearest(own[used], b[~same])[1][back]
+        d_b = _nearest(of_class[used], b[~same])[1][back]
         score[rows] = torch.where(d_a == 0, 0, d_a / d_b)
     return score
 
@@ -94,8 +94,8 @@ class DSA(Scored):
         checks.known(self.order_by, ORDERS, "order_by")
         checks.known(self.fill, cov.FILLS, "fill")
         checks.positive(self.buckets, "buckets")
-        if self.upper is not None and not 0 < self.upper < float("inf"):
-            raise ValueError(f"upper: expected a finite number above 0, got {self.upper!r}")
+        if self.upper is not None:
+            checks.finite(self.upper, "upper", above=0)
         if self.sample is not None and checks.positive(self.sample, "sample") > len(self.reference):
             raise ValueError(f"sample: expected at most the {len(self.reference)} images of the "
                              f"reference, got {self.sample}")
