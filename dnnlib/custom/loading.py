@@ -31,7 +31,7 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
         if options:
             raise ValueError(f"{', '.join(options)}: only with a name from `dnnlib models`; "
                              f"{name} takes no options")
-        model = _own(name)
+        model = _from_file(name)
     else:
         checks.known(name, models.SPECS, "model (nor FILE.py:FUNCTION)")
         if weights is None:
@@ -51,7 +51,7 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
     return load(model, path).eval()
 
 
-def _own(name: str) -> nn.Module:
+def _from_file(name: str) -> nn.Module:
     """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
     file, _, function = name.rpartition(":")
     if not file.endswith(".py") or not function:

@@ -25,6 +25,11 @@ class Photos:
     others: int
 
 
+def shortened(path: str) -> str:
+    """The end of a path, at most 14 characters: a title below an image."""
+    return path if len(path) <= 14 else "…" + path[-13:]
+
+
 def read_photos(folder: str | Path, model: nn.Module, *, size: int | None = None,
                 channels: int | None = None) -> Photos:
     """The images below ``folder``, in the order of their paths, as ``model`` takes them.

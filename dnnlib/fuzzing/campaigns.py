@@ -1,4 +1,4 @@
-"""Comparing fuzzers: the same benign seeds, the same rivals, each campaign run once and kept."""
+"""Comparing fuzzers: the same benign inputs, the same rivals, each campaign run once and kept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
 
     ``labels``: true classes (N,). ``without``: a class whose images are left out, such as the one
     that errors of a polluted network are given, see :func:`outcomes.hits`. The order of any two
-    of them depends on ``seed`` and N alone, so that several models share most of their first seeds.
+    of them depends on ``seed`` and N alone, so that several models share most of the first ones.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> benign(model, torch.rand(6, 1, 2, 2), torch.full((6,), 2)).tolist()
@@ -57,12 +57,12 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
             "deephunter": DeepHunter(reference=reference, budget=budget)}
 
 
-def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
+def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
               fuzzers: Mapping[str, Fuzzer], *, iterations: int = 20,
               seed: int = 0) -> dict[str, Campaign]:
     """The campaign of each fuzzer, under its name, all random numbers drawn from ``seed``.
 
-    The key in the cache covers the weights, the seeds and every option; ``seconds`` are those of
+    The key in the cache covers the weights, the inputs and every option; ``seconds`` are those of
     the run that filled it. Raises ``TypeError`` for an option that has no key there, such as a
     function of your own: call the fuzzer's ``run``.
 
@@ -73,13 +73,13 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
     >>> found["noise"].predicted.shape
     torch.Size([2, 3])
     """
-    key = {"model": described(model), "seeds": described(seeds),
+    key = {"model": described(model), "inputs": described(inputs),
            "labels": described(torch.as_tensor(labels)), "iterations": iterations, "seed": seed,
            "device": device_of(model).type, "torch": torch.__version__, "revision": REVISION}
 
     def make(fuzzer: Fuzzer) -> dict[str, torch.Tensor]:
         generator = torch.Generator().manual_seed(seed)
-        found = fuzzer.run(model, seeds, labels, iterations=iterations, generator=generator)
+        found = fuzzer.run(model, inputs, labels, iterations=iterations, generator=generator)
         cost = torch.tensor([found.passes, found.seconds], dtype=torch.float64)
         return {name: getattr(found, name) for name in _TENSORS} | {"cost": cost}
 
@@ -103,9 +103,9 @@ def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
     >>> list(swarms(Swarm(population=5), "excitable constant"))
     ['excitable', 'constant']
     """
-    known = {"excitable": ExcitableNeurons(points=points),
-             "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
-             "sensitive": swarm.fitness, "constant": Constant(),
-             "random": RandomFitness(seed=seed)}
-    return {name: replace(swarm, fitness=known[checks.known(name, known, "fitness")])
-            for name in names.split()}
+    fitnesses = {"excitable": ExcitableNeurons(points=points),
+                 "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
+                 "sensitive": swarm.fitness, "constant": Constant(),
+                 "random": RandomFitness(seed=seed)}
+    return {name: replace(swarm, fitness=fitnesses[name])
+            for name in checks.words(names, "names", fitnesses, "fitness")}

@@ -1,6 +1,5 @@
-"""DeepHunter: mutate a queue of seeds, and queue what reaches new neuron boundaries."""
+"""DeepHunter: mutate a queue of inputs, and queue what reaches new neuron boundaries."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -42,8 +41,8 @@ def probability(picked: int, *, schedule: str = "paper", gamma: float = 5.0,
 class Entry:
     """An image in the queue, and what it is compared with, both (C, H, W).
 
-    ``root``: the seed it descends from. ``affine``: whether its lineage had its affine mutation;
-    then ``reference`` is the seed after it, and ``l0`` and ``linf`` are what pixels had changed
+    ``root``: the input it descends from. ``affine``: whether its lineage had its affine mutation;
+    then ``reference`` is the input after it, and ``l0`` and ``linf`` are what pixels had changed
     before. ``picked``: how often it was mutated.
     """
 
@@ -102,20 +101,20 @@ class Queue:
 class DeepHunter:
     """Coverage-guided mutation, with SNAC as in DeepSensor's experiments.
 
-    Every iteration picks as many entries from the queue as there are seeds, and makes one mutant
+    Every iteration picks as many entries from the queue as there are inputs, and makes one mutant
     of each (the released code: 20 mutants of one entry). Mutants of another class than their
-    seed's are test errors and are dropped; others are queued if they take a neuron beyond what it
+    input's are test errors and are dropped; others are queued if they take a neuron beyond what it
     does on ``reference``, benign images (M, C, H, W), 1,000 in DeepSensor, and no entry did so
-    before. The seeds start the queue, all of them, whatever they cover, and should be classified
+    before. The inputs start the queue, all of them, whatever they cover, and should be classified
     correctly. A mutation is drawn up to ``tries`` times until :func:`allowed` lets it pass; where
     none does, the released code drops the mutant, and here the unchanged entry is logged in its
-    place, since every iteration gives one example for each seed.
+    place, since every iteration gives one example for each input.
 
     An affine mutation passes unchecked, once in a lineage; it also moves the reference, with
     which later mutants are compared, and what had changed before is added to their L0, and
     sets the least L-infinity. ``affine``: which mutations these are, 'paper' or 'released'; see
     :data:`metamorphic.AFFINE`. ``alpha``, ``beta``: see :func:`allowed`. ``budget``: mutants and
-    moved references are then projected on it, around the seed of the lineage.
+    moved references are then projected on it, around the input of the lineage.
 
     ``schedule``, ``gamma``, ``p_min``: see :func:`probability`; the numbers are the released
     code's. That code accepts with p x 100 / 101, since it draws from 0 to 100; here it is p.
@@ -154,33 +153,32 @@ class DeepHunter:
         for name in ("alpha", "beta"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}: expected a share in [0, 1], got {getattr(self, name)!r}")
-        if not 0 < self.gamma < math.inf:
-            raise ValueError(f"gamma: expected a number above 0, got {self.gamma!r}")
+        checks.finite(self.gamma, "gamma", above=0)
         low = 1 - _START if self.schedule == "released" else 0  # else an entry may be lost for good
         if not low + 1e-9 < self.p_min <= 1:
             raise ValueError(f"p_min: expected a probability above {low:.1f} with schedule="
                              f"{self.schedule!r}, got {self.p_min!r}")
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """Turn seeds into test inputs; see :class:`protocol.Fuzzer`.
+        """Turn inputs into test inputs; see :class:`protocol.Fuzzer`.
 
-        Model passes: one for each image of ``reference`` and each seed, and for each mutant.
+        Model passes: one for each image of ``reference`` and each input, and for each mutant.
         """
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        if self.reference.shape[1:] != seeds.shape[1:]:
-            raise ValueError(f"reference: expected images of shape {tuple(seeds.shape[1:])} as in "
-                             f"seeds, got {tuple(self.reference.shape[1:])}")
+        log = Log(model, inputs, labels, watch)
+        if self.reference.shape[1:] != inputs.shape[1:]:
+            raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "
+                             f"inputs, got {tuple(self.reference.shape[1:])}")
         boundary = cov.profile(self._look(log, self.reference)[0])
         queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
                                                  p_min=self.p_min))
-        for root, items in enumerate(self._items(self._look(log, log.seeds)[0], boundary)):
-            queue.add(Entry(log.seeds[root], log.seeds[root], root), items)
+        for root, items in enumerate(self._items(self._look(log, log.inputs)[0], boundary)):
+            queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
         for _ in range(iterations):
-            mutants = self.mutate(queue.pick(len(seeds), generator), generator)
+            mutants = self.mutate(queue.pick(len(inputs), generator), generator)
             roots = torch.tensor([mutant.root for mutant in mutants])
-            home = log.seeds[roots.to(log.seeds.device)]
+            home = log.inputs[roots.to(log.inputs.device)]
             x = self.budget.project(torch.stack([mutant.image for mutant in mutants]), home)
             moved = self.budget.project(torch.stack([m.reference for m in mutants]), home)
             values, predicted = self._look(log, x)
@@ -191,7 +189,7 @@ class DeepHunter:
                 if right[i] and queue.offer(mutant, items):  # a view would keep the whole batch
                     mutant.image = x[i].clone()
                     mutant.reference = (moved[i].clone() if mutant.affine
-                                        else log.seeds[mutant.root])
+                                        else log.inputs[mutant.root])
         return log.campaign()
 
     def mutate(self, parents: list[Entry], generator: torch.Generator) -> list[Entry]:

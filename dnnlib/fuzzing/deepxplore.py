@@ -1,6 +1,5 @@
 """DeepXplore: ascent on disagreement and neuron coverage, under image constraints (SOSP 2017)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -61,7 +60,7 @@ class DeepXplore:
     ``reading``: 'differential', the original: ``others``, models for the same classes on the
     same device, stay as they are, sum_{k != t} z_k,c - ``lambda1`` z_t,c + ``lambda2``
     sum_k a_k,n(k); or 'single', without others: -``lambda1`` z_c + ``lambda2`` a_n. z_c is the
-    logit of the seed's label, a_n the raw activation of one neuron for each seed and model.
+    logit of the input's label, a_n the raw activation of one neuron for each input and model.
 
     ``constraint``: see :func:`blackout`, :func:`light` and :func:`occlusion`. ``patch``: side
     of the square, default 6 under blackout (ImageNet: 10), where it lies elsewhere in every
@@ -69,8 +68,8 @@ class DeepXplore:
     times the normalised gradient after the constraint; ImageNet's light has 1e4 times as much.
 
     ``threshold``: a neuron is covered once its scaled activation is above it for an image on
-    which the models differ (single: a test error), seeds among them. Each n is uniform among the
-    uncovered, or any, and kept for the seed. All seeds run at once, where the original has one
+    which the models differ (single: a test error), inputs among them. Each n is uniform among the
+    uncovered, or any, and kept for the input. All inputs run at once, where the original has one
     after another, so a neuron that any of them covers is replaced while uncovered ones remain.
 
     The original stops at the first difference. Here all iterations run, each giving an example.
@@ -116,20 +115,18 @@ class DeepXplore:
                 raise ValueError("patch: expected None with constraint='light', which has no "
                                  f"square; got {self.patch}")
         for name in ("lambda1", "lambda2", "step", "threshold"):
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+            checks.finite(getattr(self, name), name, least=0)
         checks.positive(self.batch_size, "batch_size")
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go
         with the model, labels that it lacks, or a square that does not fit into the images."""
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        self._square(seeds.shape[2:])
+        log = Log(model, inputs, labels, watch)
+        self._square(inputs.shape[2:])
         models = self._models(model)
-        x, n = log.seeds, len(log.seeds)
+        x, n = log.inputs, len(log.inputs)
         seen = self._look(models, x, log)
         labels = checks.labels(log.labels, n, seen[0].logits.shape[1]).to(x.device)
         hits = [Hits(torch.zeros_like(s.raw[0], dtype=torch.int64), self.threshold) for s in seen]
@@ -140,7 +137,7 @@ class DeepXplore:
                            batch_size=self.batch_size) for each, aim in zip(models, aims))
             log.passes += 3 * n * len(models)
             g = self._constrained(normalise(g), generator)
-            x = self.budget.project(x + self.step * g, log.seeds)
+            x = self.budget.project(x + self.step * g, log.inputs)
             seen = self._look(models, x, log)
             log.add(x, predicted=seen[0].logits.argmax(1))
             self._cover(hits, seen, labels)

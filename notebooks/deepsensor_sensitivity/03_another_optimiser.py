@@ -59,9 +59,9 @@ class Evolution:
 
     def run(self, model, seeds, labels, *, iterations, generator, watch=None):
         log = Log(model, seeds, labels, watch)
-        score = SensitiveNeurons()(model, log.seeds, log.labels)
+        score = SensitiveNeurons()(model, log.inputs, log.labels)
         log.passes += len(seeds) * (1 + iterations * self.population)
-        best = torch.stack([torch.stack(self.evolve(score, log.seeds, i, iterations, generator))
+        best = torch.stack([torch.stack(self.evolve(score, log.inputs, i, iterations, generator))
                             for i in range(len(seeds))], 1)
         for x in best:
             log.add(x)

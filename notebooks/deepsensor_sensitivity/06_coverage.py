@@ -54,7 +54,7 @@ profile = "embedded"  # embedded: at most 1,000 test images to choose from; pape
 # One neuron with a range from 0 to 4, in four sections, and three inputs:
 
 # %% tags=["nbval-check-output"]
-usual = coverage.profile([[0.0], [4.0]])
+usual = coverage.boundaries([[0.0], [4.0]])
 values = [[0.5], [0.7], [4.5]]
 print("KMNC:", coverage.coverage(coverage.kmnc(values, usual, 4)), "(one section of four)")
 print("NBC: ", coverage.coverage(coverage.nbc(values, usual)), "(one end of two)")
@@ -69,7 +69,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed).to(device)
-profiled = coverage.profile(activations.record(network, train.images[:references]).values)
+profiled = coverage.boundaries(activations.record(network, train.images[:references]).values)
 
 
 def covered(x: torch.Tensor) -> dict[str, float]:

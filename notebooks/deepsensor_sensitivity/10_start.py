@@ -49,8 +49,8 @@ profile = "embedded"  # embedded: at most 1,000 test images to choose from; pape
 
 # %% tags=["nbval-check-output"]
 still = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1, 2))
-starts = {"random": {}, "seed": {"start": "seed", "velocity": (0.0, 0.7)},
-          "seed, signed": {"start": "seed", "velocity": (-0.7, 0.7)}}
+starts = {"random": {}, "seed": {"start": "input", "velocity": (0.0, 0.7)},
+          "seed, signed": {"start": "input", "velocity": (-0.7, 0.7)}}
 for name, options in starts.items():
     seen = []
     fuzzing.Swarm(population=3, c1=0.0, c2=0.0, inertia=(0.9, 0.9), **options,
@@ -117,7 +117,7 @@ live.query("quantity != 'test_errors_all'").pivot(
 # of [the chapter on coverage](06_coverage).
 
 # %%
-usual = coverage.profile(
+usual = coverage.boundaries(
     activations.record(networks["adversarial"], train.images[:references]).values)
 
 
