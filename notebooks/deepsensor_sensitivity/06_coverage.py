@@ -69,7 +69,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 network = training.trained(model, dataset, recipe_name=recipe, seed=seed).to(device)
-profiled = coverage.boundaries(activations.record(network, train.images[:references]).values)
+training_range = coverage.boundaries(activations.record(network, train.images[:references]).values)
 
 
 def covered(x: torch.Tensor) -> dict[str, float]:
@@ -78,9 +78,9 @@ def covered(x: torch.Tensor) -> dict[str, float]:
     scaled = activations.record(network, x, scale=True)
     return {name: 100 * coverage.coverage(items) for name, items in {
         "nc": coverage.nac(scaled.values, 0.2),
-        "kmnc": coverage.kmnc(raw.values, profiled, sections),
-        "nbc": coverage.nbc(raw.values, profiled),
-        "snac": coverage.snac(raw.values, profiled),
+        "kmnc": coverage.kmnc(raw.values, training_range, sections),
+        "nbc": coverage.nbc(raw.values, training_range),
+        "snac": coverage.snac(raw.values, training_range),
         "tknc": coverage.tknc(raw.values, 1, offsets=raw.offsets),
         "bknc": coverage.bknc(raw.values, 1, offsets=raw.offsets)}.items()}
 
