@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass
 import torch
 from torch import nn
 
-from dnnlib import checks
+from dnnlib import bytecode, checks
 
 
 def device_of(model: nn.Module) -> torch.device:
@@ -44,17 +44,28 @@ def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: 
 
 
 def fingerprint(model: nn.Module) -> str:
-    """16 hexadecimal digits that name a model's structure and weights."""
+    """16 hexadecimal digits that name a model's structure, its weights, and code of your own.
+
+    Modules print alike whatever their ``forward`` does. So of every module that is neither
+    torch's nor of :mod:`dnnlib.models`, the code and the attributes count too.
+    """
     sha = hashlib.sha256(str(model).encode())
     for value in model.state_dict().values():
         sha.update(value.detach().cpu().contiguous().numpy())
+    for name, module in model.named_modules():
+        code = bytecode.of_class(type(module))
+        if code or "forward" in vars(module):
+            attributes = {k: v for k, v in vars(module).items()
+                          if not k.startswith("_") and k != "training"}
+            sha.update(str([name, code, bytecode.of(attributes)]).encode())
     return sha.hexdigest()[:16]
 
 
 def described(value):
     """``value``, as a key of the cache can hold it: JSON, with hashes for tensors and models.
 
-    Dataclasses become their type and fields. Raises ``TypeError`` for anything else.
+    Dataclasses become their type, its code where it is not this library's, and their fields.
+    Raises ``TypeError`` for anything else.
 
     >>> described((1, "a", None))
     [1, 'a', None]
@@ -65,8 +76,10 @@ def described(value):
         content = value.detach().cpu().contiguous().numpy()
         return [list(value.shape), hashlib.sha256(content).hexdigest()[:16]]
     if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, *([f.name, described(getattr(value, f.name))]
-                                        for f in fields(value))]
+        kind = type(value)
+        ours = kind.__module__.startswith("dnnlib.")  # a revision says when their code changes
+        return [f"{kind.__module__}.{kind.__qualname__}", [] if ours else bytecode.of_class(kind),
+                *([f.name, described(getattr(value, f.name))] for f in fields(value))]
     if isinstance(value, list | tuple):
         return [described(entry) for entry in value]
     if value is None or isinstance(value, str | int | float):
