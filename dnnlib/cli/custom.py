@@ -114,7 +114,8 @@ def fuzz(model: Model, images: Images,
     outcomes = found.inputs["outcome"].value_counts()
     counts = ", ".join(f"{outcomes.get(name, 0):,} {name}" for name in ("broken", "held"))
     missed = found.inputs[found.inputs["outcome"] == "misclassified"]
-    lines = [f"{_many(photos)}; of the inputs tried: {counts}; failing inputs: {len(found.failures):,}",
+    lines = [f"{_many(photos)}; of the inputs tried: {counts}; "
+             f"failing inputs: {len(found.failures):,}",
              f"wrote {wrote} in {target}"]
     if "left out" in outcomes:
         lines.append(f"left out by --limit: {outcomes['left out']:,}")

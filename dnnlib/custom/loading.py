@@ -136,11 +136,6 @@ def classifier(model: nn.Module, x: torch.Tensor, *, probabilities: bool = False
     if probabilities and not distributions:
         raise ValueError("model: expected probabilities, as said (--probabilities), got outputs "
                          "that are negative or do not sum to 1; logits need no such option")
-    if registered(model) and not probabilities:
+    if models.spec_of(model) and not probabilities:
         return model
     return Classifier(model, probabilities=probabilities).eval()
-
-
-def registered(model: nn.Module) -> bool:
-    """Whether :func:`models.build` made the model, whose input shape is then known."""
-    return isinstance(getattr(model, "spec", None), models.Spec)

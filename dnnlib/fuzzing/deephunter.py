@@ -9,7 +9,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.neurons.activations import record
+from dnnlib.neurons.activations import record_classes
 from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
@@ -170,10 +170,10 @@ class DeepHunter:
         if self.reference.shape[1:] != inputs.shape[1:]:
             raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "
                              f"inputs, got {tuple(self.reference.shape[1:])}")
-        boundary = cov.profile(self._look(log, self.reference)[0])
+        seen = cov.boundaries(self._look(log, self.reference)[0])
         queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
                                                  p_min=self.p_min))
-        for root, items in enumerate(self._items(self._look(log, log.inputs)[0], boundary)):
+        for root, items in enumerate(self._items(self._look(log, log.inputs)[0], seen)):
             queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
         for _ in range(iterations):
             mutants = self.mutate(queue.pick(len(inputs), generator), generator)
@@ -184,7 +184,7 @@ class DeepHunter:
             values, predicted = self._look(log, x)
             log.add(x, origin=roots, predicted=predicted)
             right = (predicted == log.labels[roots]).tolist()
-            for i, items in enumerate(self._items(values, boundary)):
+            for i, items in enumerate(self._items(values, seen)):
                 mutant = mutants[i]
                 if right[i] and queue.offer(mutant, items):  # a view would keep the whole batch
                     mutant.image = x[i].clone()
@@ -225,19 +225,14 @@ class DeepHunter:
 
     def _look(self, log: Log, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Activations (N, neurons) and classes (N,) of images, by one pass, on the CPU."""
-        classes: list[torch.Tensor] = []
-        handle = log.model.register_forward_hook(
-            lambda module, inputs, output: classes.append(output.argmax(1).cpu()))
-        try:
-            found = record(log.model, x, layers=self.layers, batch_size=self.batch_size)
-        finally:
-            handle.remove()
+        found, predicted = record_classes(log.model, x, layers=self.layers,
+                                          batch_size=self.batch_size)
         log.passes += len(x)
-        return found.values, torch.cat(classes)
+        return found.values, predicted
 
-    def _items(self, values: torch.Tensor, boundary: cov.Profile) -> list[set[int]]:
+    def _items(self, values: torch.Tensor, seen: cov.Boundaries) -> list[set[int]]:
         """What each input covers."""
-        bins, sections = cov.snac(values, boundary, steps=self.steps)
+        bins, sections = cov.snac(values, seen, steps=self.steps)
         items: list[set[int]] = [set() for _ in bins]
         rows, columns = (bins >= 0).nonzero(as_tuple=True)
         numbers = columns * sections + bins[rows, columns]

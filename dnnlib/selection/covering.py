@@ -103,7 +103,7 @@ class KMNC(Covering):
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
         parts = beside(self.reference, x, "reference").split(_REFERENCES)
-        seen = reduce(cov.Profile.merge, (cov.profile(self._values(model, part))
+        seen = reduce(cov.Boundaries.merge, (cov.boundaries(self._values(model, part))
                                           for part in parts))
         return cov.kmnc(self._values(model, x), seen, self.sections, edges=self.edges,
                         constant=self.constant, outer=self.outer)

@@ -7,7 +7,7 @@ from torch import nn
 
 from dnnlib import checks, models
 from dnnlib import coverage as cov
-from dnnlib.neurons.activations import NEURONS, record
+from dnnlib.neurons.activations import NEURONS, record_classes
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
 
 ORDERS = ("score", "coverage")
@@ -117,15 +117,9 @@ class DSA(Scored):
 
     def _run(self, model: nn.Module, x: torch.Tensor, layer: str) -> tuple[torch.Tensor, ...]:
         """Traces and predicted classes, in one pass."""
-        found = []
-        handle = model.register_forward_hook(
-            lambda _, __, logits: found.append(logits.argmax(1).cpu()))
-        try:
-            values = record(model, x, layers=[layer], neuron=self.neuron,
-                            batch_size=self.batch_size).values
-        finally:
-            handle.remove()
-        return values, torch.cat(found)
+        found, predicted = record_classes(model, x, layers=[layer], neuron=self.neuron,
+                                          batch_size=self.batch_size)
+        return found.values, predicted
 
 
 def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
@@ -142,7 +136,7 @@ def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
         upper = float(finite.max()) if len(finite) else 0.0
     upper = upper or 1.0  # no score above 0: all in the first bucket
     inside = score.clamp(max=2 * upper).double()[:, None]
-    return cov.kmnc(inside, cov.profile([[0.0], [upper]]), buckets)
+    return cov.kmnc(inside, cov.boundaries([[0.0], [upper]]), buckets)
 
 
 def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

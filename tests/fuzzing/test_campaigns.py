@@ -108,3 +108,13 @@ def test_swarms_differ_in_their_fitness_alone(tiny_model, inputs):
 def test_an_unknown_fitness_says_what_is_near():
     with pytest.raises(ValueError, match="did you mean 'excitable'"):
         swarms(fuzzing.Swarm(), "sensitive exitable")
+
+
+@pytest.mark.parametrize("name, options, words", [
+    ("noise", {"scal": 1.0}, "unknown option of 'noise' 'scal'; did you mean 'scale'"),
+    ("deepsensor", {"swarm": 3}, "unknown option of 'deepsensor' 'swarm'"),
+    ("deephunter", {}, "deephunter: needs the option reference"),
+    ("deepxplore", {}, "others: expected at least one model")])
+def test_options_of_a_fuzzer_by_name(name, options, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        fuzzing.fuzzer(name, **options)

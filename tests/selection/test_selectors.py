@@ -218,7 +218,7 @@ def test_nac_covers_what_is_above(tiny_model, x, activation, method):
 def test_kmnc_is_that_of_the_reference(tiny_model, x, reference, monkeypatch):
     monkeypatch.setattr("dnnlib.selection.covering._REFERENCES", 7)  # in parts
     model = tiny_model()
-    seen = cov.profile(record(model, reference).values)
+    seen = cov.boundaries(record(model, reference).values)
     covered = cov.kmnc(record(model, x).values, seen, 20)
     found = KMNC(reference=reference, sections=20)
     assert torch.equal(found.covered(model, x).bins, covered.bins)
