@@ -10,6 +10,7 @@ from torch import nn
 from dnnlib import coverage as cov
 from dnnlib import models
 from dnnlib.inference import predict
+from dnnlib.measures import uncertainty
 from dnnlib.neurons.activations import record
 from dnnlib.perturb.mutations import mutate
 from dnnlib.selection import (
@@ -23,7 +24,6 @@ from dnnlib.selection import (
     selector,
     surprise,
     top,
-    uncertain,
 )
 from dnnlib.selection.covering import KMNC, NAC
 
@@ -187,10 +187,10 @@ def test_uncertain_against_the_formula(tiny_model, x, name):
 def test_pv_and_gini_are_one_order(tiny_model, x, p):
     orders = [selector(name).order(tiny_model(), x) for name in ("pv", "gini")]
     assert torch.equal(*orders)
-    assert torch.equal(by_score(-uncertain.probability_variance(p)), by_score(uncertain.gini(p)))
+    assert torch.equal(by_score(-uncertainty.probability_variance(p)), by_score(uncertainty.gini(p)))
 
 
-@pytest.mark.parametrize("measure", [uncertain.gini, uncertain.least_confidence, uncertain.margin])
+@pytest.mark.parametrize("measure", [uncertainty.gini, uncertainty.least_confidence, uncertainty.margin])
 def test_logits_are_no_probabilities(measure):
     with pytest.raises(ValueError, match="sum to 1"):
         measure(torch.randn(4, 3))
