@@ -44,6 +44,6 @@ def read_photos(folder: str | Path, model: nn.Module, *, size: int | None = None
         checks.positive(size, "size")
     spec = models.spec_of(model)
     shape = spec.shape if spec else (None, None)
-    pixels, *rest = folders.readable(Path(folder).expanduser(), size=size or shape[1],
-                                     channels=channels or shape[0])
-    return Photos(pixels.float() / 255, *rest)
+    found = folders.readable(Path(folder).expanduser(), size=size or shape[1],
+                             channels=channels or shape[0])
+    return Photos(found.images.float() / 255, found.paths, found.skipped, found.others)
