@@ -13,8 +13,9 @@ ROWS = 256  # worked on at once: a chunk in double precision stays in the proces
 class Boundaries:
     """Each neuron's boundaries on ``count`` training inputs (DeepGauge), float64 (neurons,) each.
 
-    ``low``, ``high``: the least and greatest activation. ``squares``: the summed squared deviations from ``mean``. Made by :func:`boundaries`; those
-    of two parts of the data :meth:`merge` into those of the whole.
+    ``low``, ``high``: the least and greatest activation. ``squares``: the summed squared deviations
+    from ``mean``. Made by :func:`boundaries`; those of two parts of the data :meth:`merge` into
+    those of the whole.
     """
 
     count: int

@@ -103,24 +103,30 @@ class DeepHunter:
 
     Every iteration picks as many entries from the queue as there are inputs, and makes one mutant
     of each (the released code: 20 mutants of one entry). Mutants of another class than their
-    input's are test errors and are dropped; others are queued if they take a neuron beyond what it
-    does on ``reference``, benign images (M, C, H, W), 1,000 in DeepSensor, and no entry did so
-    before. The inputs start the queue, all of them, whatever they cover, and should be classified
-    correctly. A mutation is drawn up to ``tries`` times until :func:`allowed` lets it pass; where
-    none does, the released code drops the mutant, and here the unchanged entry is logged in its
+    input's are test errors and are dropped; others are queued if they take a neuron, a channel,
+    beyond what it does on the reference, and no entry did so before. The inputs start the queue,
+    all of them, whatever they cover, and should be classified correctly. Where no mutation is
+    allowed, the released code drops the mutant, and here the unchanged entry is logged in its
     place, since every iteration gives one example for each input.
 
     An affine mutation passes unchecked, once in a lineage; it also moves the reference, with
     which later mutants are compared, and what had changed before is added to their L0, and
-    sets the least L-infinity. ``affine``: which mutations these are, 'paper' or 'released'; see
-    :data:`metamorphic.AFFINE`. ``alpha``, ``beta``: see :func:`allowed`. ``budget``: mutants and
-    moved references are then projected on it, around the input of the lineage.
+    sets the least L-infinity.
 
-    ``schedule``, ``gamma``, ``p_min``: see :func:`probability`; the numbers are the released
-    code's. That code accepts with p x 100 / 101, since it draws from 0 to 100; here it is p.
-    ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
-    code; see :func:`coverage.snac`. ``layers``: see :func:`activations.record`; neurons are
-    channels.
+    - ``reference``: benign images (M, C, H, W) that neurons' boundaries are taken from, 1,000 in
+      DeepSensor.
+    - ``budget``: how far mutants and moved references may be from the input of the lineage; default
+      any distance.
+    - ``affine``: which mutations are affine, 'paper' or 'released': see :data:`metamorphic.AFFINE`.
+    - ``alpha``, ``beta``: shares in [0, 1] of pixels and of their range: see :func:`allowed`.
+    - ``tries``: draws of a mutation until one is allowed.
+    - ``schedule``, ``gamma``, ``p_min``: how likely an entry is picked: see :func:`probability`.
+      The numbers are the released code's, which accepts with p x 100 / 101, since it draws from 0
+      to 100; here it is p.
+    - ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
+      code: see :func:`coverage.snac`.
+    - ``layers``: names of modules, default all that count: see :func:`activations.record`.
+    - ``batch_size``: images in a pass.
 
     >>> from dnnlib import models
     >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))

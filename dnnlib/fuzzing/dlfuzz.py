@@ -67,17 +67,25 @@ class DLFuzz:
     """Gradient ascent on ``runner_up_weight`` sum_j z_j - z_c + ``neuron_weight`` sum_n a_n.
 
     c is the input's label (the original: the class of the image taken from the list, so that
-    coming back to the true class may count), j the ``runners_up`` most probable other classes
-    (k, 4), n the chosen ``neurons`` (m, 10), a raw. Every iteration moves x by ``step`` times
-    the normalised gradient; it ends within the ``budget`` and in [0, 1], where the original does
-    not clip.
+    coming back to the true class may count), j a runner-up, n a chosen neuron, a raw. Defaults
+    are the paper's and, where it is silent, the code's for MNIST.
 
-    ``strategy``: which neurons. 'frequent' (1, the default) and 'rare' (2), drawn in proportion
-    to h and to max h - h, with h the number of images so far with a scaled activation above
-    ``threshold``; 'weight' (3), drawn from :func:`heavy`; 'threshold' (4), :func:`near` it and of
-    maps only, pushed away from it; 'none', drawn from those never above it. In a small network
-    fewer than m may qualify: those few are taken (LeNet-1 has 6 under 'weight'), and where none
-    does, any m, but under 'threshold' none.
+    - ``budget``: how far an example may be from its input; default any distance. Examples end
+      within it and in [0, 1], where the original does not clip.
+    - ``strategy``: which neurons. 'frequent' (1, the default) and 'rare' (2) are drawn in
+      proportion to h and to max h - h, with h the number of images so far with a scaled activation
+      above ``threshold``; 'weight' (3) from :func:`heavy`; 'threshold' (4), :func:`near` it and of
+      maps only, are pushed away from it; 'none' from those never above it.
+    - ``neurons``: how many (m). In a small network fewer may qualify: those few are taken (LeNet-1
+      has 6 under 'weight'), and where none does, any m, but under 'threshold' none.
+    - ``runners_up``: how many of the most probable other classes (k).
+    - ``runner_up_weight``: of the runners-up's logits, at least 0.
+    - ``neuron_weight``: of the neurons' activations, at least 0.
+    - ``step``: times the normalised gradient, in every iteration, at least 0.
+    - ``threshold``: above which a scaled activation counts as active.
+    - ``gain``: the share of all neurons newly covered by which an image joins the list, see below.
+    - ``within``: the distance by which it joins, as a share of the input's L2 norm.
+    - ``batch_size``: images in a pass; it does not change what is drawn.
 
     The original has a list for each input i = 0, 1, ...: an image taken from it moves a set number
     of times, under classes and neurons chosen for it, and joins the list again whenever it covers
@@ -86,9 +94,6 @@ class DLFuzz:
     all iterations; whenever it would join the list, its classes and neurons are chosen anew,
     there. First covered means not covered before the iteration, in which all inputs move at once.
     A default step moves an MNIST digit by 0.03 to 0.1 of its norm, so that hardly any joins.
-
-    Defaults are the paper's and, where it is silent, the code's for MNIST. ``batch_size``:
-    images in a pass; it does not change what is drawn.
 
     >>> from dnnlib import models
     >>> campaign = DLFuzz(strategy="weight", budget=Budget(l2=1)).run(
@@ -129,7 +134,7 @@ class DLFuzz:
         log.passes += n + 1
         self._fits(seen)
         labels = checks.labels(log.labels, n, seen.logits.shape[1]).to(x.device)
-        hits = Hits(torch.zeros_like(seen.raw[0], dtype=torch.int64), self.threshold)
+        hits = Hits.none(seen, self.threshold)
         hits.add(seen.scaled)
         rivals = self._rivals(seen.logits, labels)
         push = self._push(seen.scaled, hits, found, generator)

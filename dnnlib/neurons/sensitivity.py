@@ -78,11 +78,14 @@ def sensitive_share(sensitivity, threshold: float = 0.5) -> torch.Tensor:
 class SensitiveNeurons:
     """DeepSensor's fitness, the share of sensitive neurons; neurons are channels.
 
-    ``threshold``: lambda. ``scale``: 'none' (default: the paper names none), 'activations', each
-    input's to [0, 1] layer by layer as in DeepXplore, or 'difference', the released code's: the
-    change itself to [0, 1] layer by layer, which forgets how large it was. ``signed``, and
-    ``divide`` by ||dx||_2: see :func:`neuron_sensitivity`. ``layers``: see
-    :func:`activations.record`. ``logits``: count them as neurons; the released code does not.
+    - ``threshold``: lambda, the sensitivity above which a neuron counts; finite.
+    - ``scale``: 'none' (default: the paper names none), 'activations', each input's to [0, 1] layer
+      by layer as in DeepXplore, or 'difference', the released code's: the change itself to [0, 1]
+      layer by layer, which forgets how large it was.
+    - ``signed``: Eq. 1 as printed, or the absolute change: see :func:`neuron_sensitivity`.
+    - ``divide``: whether by ||dx||_2; the released code does not.
+    - ``layers``: names of modules, default all that count: see :func:`activations.record`.
+    - ``logits``: whether they count as neurons; in the released code they do not.
 
     Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
     ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,

@@ -81,7 +81,8 @@ def pick(ends: np.ndarray, threshold: float = 0.001) -> tuple[np.ndarray, np.nda
         lost = uncovered_before[overlap_stop] - uncovered_before[overlap_start]
         gain -= np.bincount(who, lost, n).astype(np.int64)
     rest = np.setdiff1d(np.arange(n), picks)
-    order = np.concatenate([np.array(picks, np.int64), rest[(-last_gain[rest]).argsort(kind="stable")]])
+    rest = rest[(-last_gain[rest]).argsort(kind="stable")]
+    order = np.concatenate([np.array(picks, np.int64), rest])
     return order, last_gain[order], len(picks)
 
 

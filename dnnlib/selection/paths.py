@@ -107,12 +107,18 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
 class NPC(Covering):
     """Neuron path coverage: SNPC, in ``buckets`` of similarity to abstract paths.
 
-    ``reference``: training images (M, C, H, W). With ``reference_labels`` (M,), only those that
-    the model classifies correctly count; without, all, as of the class predicted. ``alpha``: of
-    :func:`critical`, Table IV of NSS. ``merge`` and ``clusters``: of :func:`abstract_paths`,
-    those of the released code for MNIST (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for
-    SVHN); ``buckets``: also from there. ``beta``: of :func:`relevance.propagate`; ``layers``: see
-    there. ``neuron`` can only be 'channel'.
+    - ``reference``: training images (M, C, H, W).
+    - ``reference_labels``: (M,): only images that the model classifies correctly count; without,
+      all, as of the class predicted.
+    - ``alpha``: share of the relevance in a path, in (0, 1]: see :func:`critical`; Table IV of NSS.
+    - ``beta``: of :func:`relevance.propagate`, at least 0.
+    - ``merge``, ``clusters``: of :func:`abstract_paths`, those of the released code for MNIST
+      (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for SVHN).
+    - ``buckets``: of similarity, from the same code.
+    - ``layers``: names of modules: see :func:`relevance.propagate`.
+    - ``neuron``: only 'channel'.
+    - ``method``, ``fill``, ``first``, ``search``, ``seed``, ``batch_size``: see
+      :class:`covering.Covering`.
 
     ``method``: 'cam', since under 'ctm' nearly all inputs cover ``clusters`` items each. Inputs
     predicted as a class without reference cover nothing.

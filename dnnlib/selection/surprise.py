@@ -67,14 +67,17 @@ def last_hidden(model: nn.Module) -> str:
 class DSA(Scored):
     """The most surprising inputs first.
 
-    ``reference``: training images (M, C, H, W); of them a random ``sample``, drawn with ``seed``,
-    or all (None, default, as the definition). ``layer``: name of the one whose activations are the
-    traces, default the last hidden one; ``neuron``: 'channel' (sadl) or 'unit'.
-
-    ``order_by``: 'score' (default), or 'coverage', the other reading of NSS's "n = 1000": inputs
-    that fall into a bucket of scores not seen before (surprise coverage), then ``fill`` as in
-    :func:`coverage.cam`. There are ``buckets`` of equal width from 0 to ``upper``, default the
-    largest finite score; scores above cover nothing. sadl's code has 2000, far above any DSA.
+    - ``reference``: training images (M, C, H, W).
+    - ``layer``: name of the module whose activations are the traces; default the last hidden one.
+    - ``neuron``: 'channel' (sadl) or 'unit'.
+    - ``sample``: how many of the reference, at random, or None, all, as the definition.
+    - ``order_by``: 'score', or 'coverage', the other reading of NSS's "n = 1000": inputs that fall
+      into a bucket of scores not seen before (surprise coverage).
+    - ``buckets``: how many, of equal width from 0 to ``upper``; scores above cover nothing.
+    - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
+    - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
+    - ``seed``: of the sample and the fill.
+    - ``batch_size``: images in a pass.
     """
 
     reference: torch.Tensor = field(repr=False)

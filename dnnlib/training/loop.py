@@ -34,7 +34,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
 
 
 def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:
-    """The networks ``names``, such as 'lenet1 lenet4', but for ``model_name``: DeepXplore's oracles.
+    """The networks ``names``, as 'lenet1 lenet4', but for ``model_name``: DeepXplore's oracles.
 
     ``options`` are those of :func:`trained`, the same for all. Raises ``ValueError`` for a name
     that is unknown or comes twice, and for no name at all.
@@ -68,8 +68,8 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
     As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
     """
     model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
-    key = {"model": model_name, "data": data.fingerprint, "shape": data.shape, "recipe": asdict(recipe),
-           "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,
+    key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
+           "recipe": asdict(recipe), "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,
            "revision": REVISION}
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     if path.exists():
