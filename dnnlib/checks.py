@@ -3,7 +3,7 @@
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from numbers import Real
 
@@ -25,7 +25,7 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     raise ValueError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
 
 
-_known = known  # below, a parameter has that name
+_known = known  # where a parameter has that name
 
 
 def words(text: str, name: str, known: Iterable[str] | None = None,
@@ -68,6 +68,20 @@ def numbers(text: str | float, name: str, least: float = -math.inf) -> tuple[int
 
 def _split(text) -> tuple[str, ...]:
     return tuple(str(text).replace(",", " ").split())
+
+
+def layers(names: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Names of layers among those ``known``, at least one and none twice; no string of them.
+
+    >>> layers(["1", "2"], {"0", "1", "2"})
+    ('1', '2')
+    """
+    if isinstance(names, str):
+        raise TypeError(f"layers: expected a list of names, got the string {names!r}")
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"layers: expected at least one name and none twice, got {list(names)}")
+    known = list(known)
+    return tuple(_known(name, known, "layer") for name in names)
 
 
 def options(kind: type, given: Mapping[str, object], name: str) -> None:

@@ -131,13 +131,8 @@ def layers_of(model: nn.Module,
     softmax = {SOFTMAX: None} if spec and spec.softmax else {}
     if layers is None:
         return models.neuron_layers(model) | softmax
-    if isinstance(layers, str):
-        raise TypeError(f"layers: expected a list of names, got the string {layers!r}")
-    if not layers or len(set(layers)) != len(layers):
-        raise ValueError(f"layers: expected at least one name and none twice, got {list(layers)}")
     known = dict(model.named_modules()) | softmax
-    names = [name for name in known if name]
-    return {name: known[checks.known(name, names, "layer")] for name in layers}
+    return {name: known[name] for name in checks.layers(layers, filter(None, known))}
 
 
 @contextmanager
