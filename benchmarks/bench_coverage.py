@@ -56,7 +56,7 @@ def compare(name: str, ours, theirs, repeats: int = 3) -> tuple:
     return mine, other
 
 
-def against_dnn_tip(values: torch.Tensor, seen: cov.Profile) -> None:
+def against_dnn_tip(values: torch.Tensor, seen: cov.Boundaries) -> None:
     peer = importlib.import_module("dnn_tip.neuron_coverage")
     cam = importlib.import_module("dnn_tip.prioritizers").cam
     layers = [values.numpy()]
@@ -91,7 +91,7 @@ def against_dnn_tip(values: torch.Tensor, seen: cov.Profile) -> None:
     print(f"      {picks} picks until nothing is gained, same order: {same}")
 
 
-def against_written_out(values: torch.Tensor, seen: cov.Profile) -> None:
+def against_written_out(values: torch.Tensor, seen: cov.Boundaries) -> None:
     values, low, high = values.double(), seen.low.numpy(), seen.high.numpy()
     covered, table = compare("KMNC", lambda: cov.kmnc(values, seen, SECTIONS, edges="low"),
                              lambda: written_out(values.numpy(), low, high))
@@ -107,7 +107,7 @@ def memory() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     tracemalloc.start()  # sees NumPy's memory; the process's peak holds PyTorch's too
     start = time.perf_counter()
-    order = cov.cam(cov.kmnc(values, cov.profile(train), 1_000), fill="ctm")
+    order = cov.cam(cov.kmnc(values, cov.boundaries(train), 1_000), fill="ctm")
     took, traced = time.perf_counter() - start, tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     whole = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -122,7 +122,7 @@ def main() -> None:
     memory()  # first: the peak of the process never falls
     train = torch.randn(INPUTS, NEURONS, generator=torch.Generator().manual_seed(0))
     values = torch.randn(INPUTS, NEURONS, generator=torch.Generator().manual_seed(1))
-    seen = cov.profile(train)
+    seen = cov.boundaries(train)
     peer = importlib.util.find_spec("dnn_tip") is not None
     print(f"{INPUTS} x {NEURONS}, {SECTIONS} sections: ours, then "
           f"{'dnn-tip' if peer else 'the table written out'}")

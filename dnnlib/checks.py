@@ -2,7 +2,10 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from numbers import Real
 
 import torch
 
@@ -20,6 +23,85 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ";"
     raise ValueError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
+
+
+_known = known  # where a parameter has that name
+
+
+def words(text: str, name: str, known: Iterable[str] | None = None,
+          what: str | None = None) -> tuple[str, ...]:
+    """The words of a list such as 'gini nss' or 'gini, nss', at least one and none twice.
+
+    ``known``: the words there are, each of which is a ``what`` (default ``name``). Raises
+    ``ValueError`` naming the parameter ``name``, and for an unknown word the nearest known one.
+
+    >>> words("lenet1, lenet4", "networks")
+    ('lenet1', 'lenet4')
+    """
+    found = _split(text)
+    if not found:
+        raise ValueError(f"{name}: expected words with spaces or commas between them, got {text!r}")
+    if twice := [word for word in found if found.count(word) > 1]:
+        raise ValueError(f"{name}: expected each once, got {twice[0]!r} twice")
+    return found if known is None else tuple(_known(word, known, what or name) for word in found)
+
+
+def numbers(text: str | float, name: str, least: float = -math.inf) -> tuple[int | float, ...]:
+    """The finite numbers of a list such as '4 8 12' or '0.5, 1': at least one, from ``least`` up.
+
+    Whole numbers come as int. Raises ``ValueError`` naming the parameter ``name``.
+
+    >>> numbers("4 8.5", "bounds"), numbers(3, "seeds")
+    ((4, 8.5), (3,))
+    """
+    above = f" of at least {least:g}" if least > -math.inf else ""
+    try:
+        found = tuple(int(word) if re.fullmatch(r"[+-]?\d+", word) else float(word)
+                      for word in _split(text))
+    except ValueError:
+        found = ()
+    if not found or not all(math.isfinite(number) and number >= least for number in found):
+        raise ValueError(f"{name}: expected numbers{above} with spaces or commas between them, "
+                         f"got {text!r}")
+    return found
+
+
+def _split(text) -> tuple[str, ...]:
+    return tuple(str(text).replace(",", " ").split())
+
+
+def layers(names: Sequence[str], known: Iterable[str]) -> tuple[str, ...]:
+    """Names of layers among those ``known``, at least one and none twice; no string of them.
+
+    >>> layers(["1", "2"], {"0", "1", "2"})
+    ('1', '2')
+    """
+    if isinstance(names, str):
+        raise TypeError(f"layers: expected a list of names, got the string {names!r}")
+    if not names or len(set(names)) != len(names):
+        raise ValueError(f"layers: expected at least one name and none twice, got {list(names)}")
+    known = list(known)
+    return tuple(_known(name, known, "layer") for name in names)
+
+
+def options(kind: type, given: Mapping[str, object], name: str) -> None:
+    """``ValueError`` unless ``given`` are options of the dataclass ``kind``, and all it needs.
+
+    ``name``: what ``kind`` is called, for the message.
+
+    >>> from dnnlib.fuzzing import Noise
+    >>> options(Noise, {"scal": 1.0}, "noise")
+    Traceback (most recent call last):
+    ValueError: unknown option of 'noise' 'scal'; did you mean 'scale'? Known: budget, \
+cumulative, kind, scale
+    """
+    entries = [entry for entry in fields(kind) if entry.init]
+    for option in given:
+        known(option, [entry.name for entry in entries], f"option of '{name}'")
+    for entry in entries:
+        required = entry.default is MISSING and entry.default_factory is MISSING
+        if required and entry.name not in given:
+            raise ValueError(f"{name}: needs the option {entry.name}")
 
 
 def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:
@@ -75,6 +157,24 @@ def positive(value, name: str) -> int:
     return value
 
 
+def finite(value: float, name: str, *, least: float = -math.inf,
+           above: float = -math.inf) -> float:
+    """A finite number, of at least ``least`` and above ``above``."""
+    number = isinstance(value, Real) and not isinstance(value, bool)
+    if not number or not (value >= least and above < value < math.inf):
+        bound = (f" of at least {least:g}" if least > -math.inf
+                 else f" above {above:g}" if above > -math.inf else "")
+        raise ValueError(f"{name}: expected a finite number{bound}, got {value!r}")
+    return value
+
+
+def share(value: float, name: str) -> float:
+    """A share in (0, 1]."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= 1:
+        raise ValueError(f"{name}: expected a share in (0, 1], got {value!r}")
+    return value
+
+
 def pair(values: tuple[float, float], name: str, least: float = -math.inf) -> None:
     """Two finite numbers of at least ``least``."""
     if len(values) != 2 or not all(math.isfinite(v) and v >= least for v in values):
@@ -88,6 +188,4 @@ def count(n: int, rate: float, name: str = "rate") -> int:
     >>> int(0.29 * 100), count(100, 0.29)
     (28, 29)
     """
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
-        raise ValueError(f"{name}: expected a share in (0, 1], got {rate!r}")
-    return int(rate * n + 1e-9)
+    return int(share(rate, name) * n + 1e-9)

@@ -1,8 +1,5 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
-import hashlib
-from dataclasses import fields, is_dataclass
-
 import torch
 from torch import nn
 
@@ -41,34 +38,3 @@ def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: 
     p = predict(model, x, batch_size=batch_size)
     y = checks.labels(y, len(p), p.shape[1], "y")
     return (p.argmax(1) == y).double().mean().item()
-
-
-def fingerprint(model: nn.Module) -> str:
-    """16 hexadecimal digits that name a model's structure and weights."""
-    sha = hashlib.sha256(str(model).encode())
-    for value in model.state_dict().values():
-        sha.update(value.detach().cpu().contiguous().numpy())
-    return sha.hexdigest()[:16]
-
-
-def described(value):
-    """``value``, as a key of the cache can hold it: JSON, with hashes for tensors and models.
-
-    Dataclasses become their type and fields. Raises ``TypeError`` for anything else.
-
-    >>> described((1, "a", None))
-    [1, 'a', None]
-    """
-    if isinstance(value, nn.Module):
-        return fingerprint(value)
-    if isinstance(value, torch.Tensor):
-        content = value.detach().cpu().contiguous().numpy()
-        return [list(value.shape), hashlib.sha256(content).hexdigest()[:16]]
-    if is_dataclass(value) and not isinstance(value, type):
-        return [type(value).__name__, *([f.name, described(getattr(value, f.name))]
-                                        for f in fields(value))]
-    if isinstance(value, list | tuple):
-        return [described(entry) for entry in value]
-    if value is None or isinstance(value, str | int | float):
-        return value
-    raise TypeError(f"a {type(value).__name__} has no key in the cache: {value!r}")

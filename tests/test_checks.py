@@ -1,4 +1,5 @@
 import math
+from dataclasses import dataclass, field
 
 import pytest
 import torch
@@ -75,3 +76,82 @@ def test_labels_become_int64():
 def test_positive_refuses(value):
     with pytest.raises(ValueError, match="trials: expected a whole number"):
         checks.positive(value, "trials")
+
+
+# ---- lists of words and numbers
+
+
+@pytest.mark.parametrize("text", ["lenet1 lenet4", "lenet1,lenet4", " lenet1,  lenet4, "])
+def test_words_may_have_spaces_or_commas_between_them(text):
+    assert checks.words(text, "others", ["lenet1", "lenet4"], "model") == ("lenet1", "lenet4")
+
+
+@pytest.mark.parametrize("text, words", [
+    ("", "others: expected words with spaces or commas between them, got ''"),
+    (" , ", "others: expected words"), ("a b, a", "others: expected each once, got 'a' twice"),
+    ("a lenet", "unknown model 'lenet'; did you mean 'lenet1'"),
+    ("lenet", "unknown model 'lenet'")])
+def test_words_that_make_no_list(text, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        checks.words(text, "others", ["a", "b", "lenet1"], "model")
+
+
+@pytest.mark.parametrize("text, found", [
+    ("4 8 12", (4, 8, 12)), ("0.5, 1", (0.5, 1)), (3, (3,)), (0.25, (0.25,)), ("1e-3", (0.001,)),
+    ("-2", (-2,))])
+def test_numbers_and_their_types(text, found):
+    numbers = checks.numbers(text, "bounds")
+    assert numbers == found and [*map(type, numbers)] == [*map(type, found)]
+
+
+@pytest.mark.parametrize("text", ["", "1 two", "nan", "1 inf", "0 1"])
+def test_numbers_that_make_no_list(text):
+    with pytest.raises(ValueError, match="^bounds: expected numbers of at least 1 .*, got"):
+        checks.numbers(text, "bounds", least=1)
+
+
+# ---- single numbers
+
+
+@pytest.mark.parametrize("value, bounds, words", [
+    (math.nan, {}, "a finite number, got nan"), (math.inf, {}, "a finite number, got inf"),
+    (-math.inf, {}, "a finite number, got -inf"), ("1", {}, "a finite number, got '1'"),
+    (True, {}, "a finite number, got True"), (-0.1, {"least": 0}, "of at least 0, got -0.1"),
+    (0, {"above": 0}, "above 0, got 0")])
+def test_what_is_no_finite_number(value, bounds, words):
+    with pytest.raises(ValueError, match=f"^scale: expected .*{words}"):
+        checks.finite(value, "scale", **bounds)
+
+
+def test_finite_numbers_up_to_their_bounds():
+    assert checks.finite(0, "scale", least=0) == 0 and checks.finite(-1e300, "scale") == -1e300
+    assert checks.finite(1e-300, "scale", above=0) == 1e-300
+
+
+@pytest.mark.parametrize("value", [0, 1.1, -0.5, math.nan, True, "0.5"])
+def test_what_is_no_share(value):
+    with pytest.raises(ValueError, match=r"^rate: expected a share in \(0, 1\], got"):
+        checks.share(value, "rate")
+
+
+# ---- options of a factory
+
+
+@dataclass
+class Made:
+    needed: int
+    other: list = field(default_factory=list)
+    derived: int = field(init=False, default=0)
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"neded": 1}, "unknown option of 'made' 'neded'; did you mean 'needed'"),
+    ({"needed": 1, "derived": 2}, "unknown option of 'made' 'derived'"),
+    ({"other": []}, "made: needs the option needed")])
+def test_options_that_do_not_fit(given, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        checks.options(Made, given, "made")
+
+
+def test_options_that_fit():
+    checks.options(Made, {"needed": 1}, "made")

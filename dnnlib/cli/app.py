@@ -153,7 +153,7 @@ app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safet
             "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
             "--weights mobilenet.safetensors --images photos --by nac,random --top 50`")(rank)
 app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
-            "photos --by sensitivity --l2 2 --iterations 20 --out cases`, `dnnlib fuzz --model "
+            "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
 
 

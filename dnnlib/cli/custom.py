@@ -63,58 +63,59 @@ def rank(model: Model, images: Images,
 
 
 def fuzz(model: Model, images: Images,
-         by: Annotated[str, typer.Option(help="sensitivity, noise, dlfuzz, deepxplore or "
-                                         "deephunter.")] = "sensitivity",
+         by: Annotated[str, typer.Option(help="deepsensor, noise, dlfuzz, deepxplore or "
+                                         "deephunter.")] = "deepsensor",
          l2: Annotated[float | None, typer.Option(
-             help="Greatest L2 distance from the seed.")] = None,
+             help="Greatest L2 distance from the input.")] = None,
          linf: Annotated[float | None, typer.Option(
              help="Greatest change of a pixel in [0, 1].")] = None,
          iterations: Annotated[int, typer.Option(
-             help="How many inputs are made of each seed.")] = 20,
+             help="How many examples are made of each input.")] = 20,
          population: Annotated[int | None, typer.Option(
-             help="Particles to a seed, with sensitivity; default 100.")] = None,
+             help="Particles to an input, with deepsensor; default 100.")] = None,
          labels: Annotated[str, typer.Option(
-             help="What is right: the model's own `prediction` for the seed, or `folders`, the "
+             help="What is right: the model's own `prediction` for the input, or `folders`, the "
                   "sub-folders in order of name.")] = "prediction",
          limit: Annotated[int | None, typer.Option(
-             help="Seeds, spread over the images; default all.")] = None,
+             help="Inputs, spread over the images; default all.")] = None,
          output: Annotated[str, typer.Option("-o", "--out", help="A folder of the run's own; the "
-                                             "same command again goes on there.")] = "cases",
+                                             "same command again goes on there.")] = "failures",
          weights: Weights = "", reference: Reference = "",
          layers: Annotated[str, typer.Option(
              help="Modules whose channels are the neurons, with commas; default all that have no "
-                  "parts. With sensitivity and deephunter.")] = "",
+                  "parts. With deepsensor and deephunter.")] = "",
          size: Size = None, channels: Channels = None, classes: Classes = None,
          width: Width = None, probabilities: Probabilities = False,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
-             help="Seeds fuzzed at once, all that a run that is killed does again; default 4 with "
-                  "sensitivity, else 32.")] = None,
+             help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
+                  "deepsensor, else 32.")] = None,
          batch_size: BatchSize = 64) -> None:
     """Turn your own images into inputs that your model gets wrong."""
-    from dnnlib import custom
+    from dnnlib import checks, custom
     from dnnlib.book import plots
 
     options = custom.Options(
         by=by, l2=l2, linf=linf, iterations=iterations, population=population, labels=labels,
         limit=limit, seed=seed, block=block, batch_size=batch_size,
-        layers=tuple(name.strip() for name in layers.split(",")) if layers else None)
+        layers=checks.words(layers, "layers") if layers else None)
     options.check_reference(bool(reference))
     network, photos, seen = _read(model, weights, images, reference, size, channels,
                                   {"classes": classes, "width": width})
     target = Path(output).expanduser()
     found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
                        reference=None if seen is None else seen.images)
-    wrote = "custom.csv, seeds.csv"
+    wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
-        columns = max(3, len(parts["seeds"][1]))
+        columns = max(3, len(parts["inputs"][1]))
         _save(plots.sheet(parts, columns=columns), target / "sheet.png")
-        wrote = "images, custom.csv, seeds.csv, sheet.png"
-        print_table(found.cases.sort_values("l2", kind="stable")[:5], "Nearest failing inputs")
-    outcomes = found.seeds["outcome"].value_counts()
+        wrote = "images, failures.csv, inputs.csv, sheet.png"
+        print_table(found.failures.sort_values("l2", kind="stable")[:5], "Nearest failing inputs")
+    outcomes = found.inputs["outcome"].value_counts()
     counts = ", ".join(f"{outcomes.get(name, 0):,} {name}" for name in ("broken", "held"))
-    missed = found.seeds[found.seeds["outcome"] == "misclassified"]
-    lines = [f"{_many(photos)}; of the seeds tried: {counts}; failing inputs: {len(found.cases):,}",
+    missed = found.inputs[found.inputs["outcome"] == "misclassified"]
+    lines = [f"{_many(photos)}; of the inputs tried: {counts}; "
+             f"failing inputs: {len(found.failures):,}",
              f"wrote {wrote} in {target}"]
     if "left out" in outcomes:
         lines.append(f"left out by --limit: {outcomes['left out']:,}")
@@ -123,7 +124,7 @@ def fuzz(model: Model, images: Images,
                   *(f"  {row.path}: {row.label} taken for {row.predicted}"
                     for row in missed[:LISTED].itertuples())]
     if len(missed) > LISTED:
-        lines.append(f"  ... and {len(missed) - LISTED:,} more; seeds.csv has all")
+        lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
     say(*lines, *_left(images, photos), *_left(reference, seen))
 
 

@@ -30,8 +30,8 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
 
     if scheduler and workers:
         raise ValueError("--workers: only without --scheduler, whose workers there are already")
-    cells, own = sweeps.read(file, gpu=gpu)
-    root = Path(results).expanduser() if results else own or files.results_dir()
+    cells, named = sweeps.read(file, gpu=gpu)
+    root = Path(results).expanduser() if results else named or files.results_dir()
     states = {cell.name: "done" if sweeps.done(cell, root) else "waiting" for cell in cells}
     left = [cell for cell in cells if states[cell.name] == "waiting"]
     for path in sweeps.set_aside(root):

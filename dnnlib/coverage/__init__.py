@@ -5,9 +5,9 @@ criterion says which *items* each input covers, a neuron or a section of its ran
 integer per input and neuron; a table of inputs x neurons x sections is never made.
 """
 
+from dnnlib.coverage.boundaries import Boundaries, boundaries
 from dnnlib.coverage.covered import FILLS, FIRST, SEARCH, Covered, cam, coverage, ctm, gained
 from dnnlib.coverage.criteria import EDGES, bknc, kmnc, nac, nbc, snac, tknc
-from dnnlib.coverage.profiles import Profile, profile
 
-__all__ = ["EDGES", "FILLS", "FIRST", "SEARCH", "Covered", "Profile", "bknc", "cam", "coverage",
-           "ctm", "gained", "kmnc", "nac", "nbc", "profile", "snac", "tknc"]
+__all__ = ["EDGES", "FILLS", "FIRST", "SEARCH", "Boundaries", "Covered", "bknc", "boundaries",
+           "cam", "coverage", "ctm", "gained", "kmnc", "nac", "nbc", "snac", "tknc"]

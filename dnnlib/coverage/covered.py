@@ -131,21 +131,24 @@ def _greedy(covered: Covered, start: int | None) -> np.ndarray:
     ends = np.concatenate([[0], np.cumsum(gain)])
     kind = np.int32 if covered.items < 2**31 else np.int64
     items = np.concatenate([_items(row, covered.sections).astype(kind) for row in bins])
-    hits = sparse.csr_array((np.ones(len(items), bool), items, ends),
-                            shape=(len(bins), covered.items)).tocsc()
-    inputs, first = hits.indices, hits.indptr  # the inputs that cover an item, item by item
-    seen, picked = np.zeros(covered.items, bool), []
-    pick = int(gain.argmax()) if start is None else start
-    while gain[pick] or (pick == start and not picked):
-        picked.append(pick)
-        new = items[ends[pick]:ends[pick + 1]]
-        new = new[~seen[new]]
-        seen[new] = True
+    by_item = sparse.csr_array((np.ones(len(items), bool), items, ends),
+                               shape=(len(bins), covered.items)).tocsc()
+    inputs, first = by_item.indices, by_item.indptr  # the inputs that cover an item, item by item
+    is_covered, picked = np.zeros(covered.items, bool), []
+    best = int(gain.argmax()) if start is None else start
+    while gain[best] or (best == start and not picked):
+        # remember: the best is picked, and its items are covered
+        picked.append(best)
+        new = items[ends[best]:ends[best + 1]]
+        new = new[~is_covered[new]]
+        is_covered[new] = True
+        # move: every input that covers a new item gains one less by it
         lengths = first[new + 1] - first[new]
         before = np.cumsum(lengths) - lengths
         places = np.repeat(first[new] - before, lengths) + np.arange(lengths.sum())
         gain -= np.bincount(inputs[places], minlength=len(gain))
-        pick = int(gain.argmax())
+        # score
+        best = int(gain.argmax())
     return np.array(picked, np.int64)
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from dnnlib import checks
+from dnnlib.coverage.boundaries import Boundaries, by_rows, matrix
 from dnnlib.coverage.covered import Covered
-from dnnlib.coverage.profiles import Profile, by_rows, matrix
 
 EDGES = ("both", "low", "high")
 
@@ -25,15 +25,15 @@ def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
     [[-1, 0], [0, -1]]
     """
     values = matrix(values)
-    if not (0 < threshold < 1 if sigmoid else abs(threshold) < float("inf")):
-        raise ValueError(f"threshold: expected {'a number in (0, 1)' if sigmoid else 'finite'}, "
-                         f"got {threshold!r}")
+    checks.finite(threshold, "threshold")
+    if sigmoid and not 0 < threshold < 1:
+        raise ValueError(f"threshold: expected a number in (0, 1), got {threshold!r}")
     if sigmoid:  # the threshold turned round: sigmoid(1e-8) is rounded to 0.5 in single precision
         threshold = float(np.log(threshold / (1 - threshold)))
     return Covered(_flags(values.numpy() > threshold))
 
 
-def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
+def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both",
          constant: bool = False, outer: bool = False) -> Covered:
     """K-multisection coverage: the section of [low, high] that an activation is in (DeepGauge).
 
@@ -48,18 +48,18 @@ def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
     theirs with ``edges='low'``. Default not: what is outside is for :func:`nbc`. Their coverage
     divides by k, where there are k + 1 items.
 
-    >>> from dnnlib.coverage import profile
-    >>> kmnc([[0.0], [2.9], [4.0], [4.1]], profile([[0.0], [4.0]]), 4).bins[:, 0].tolist()
+    >>> from dnnlib.coverage import boundaries
+    >>> kmnc([[0.0], [2.9], [4.0], [4.1]], boundaries([[0.0], [4.0]]), 4).bins[:, 0].tolist()
     [0, 2, 3, -1]
     """
-    values = matrix(values, profile)
+    values = matrix(values, seen)
     checks.positive(sections, "sections")
     checks.known(edges, EDGES, "edges")
     inner = sections - 1 if outer else sections
     if inner < 1:
         raise ValueError("sections: expected at least two edges with outer=True, got 1")
     total = inner + 2 if outer else inner
-    low, high = profile.low, profile.high
+    low, high = seen.low, seen.high
     flat = low == high
     span = torch.where(flat, 1, high - low)
     kind = _integer(total)
@@ -81,7 +81,7 @@ def kmnc(values, profile: Profile, sections: int = 1000, *, edges: str = "both",
     return Covered(by_rows(bins, values), total)
 
 
-def snac(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
+def snac(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
          steps: int = 1) -> Covered:
     """Strong neuron activation coverage: activations above high + ``scale`` x std (DeepGauge).
 
@@ -91,28 +91,28 @@ def snac(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
     (neuron, step): the distance beyond the bound in steps of (high - low) / 1000, or 0.05 where
     low = high, the last one open.
 
-    >>> from dnnlib.coverage import profile
-    >>> snac([[1.0], [1.1]], profile([[0.0], [1.0]])).bins.tolist()
+    >>> from dnnlib.coverage import boundaries
+    >>> snac([[1.0], [1.1]], boundaries([[0.0], [1.0]])).bins.tolist()
     [[-1], [0]]
     """
-    values = matrix(values, profile)
-    return _beyond(values, profile, scale, strict, steps, upper=True)
+    values = matrix(values, seen)
+    return _beyond(values, seen, scale, strict, steps, upper=True)
 
 
-def nbc(values, profile: Profile, scale: float = 0.0, *, strict: bool = True,
+def nbc(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
         steps: int = 1) -> Covered:
     """Neuron boundary coverage: below low - ``scale`` x std, or above high + it (DeepGauge).
 
     ``values``: (N, neurons). Columns are 2 x neurons, first the lower sides, then the upper;
     ``strict`` and ``steps`` as in :func:`snac`.
 
-    >>> from dnnlib.coverage import profile
-    >>> seen = profile([[0.0, 0.0], [1.0, 0.0]])
+    >>> from dnnlib.coverage import boundaries
+    >>> seen = boundaries([[0.0, 0.0], [1.0, 0.0]])
     >>> nbc([[-1.0, 0.5]], seen).bins.tolist(), nbc([[1.0, 0.0]], seen, strict=False).bins.tolist()
     ([[0, -1, -1, 0]], [[-1, 0, 0, 0]])
     """
-    values = matrix(values, profile)
-    sides = [_beyond(values, profile, scale, strict, steps, upper) for upper in (False, True)]
+    values = matrix(values, seen)
+    sides = [_beyond(values, seen, scale, strict, steps, upper) for upper in (False, True)]
     return Covered(torch.cat([side.bins for side in sides], 1), steps)
 
 
@@ -146,18 +146,17 @@ def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
     return tknc(-matrix(values), k, offsets=offsets, ranks=ranks)
 
 
-def _beyond(values: torch.Tensor, profile: Profile, scale: float, strict: bool, steps: int,
+def _beyond(values: torch.Tensor, seen: Boundaries, scale: float, strict: bool, steps: int,
             upper: bool) -> Covered:
     """The upper side of a boundary, or the lower one as the upper side of -a."""
-    if not 0 <= scale < float("inf"):
-        raise ValueError(f"scale: expected a finite number of at least 0, got {scale!r}")
+    checks.finite(scale, "scale", least=0)
     checks.positive(steps, "steps")
-    bound = profile.high + scale * profile.std if upper else profile.low - scale * profile.std
+    bound = seen.high + scale * seen.std if upper else seen.low - scale * seen.std
     if steps == 1:
         compare = {(True, True): np.greater, (True, False): np.greater_equal,
                    (False, True): np.less, (False, False): np.less_equal}[upper, strict]
         return Covered(_flags(compare(values.numpy(), _round(bound, values, upper != strict))))
-    span = profile.high - profile.low
+    span = seen.high - seen.low
     step = torch.where(span > 0, span / 1000, 0.05)
     kind = _integer(steps)
 

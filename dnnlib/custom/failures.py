@@ -1,4 +1,4 @@
-"""From campaigns to failing inputs: examples as 8-bit images, and of each seed the nearest."""
+"""From campaigns to failing inputs: examples as 8-bit images, and of each input the nearest."""
 
 import torch
 from torch import nn
@@ -9,19 +9,19 @@ from dnnlib.inference import predict
 LEAD = 1e-4  # in probability: more than rounding errors differ from one batch size to another
 
 
-def whole_levels(x: torch.Tensor, seeds: torch.Tensor, budget: Budget) -> torch.Tensor:
-    """Images (N, C, H, W) near their seeds as uint8, so that none leaves the budget by rounding.
+def whole_levels(x: torch.Tensor, inputs: torch.Tensor, budget: Budget) -> torch.Tensor:
+    """Images (N, C, H, W) near their inputs as uint8, so that none leaves the budget by rounding.
 
-    A pixel's step from its seed, in 255ths, is rounded to the nearest whole number; where the
+    A pixel's step from its input, in 255ths, is rounded to the nearest whole number; where the
     image would then be outside, fewer steps are rounded up: those with a fraction of 0.6, 0.7, ...
-    at least. Seeds are taken as 8-bit images.
+    at least. Inputs are taken as 8-bit images.
 
     >>> x = torch.tensor([0.0, 2.55, 2.75, -1.2]).view(1, 1, 2, 2) / 255 + 100 / 255
-    >>> seeds = torch.full((1, 1, 2, 2), 100 / 255)
-    >>> [whole_levels(x, seeds, Budget(l2=l2 / 255)).flatten().tolist() for l2 in (5, 4)]
+    >>> inputs = torch.full((1, 1, 2, 2), 100 / 255)
+    >>> [whole_levels(x, inputs, Budget(l2=l2 / 255)).flatten().tolist() for l2 in (5, 4)]
     [[100, 103, 103, 99], [100, 102, 103, 99]]
     """
-    start = (seeds * 255).round()
+    start = (inputs * 255).round()
     step = x * 255 - start
     whole = step.trunc()
     fraction, found = (step - whole).abs(), whole
@@ -35,28 +35,28 @@ def whole_levels(x: torch.Tensor, seeds: torch.Tensor, budget: Budget) -> torch.
     return (start + found).clamp(0, 255).to(torch.uint8)
 
 
-def nearest(model: nn.Module, fuzzer: Fuzzer, seeds: torch.Tensor, labels: torch.Tensor, *,
+def nearest(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, batch_size: int = 256) -> list[dict]:
-    """Of each seed and wrong class the nearest example, in this order, if there is one.
+    """Of each input and wrong class the nearest example, in this order, if there is one.
 
-    ``seeds``: (S, C, H, W), 8-bit images as values in [0, 1]; ``labels``: (S,), both on the CPU.
+    ``inputs``: (S, C, H, W), 8-bit images as values in [0, 1]; ``labels``: (S,), both on the CPU.
     Examples of all iterations are judged after :func:`whole_levels`, and fail if another class
-    than the label leads all others in probability by 1e-4. Gives dicts of 'seed', 0 to S - 1,
+    than the label leads all others in probability by 1e-4. Gives dicts of 'input', 0 to S - 1,
     'predicted', 'l2', 'linf', 'iteration' from 1, and 'image', uint8 (C, H, W).
     """
     shown: list[torch.Tensor] = []
-    campaign = fuzzer.run(model, seeds, labels, iterations=iterations, generator=generator,
+    campaign = fuzzer.run(model, inputs, labels, iterations=iterations, generator=generator,
                           watch=lambda x: shown.append(x.cpu()))
     best: dict[tuple[int, int], dict] = {}
     for number, (x, origin) in enumerate(zip(shown, campaign.origin), start=1):
-        images = whole_levels(x, seeds[origin], fuzzer.budget)
+        images = whole_levels(x, inputs[origin], fuzzer.budget)
         p, given = predict(model, images / 255, batch_size=batch_size).topk(2)
         fails = (given[:, 0] != labels[origin]) & (p[:, 0] - p[:, 1] > LEAD)
-        step = (images / 255 - seeds[origin]).flatten(1).double()
+        step = (images / 255 - inputs[origin]).flatten(1).double()
         l2, linf = step.norm(dim=1).tolist(), step.abs().amax(1).tolist()
         for i in fails.nonzero()[:, 0].tolist():
             key = int(origin[i]), int(given[i, 0])
             if key not in best or l2[i] < best[key]["l2"]:  # a view would keep the whole batch
-                best[key] = {"seed": key[0], "predicted": key[1], "l2": l2[i], "linf": linf[i],
+                best[key] = {"input": key[0], "predicted": key[1], "l2": l2[i], "linf": linf[i],
                              "iteration": number, "image": images[i].clone()}
     return [best[key] for key in sorted(best)]

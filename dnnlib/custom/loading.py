@@ -31,7 +31,7 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
         if options:
             raise ValueError(f"{', '.join(options)}: only with a name from `dnnlib models`; "
                              f"{name} takes no options")
-        model = _own(name)
+        model = _from_file(name)
     else:
         checks.known(name, models.SPECS, "model (nor FILE.py:FUNCTION)")
         if weights is None:
@@ -51,7 +51,7 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
     return load(model, path).eval()
 
 
-def _own(name: str) -> nn.Module:
+def _from_file(name: str) -> nn.Module:
     """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
     file, _, function = name.rpartition(":")
     if not file.endswith(".py") or not function:
@@ -136,11 +136,6 @@ def classifier(model: nn.Module, x: torch.Tensor, *, probabilities: bool = False
     if probabilities and not distributions:
         raise ValueError("model: expected probabilities, as said (--probabilities), got outputs "
                          "that are negative or do not sum to 1; logits need no such option")
-    if registered(model) and not probabilities:
+    if models.spec_of(model) and not probabilities:
         return model
     return Classifier(model, probabilities=probabilities).eval()
-
-
-def registered(model: nn.Module) -> bool:
-    """Whether :func:`models.build` made the model, whose input shape is then known."""
-    return isinstance(getattr(model, "spec", None), models.Spec)

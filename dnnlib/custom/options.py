@@ -8,32 +8,41 @@ from dnnlib import checks
 from dnnlib.fuzzing import Budget, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
-METHODS = ("sensitivity", "noise", "dlfuzz", "deepxplore", "deephunter")
+METHODS = ("deepsensor", "noise", "dlfuzz", "deepxplore", "deephunter")
 LABELS = ("prediction", "folders")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How to look for failing inputs, within an L2 or L-infinity distance of their seeds, or both.
+    """How to look for failing inputs, near the images that they are made from.
 
-    ``by``: 'sensitivity', DeepSensor's swarm of ``population`` particles to a seed (default 100),
-    'noise', 'dlfuzz', 'deepxplore' in its reading 'single', or 'deephunter', which needs training
-    images. ``labels``: 'prediction', the model's own for the seed, so that an error is a changed
-    prediction, or 'folders', the sub-folders in order of name, one for each of the model's
-    classes. ``limit``: seeds, evenly spread over the images that the model gets right; default
-    all. ``layers``: modules whose channels are the neurons, for 'sensitivity' and 'deephunter'.
+    - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`; 'deepxplore' is taken in its
+      reading 'single', and 'deephunter' needs training images.
+    - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
+      two.
+    - ``iterations``: how many examples are made of each input.
+    - ``population``: particles to an input, with 'deepsensor' only; default 100.
+    - ``labels``: what is right: 'prediction', the model's own for the input, so that an error is a
+      changed prediction, or 'folders', the sub-folders in order of name, one for each of the
+      model's classes.
+    - ``limit``: how many inputs, evenly spread over the images that the model gets right; default
+      all.
+    - ``seed``: of all that is random.
+    - ``layers``: modules whose channels are the neurons, with 'deepsensor' and 'deephunter';
+      default all.
+    - ``block``: inputs fuzzed at once and kept at once, dealt by ``seed``; default 4 with
+      'deepsensor', whose swarms cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
+      what a block covers, and DLFuzz does badly on few inputs of one class.
+    - ``batch_size``: images in a pass.
 
-    ``block``: seeds fuzzed at once and kept at once, dealt by ``seed``; default 4 for a swarm's,
-    which cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share what a block covers, and
-    DLFuzz does badly on few seeds of one class. ``batch_size``: images in a pass. Raises
-    ``ValueError`` naming the option.
+    Raises ``ValueError`` naming the option.
 
     >>> Options(by="noise")
     Traceback (most recent call last):
-    ValueError: l2, linf: expected at least one; without a bound, an example is unlike its seed
+    ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: str = "sensitivity"
+    by: str = "deepsensor"
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
@@ -57,11 +66,11 @@ class Options:
             raise ValueError(f"seed: expected a whole number, got {self.seed!r}")
         if self.budget == Budget():
             raise ValueError("l2, linf: expected at least one; without a bound, an example is "
-                             "unlike its seed")
-        if self.population is not None and self.by != "sensitivity":
-            raise ValueError(f"population: only with sensitivity, got {self.by}")
-        if self.layers is not None and self.by not in ("sensitivity", "deephunter"):
-            raise ValueError(f"layers: only with sensitivity and deephunter, got {self.by}")
+                             "unlike its input")
+        if self.population is not None and self.by != "deepsensor":
+            raise ValueError(f"population: only with deepsensor, got {self.by}")
+        if self.layers is not None and self.by not in ("deepsensor", "deephunter"):
+            raise ValueError(f"layers: only with deepsensor and deephunter, got {self.by}")
 
     @property
     def budget(self) -> Budget:
@@ -70,8 +79,8 @@ class Options:
 
     @property
     def at_once(self) -> int:
-        """Seeds in a block."""
-        return self.block or (4 if self.by == "sensitivity" else 32)
+        """Inputs in a block."""
+        return self.block or (4 if self.by == "deepsensor" else 32)
 
     def check_reference(self, given: bool) -> None:
         """``ValueError`` unless training images are there for 'deephunter', and for it only."""
@@ -88,7 +97,7 @@ class Options:
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
         match self.by:
-            case "sensitivity":
+            case "deepsensor":
                 return Swarm(fitness=SensitiveNeurons(layers=self.layers),
                              population=self.population or Swarm.population, **shared)
             case "noise":

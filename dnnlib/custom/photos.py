@@ -6,8 +6,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from dnnlib import checks
-from dnnlib.custom.loading import registered
+from dnnlib import checks, models
 from dnnlib.data import folders
 
 
@@ -25,6 +24,11 @@ class Photos:
     others: int
 
 
+def shortened(path: str) -> str:
+    """The end of a path, at most 14 characters: a title below an image."""
+    return path if len(path) <= 14 else "…" + path[-13:]
+
+
 def read_photos(folder: str | Path, model: nn.Module, *, size: int | None = None,
                 channels: int | None = None) -> Photos:
     """The images below ``folder``, in the order of their paths, as ``model`` takes them.
@@ -38,7 +42,8 @@ def read_photos(folder: str | Path, model: nn.Module, *, size: int | None = None
         raise ValueError(f"channels: expected 1 or 3, got {channels!r}")
     if size is not None:
         checks.positive(size, "size")
-    shape = model.spec.shape if registered(model) else (None, None)
-    pixels, *rest = folders.readable(Path(folder).expanduser(), size=size or shape[1],
-                                     channels=channels or shape[0])
-    return Photos(pixels.float() / 255, *rest)
+    spec = models.spec_of(model)
+    shape = spec.shape if spec else (None, None)
+    found = folders.readable(Path(folder).expanduser(), size=size or shape[1],
+                             channels=channels or shape[0])
+    return Photos(found.images.float() / 255, found.paths, found.skipped, found.others)

@@ -9,7 +9,7 @@ from tqdm import tqdm
 
 from dnnlib import checks, selection
 from dnnlib.custom.loading import classifier
-from dnnlib.custom.photos import Photos
+from dnnlib.custom.photos import Photos, shortened
 from dnnlib.selection.protocol import candidates
 
 
@@ -23,14 +23,11 @@ def parse_methods(by: str, *, reference: bool) -> tuple[str, ...]:
     Traceback (most recent call last):
     ValueError: dsa: needs training images; give a folder of them (--reference)
     """
-    names = [name.strip() for name in by.split(",")]
-    for i, name in enumerate(names):
-        checks.known(name, selection.SELECTORS, "method")
-        if name in names[:i]:
-            raise ValueError(f"methods: expected each once, got {name!r} twice")
+    names = checks.words(by, "methods", selection.SELECTORS, "method")
+    for name in names:
         if needs_reference(name) and not reference:
             raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
-    return tuple(names)
+    return names
 
 
 def needs_reference(method: str) -> bool:
@@ -119,7 +116,7 @@ def first(table: pd.DataFrame, photos: Photos, *,
         rows = table[table[f"{name}_selected"]].sort_values(f"{name}_rank")[:limit]
         titles = []
         for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
-            file = path if len(path) <= 14 else "…" + path[-13:]
-            titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}") + f"\n{file}")
+            titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}")
+                          + f"\n{shortened(path)}")
         found[name] = (photos.images[rows.index.tolist()], titles)
     return found

@@ -24,24 +24,25 @@ from dnnlib import __version__, files
 from dnnlib.custom.failures import nearest
 from dnnlib.custom.loading import PROBE, classifier
 from dnnlib.custom.options import Options
-from dnnlib.custom.photos import Photos
-from dnnlib.inference import described, device_of, fast_layout, fingerprint, predict
+from dnnlib.custom.photos import Photos, shortened
+from dnnlib.inference import device_of, fast_layout, predict
+from dnnlib.models.fingerprints import described, fingerprint
 
-SEEDS = ("path", "outcome", "label", "predicted", "cases", "note")
-CASES = ("seed", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
+INPUTS = ("path", "outcome", "label", "predicted", "failures", "note")
+FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """``seeds``: every image once, with its 'outcome'; ``cases``: every failing input.
+    """``inputs``: every image once, with its 'outcome'; ``failures``: every failing input.
 
     Outcomes: 'broken', 'held' where nothing failed, 'misclassified' to begin with, 'left out' by
-    the limit, 'unreadable'. 'l2' and 'linf' are distances from the seed, 'iteration' counts from
+    the limit, 'unreadable'. 'l2' and 'linf' are distances from the input, 'iteration' counts from
     1, and 'file' is relative to the run's folder.
     """
 
-    seeds: pd.DataFrame
-    cases: pd.DataFrame
+    inputs: pd.DataFrame
+    failures: pd.DataFrame
 
 
 def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options, *,
@@ -49,13 +50,13 @@ def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options,
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
     ``photos``: see :func:`read_photos`; ``reference``: training images (M, C, H, W) for
-    'deephunter'; ``probabilities``: see :func:`classifier`. For each seed and wrong class,
+    'deephunter'; ``probabilities``: see :func:`classifier`. For each input and wrong class,
     the nearest example is kept. An example is judged after rounding to 8 bits, and is kept if
     the wrong class's probability leads by 1e-4, so that each file fails when it is loaded again.
 
-    In the folder: ``images/``, PNG files named by the place of the seed among the images and by
-    the wrong class; ``cases.csv`` and ``seeds.csv``, see :class:`Found`; ``run.json``, of which
-    options, model and images; ``blocks/``, what each block of seeds gave. Classes are named by
+    In the folder: ``images/``, PNG files named by the place of the input among the images and by
+    the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json``, of which
+    options, model and images; ``blocks/``, what each block of inputs gave. Classes are named by
     their folders, or by their numbers. Raises ``ValueError`` for a folder that holds something
     else, a model whose outputs vary from pass to pass, and one that gets no image right.
     """
@@ -81,7 +82,7 @@ def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options,
     blocks = {folder / "blocks" / f"{number:05d}.json": block
               for number, block in enumerate(dealt.split(options.at_once))}
     done = sum(len(block) for path, block in blocks.items() if path.exists())
-    with tqdm(total=count, initial=done, desc="seeds", unit="seed") as bar:
+    with tqdm(total=count, initial=done, desc="inputs", unit="input") as bar:
         for number, (path, block) in enumerate(blocks.items()):
             if not path.exists():
                 seed = int(files.digest([options.seed, number]), 16)
@@ -90,10 +91,10 @@ def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options,
                                generator=torch.Generator().manual_seed(seed))
                 _keep(folder, path, facts, made, block.tolist())
                 bar.update(len(block))
-    kept = sorted((case for path in blocks for case in json.loads(path.read_bytes())),
-                  key=lambda case: (case["seed"], case["predicted"]))
+    kept = sorted((failure for path in blocks for failure in json.loads(path.read_bytes())),
+                  key=lambda failure: (failure["input"], failure["predicted"]))
     found = _tables(photos, labels, p.argmax(1), names, places, kept, options)
-    for name, table in (("seeds", found.seeds), ("cases", found.cases)):
+    for name, table in (("inputs", found.inputs), ("failures", found.failures)):
         files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
     return found
 
@@ -154,48 +155,48 @@ def _keep(folder: Path, path: Path, facts: dict, made: list[dict], places: list[
     if not (folder / "run.json").exists():
         files.write_atomically(folder / "run.json", json.dumps(facts, indent=1).encode() + b"\n")
     rows = []
-    for case in made:
-        place = places[case["seed"]]
-        name = f"images/{place:06d}-{case['predicted']}.png"
-        to_pil_image(case["image"]).save(png := io.BytesIO(), format="PNG")
+    for failure in made:
+        place = places[failure["input"]]
+        name = f"images/{place:06d}-{failure['predicted']}.png"
+        to_pil_image(failure["image"]).save(png := io.BytesIO(), format="PNG")
         files.write_atomically(folder / name, png.getvalue())
-        rows.append({k: v for k, v in case.items() if k != "image"}
-                    | {"seed": place, "file": name})
+        rows.append({k: v for k, v in failure.items() if k != "image"}
+                    | {"input": place, "file": name})
     files.write_atomically(path, json.dumps(rows, indent=1).encode() + b"\n")
 
 
 def _tables(photos: Photos, labels: torch.Tensor, clean: torch.Tensor, names: Sequence[str],
             places: torch.Tensor, kept: list[dict], options: Options) -> Found:
-    tried, counts = set(places.tolist()), Counter(case["seed"] for case in kept)
+    tried, counts = set(places.tolist()), Counter(failure["input"] for failure in kept)
     rows = []
     for i, (path, label, given) in enumerate(zip(photos.paths, labels.tolist(), clean.tolist())):
         outcome = ("misclassified" if label != given else "left out" if i not in tried
                    else "broken" if counts[i] else "held")
         rows.append((path, outcome, names[label], names[given], counts[i], ""))
     rows += [(path, "unreadable", "", "", 0, why) for path, why in photos.skipped.items()]
-    cases = [(photos.paths[case["seed"]], names[labels[case["seed"]]], options.labels,
-              names[case["predicted"]], round(case["l2"], 6), round(case["linf"], 6),
-              case["iteration"], case["file"]) for case in kept]
-    return Found(pd.DataFrame(rows, columns=SEEDS), pd.DataFrame(cases, columns=CASES))
+    failures = [(photos.paths[f["input"]], names[labels[f["input"]]], options.labels,
+                 names[f["predicted"]], round(f["l2"], 6), round(f["linf"], 6), f["iteration"],
+                 f["file"]) for f in kept]
+    return Found(pd.DataFrame(rows, columns=INPUTS), pd.DataFrame(failures, columns=FAILURES))
 
 
 def pictures(found: Found, photos: Photos, folder: str | Path, *,
              limit: int = 8) -> dict[str, tuple[torch.Tensor, list[str]]]:
-    """The nearest failing inputs of at most ``limit`` seeds, for :func:`plots.sheet`.
+    """The nearest failing inputs of at most ``limit`` inputs, for :func:`plots.sheet`.
 
-    In columns: the seed, the example, and what changed, times ten, on gray where nothing did.
+    In columns: the input, the example, and what changed, times ten, on gray where nothing did.
     Empty if nothing failed.
     """
-    rows = found.cases.sort_values("l2", kind="stable").drop_duplicates("seed")[:limit]
+    rows = found.failures.sort_values("l2", kind="stable").drop_duplicates("input")[:limit]
     if rows.empty:
         return {}
-    seeds = photos.images[[photos.paths.index(path) for path in rows["seed"]]]
+    inputs = photos.images[[photos.paths.index(path) for path in rows["input"]]]
     folder = Path(folder).expanduser()
     examples = torch.stack([pil_to_tensor(Image.open(folder / name)) / 255
                             for name in rows["file"]])
-    ends = [path if len(path) <= 14 else "…" + path[-13:] for path in rows["seed"]]
-    return {"seeds": (seeds, [f"{a}\n{b}" for a, b in zip(rows["label"], ends)]),
+    return {"inputs": (inputs, [f"{a}\n{shortened(b)}"
+                                for a, b in zip(rows["label"], rows["input"])]),
             "failing inputs": (examples, [f"{a}\nL2 {b:.2f}"
                                           for a, b in zip(rows["predicted"], rows["l2"])]),
-            "difference, times ten": ((0.5 + 10 * (examples - seeds)).clamp(0, 1),
+            "difference, times ten": ((0.5 + 10 * (examples - inputs)).clamp(0, 1),
                                       [f"L∞ {a:.3f}" for a in rows["linf"]])}

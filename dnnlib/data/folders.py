@@ -8,12 +8,13 @@ from PIL import Image
 from tqdm import tqdm
 
 from dnnlib import files
+from dnnlib.data.raw import Raw, Readable
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 
 
-def read(folder: Path, *, size: int | None = None):
-    """Pixels uint8 (N, C, H, W), labels (N,), classes, form, relative paths.
+def read(folder: Path, *, size: int | None = None) -> Raw:
+    """The images of a folder.
 
     Classes are the sub-folders in order of name; a flat folder has none and labels of -1.
     With ``size`` an image is scaled to that short side and cropped at the centre; without it,
@@ -29,16 +30,15 @@ def read(folder: Path, *, size: int | None = None):
            "files": [[n, s.st_size, s.st_mtime_ns] for n, s in zip(names, stats)]}
     images = files.cached("images", key, lambda: {"images": _decode(paths, size)})["images"]
     suffixes = {p.suffix.lower().lstrip(".").replace("jpg", "jpeg") for p in paths}
-    return images, labels, classes, "+".join(sorted(suffixes)), names
+    return Raw(images, labels, classes, "+".join(sorted(suffixes)), names)
 
 
-def readable(folder: Path, *, size: int | None = None, channels: int | None = None):
+def readable(folder: Path, *, size: int | None = None, channels: int | None = None) -> Readable:
     """The images of a folder that nobody has checked: what can be read, and what cannot.
 
-    Returns pixels uint8 (N, C, H, W), their relative paths, the reason for every image that was
-    skipped, by relative path, and the number of files with another ending. ``size`` as of
-    :func:`read`; ``channels``: 1 or 3, default 1 if all images are gray-scale. Nothing is kept
-    in the cache. Raises ``ValueError`` if no image can be read or their sizes differ.
+    ``size`` as of :func:`read`; ``channels``: 1 or 3, default 1 if all images are gray-scale.
+    Nothing is kept in the cache. Raises ``ValueError`` if no image can be read or their sizes
+    differ.
     """
     paths, others = _listed(folder)
     arrays, skipped = {}, {}
@@ -56,7 +56,7 @@ def readable(folder: Path, *, size: int | None = None, channels: int | None = No
         raise ValueError(f"{folder} holds no image that can be read; of {len(skipped)}, the "
                          f"first: {' '.join(next(iter(skipped.items())))}")
     pixels = _stacked([*arrays], [*arrays.values()])
-    return pixels, tuple(map(name, arrays)), skipped, others
+    return Readable(pixels, tuple(map(name, arrays)), skipped, others)
 
 
 def _listed(folder: Path) -> tuple[list[Path], int]:

@@ -15,6 +15,7 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.data import audio
+from dnnlib.data.raw import Raw
 
 FSDD_RATE, VCTK_RATE = 8000, 48000
 FSDD_NAME = re.compile(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<index>\d+)")
@@ -24,12 +25,12 @@ VCTK_SPEAKERS = 30  # of 109, the first by name: the paper has 30 and does not s
 VCTK_TESTS = 0.1  # the last tenth of a speaker's utterances; the paper's 1,200 of 11,200 is as much
 
 
-def fsdd(root: Path, split: str):
+def fsdd(root: Path, split: str) -> Raw:
     """The Free Spoken Digit Dataset: ``fsdd/recordings/<digit>_<speaker>_<index>.wav``.
 
-    Returns pictures uint8 (N, 1, MELS, FRAMES), labels (N,), speakers in order of name, the form
-    and the files' names. Raises ``ValueError`` naming a file that is damaged, too short, stereo,
-    not of 16 bits or not at 8 kHz, and for a speaker without recordings on both sides.
+    Pictures are uint8 (N, 1, MELS, FRAMES), classes the speakers in order of name. Raises
+    ``ValueError`` naming a file that is damaged, too short, stereo, not of 16 bits or not at 8 kHz,
+    and for a speaker without recordings on both sides.
     """
     folder = root / "fsdd" / "recordings"
     named = [(path, _match(FSDD_NAME, path)) for path in _wavs(folder)]
@@ -38,7 +39,7 @@ def fsdd(root: Path, split: str):
     return _split(folder, [path for path, _ in named], speakers, tests, split, FSDD_RATE)
 
 
-def vctk(root: Path, split: str):
+def vctk(root: Path, split: str) -> Raw:
     """VCTK: ``VCTK*/wav48*/<speaker>/<speaker>_<number>.wav``, 48 kHz, resampled to 8 kHz.
 
     Classes are speakers: the paper's "30 classes" cannot be accents, of which there are fewer.
@@ -101,7 +102,7 @@ def _match(pattern: re.Pattern, path: Path) -> re.Match:
 
 
 def _split(folder: Path, paths: list[Path], speakers: list[str], tests: list[bool], split: str,
-           rate: int):
+           rate: int) -> Raw:
     """One side of the split, after a look at both."""
     classes = tuple(sorted(set(speakers)))
     if len(classes) < 2:
@@ -120,7 +121,7 @@ def _split(folder: Path, paths: list[Path], speakers: list[str], tests: list[boo
     key = {"folder": str(folder.resolve()), "audio": audio.SETTINGS, "rate": rate,
            "files": [[n, s.st_size, s.st_mtime_ns] for n, s in zip(names, stats)]}
     pictures = files.cached("speech", key, lambda: {"pictures": _pictures(kept, rate)})["pictures"]
-    return pictures, labels, classes, "wav", names
+    return Raw(pictures, labels, classes, "wav", names)
 
 
 def _pictures(paths: list[Path], rate: int) -> torch.Tensor:

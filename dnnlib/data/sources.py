@@ -5,7 +5,6 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,20 +14,11 @@ from torchvision import datasets
 
 from dnnlib import checks, files
 from dnnlib.data import folders, recordings, voices
+from dnnlib.data.raw import Raw
 
 
 class MissingData(FileNotFoundError):
     """A dataset that is not on this machine: where it was looked for, and how to get it."""
-
-
-class Raw(NamedTuple):
-    """Pixels as uint8 (N, C, H, W), labels int64 (N,), class names, and the form they came in."""
-
-    images: torch.Tensor
-    labels: torch.Tensor
-    classes: tuple[str, ...]
-    form: str
-    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,8 +96,8 @@ def _voices(root: Path, split: str, download: bool) -> Raw:
     return Raw(*voices.read(split), "embedded")
 
 
-def _recorded(reader: Callable) -> Callable[[Path, str, bool], Raw]:
-    return lambda root, split, download: Raw(*reader(root, split))
+def _recorded(reader: Callable[[Path, str], Raw]) -> Callable[[Path, str, bool], Raw]:
+    return lambda root, split, download: reader(root, split)
 
 
 _FETCH = "torchvision fetches it with load(..., download=True) or `dnnlib data --download {}`"
@@ -167,13 +157,13 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
     """The raw images of a dataset or of a user's folder."""
     if is_folder(name):
         folder = Path(name).expanduser()
-        return Raw(*folders.read(_split_folder(folder, split) or folder, size=size))
+        return folders.read(_split_folder(folder, split) or folder, size=size)
     source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
     if source.embedded:
         return source.read(root, split, False)
     found = locate(name, split)
     if found is not None and found.name in ("train", "test", "val"):
-        raw = Raw(*folders.read(found, size=size or default_size(name)))
+        raw = folders.read(found, size=size or default_size(name))
         if len(raw.classes) != source.classes:
             raise ValueError(f"{found} has {len(raw.classes)} class folders; {name} has "
                              f"{source.classes} classes")

@@ -1,6 +1,6 @@
-"""Fuzzers: ways to turn benign seeds into test inputs, on one protocol and one budget.
+"""Fuzzers: ways to turn benign inputs into test inputs, on one protocol and one budget.
 
-Each is a frozen dataclass of options with one method, ``run(model, seeds, labels, ...)``, that
+Each is a frozen dataclass of options with one method, ``run(model, inputs, labels, ...)``, that
 gives a :class:`Campaign`. Defaults are what DeepSensor compares with (IV.A) and, where it is
 silent, what the docstrings give a reason for.
 """
@@ -39,11 +39,17 @@ FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfu
 def fuzzer(name: str, **options) -> Fuzzer:
     """A fuzzer by name, with options other than its defaults.
 
-    Raises ``ValueError`` for an unknown name, ``TypeError`` for an unknown option or one that
-    is missing: DeepHunter needs ``reference``, benign images, and DeepXplore ``others``, unless
-    it is in its reading 'single'.
+    Raises ``ValueError`` for a name or an option that is unknown, with the nearest one, for an
+    option that is needed ('deephunter' needs ``reference``, benign images, and 'deepxplore'
+    ``others``, unless it is in its reading 'single'), and for values that make no sense.
 
     >>> fuzzer("deepsensor", population=5).population
     5
+    >>> fuzzer("noise", scal=0.2)
+    Traceback (most recent call last):
+    ValueError: unknown option of 'noise' 'scal'; did you mean 'scale'? Known: budget, \
+cumulative, kind, scale
     """
-    return FUZZERS[checks.known(name, FUZZERS, "fuzzer")](**options)
+    kind = FUZZERS[checks.known(name, FUZZERS, "fuzzer")]
+    checks.options(kind, options, name)
+    return kind(**options)

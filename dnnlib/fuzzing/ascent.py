@@ -109,6 +109,11 @@ class Hits:
     counts: torch.Tensor
     threshold: float
 
+    @classmethod
+    def none(cls, seen: Response, threshold: float) -> "Hits":
+        """Before the campaign, for the neurons of a response."""
+        return cls(torch.zeros_like(seen.raw[0], dtype=torch.int64), threshold)
+
     @property
     def covered(self) -> torch.Tensor:
         """bool (N,)."""

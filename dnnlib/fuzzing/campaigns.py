@@ -1,4 +1,4 @@
-"""Comparing fuzzers: the same benign seeds, the same rivals, each campaign run once and kept."""
+"""Comparing fuzzers: the same benign inputs, the same rivals, each campaign run once and kept."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +15,8 @@ from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
 from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
-from dnnlib.inference import described, device_of, predict
+from dnnlib.inference import device_of, predict
+from dnnlib.models.fingerprints import described
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 REVISION = 1  # raise when a fuzzer changes what it computes
@@ -28,7 +29,7 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
 
     ``labels``: true classes (N,). ``without``: a class whose images are left out, such as the one
     that errors of a polluted network are given, see :func:`outcomes.hits`. The order of any two
-    of them depends on ``seed`` and N alone, so that several models share most of their first seeds.
+    of them depends on ``seed`` and N alone, so that several models share most of the first ones.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> benign(model, torch.rand(6, 1, 2, 2), torch.full((6,), 2)).tolist()
@@ -58,12 +59,12 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
             Key("deephunter"): DeepHunter(reference=reference, budget=budget)}
 
 
-def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
+def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
               fuzzers: Mapping[str, Fuzzer], *, iterations: int = 20,
               seed: int = 0) -> dict[str, Campaign]:
     """The campaign of each fuzzer, under its name, all random numbers drawn from ``seed``.
 
-    The key in the cache covers the weights, the seeds and every option; ``seconds`` are those of
+    The key in the cache covers the weights, the inputs and every option; ``seconds`` are those of
     the run that filled it. Raises ``TypeError`` for an option that has no key there, such as a
     function of your own: call the fuzzer's ``run``.
 
@@ -74,13 +75,13 @@ def campaigns(model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
     >>> found["noise"].predicted.shape
     torch.Size([2, 3])
     """
-    key = {"model": described(model), "seeds": described(seeds),
+    key = {"model": described(model), "inputs": described(inputs),
            "labels": described(torch.as_tensor(labels)), "iterations": iterations, "seed": seed,
            "device": device_of(model).type, "torch": torch.__version__, "revision": REVISION}
 
     def make(fuzzer: Fuzzer) -> dict[str, torch.Tensor]:
         generator = torch.Generator().manual_seed(seed)
-        found = fuzzer.run(model, seeds, labels, iterations=iterations, generator=generator)
+        found = fuzzer.run(model, inputs, labels, iterations=iterations, generator=generator)
         cost = torch.tensor([found.passes, found.seconds], dtype=torch.float64)
         return {name: getattr(found, name) for name in _TENSORS} | {"cost": cost}
 
@@ -104,12 +105,12 @@ def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
     >>> [key.reading for key in swarms(Swarm(population=5), "excitable constant")]
     ['excitable', 'constant']
     """
-    known = {"excitable": ExcitableNeurons(points=points),
-             "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
-             "sensitive": swarm.fitness, "constant": Constant(),
-             "random": RandomFitness(seed=seed)}
-    chosen = [checks.known(name, known, "fitness") for name in names.split()]
-    return {Key("deepsensor", name): replace(swarm, fitness=known[name]) for name in chosen}
+    fitnesses = {"excitable": ExcitableNeurons(points=points),
+                 "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
+                 "sensitive": swarm.fitness, "constant": Constant(),
+                 "random": RandomFitness(seed=seed)}
+    return {Key("deepsensor", name): replace(swarm, fitness=fitnesses[name])
+            for name in checks.words(names, "names", fitnesses, "fitness")}
 
 
 def bounds(distances: str, **first: float) -> dict[str, float | None]:
@@ -118,7 +119,8 @@ def bounds(distances: str, **first: float) -> dict[str, float | None]:
     >>> bounds("4 8", paper=1.0)
     {'paper': 1.0, '4': 4.0, '8': 8.0, 'none': None}
     """
-    return {**first, **{text: float(text) for text in str(distances).split()}, "none": None}
+    return {**first, **{f"{l2:g}": float(l2) for l2 in checks.numbers(distances, "distances", 0)},
+            "none": None}
 
 
 def at_bounds(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,

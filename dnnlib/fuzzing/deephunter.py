@@ -1,6 +1,5 @@
-"""DeepHunter: mutate a queue of seeds, and queue what reaches new neuron boundaries."""
+"""DeepHunter: mutate a queue of inputs, and queue what reaches new neuron boundaries."""
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -10,7 +9,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.neurons.activations import record
+from dnnlib.neurons.activations import record_classes
 from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
@@ -42,8 +41,8 @@ def probability(picked: int, *, schedule: str = "paper", gamma: float = 5.0,
 class Entry:
     """An image in the queue, and what it is compared with, both (C, H, W).
 
-    ``root``: the seed it descends from. ``affine``: whether its lineage had its affine mutation;
-    then ``reference`` is the seed after it, and ``l0`` and ``linf`` are what pixels had changed
+    ``root``: the input it descends from. ``affine``: whether its lineage had its affine mutation;
+    then ``reference`` is the input after it, and ``l0`` and ``linf`` are what pixels had changed
     before. ``picked``: how often it was mutated.
     """
 
@@ -102,26 +101,32 @@ class Queue:
 class DeepHunter:
     """Coverage-guided mutation, with SNAC as in DeepSensor's experiments.
 
-    Every iteration picks as many entries from the queue as there are seeds, and makes one mutant
+    Every iteration picks as many entries from the queue as there are inputs, and makes one mutant
     of each (the released code: 20 mutants of one entry). Mutants of another class than their
-    seed's are test errors and are dropped; others are queued if they take a neuron beyond what it
-    does on ``reference``, benign images (M, C, H, W), 1,000 in DeepSensor, and no entry did so
-    before. The seeds start the queue, all of them, whatever they cover, and should be classified
-    correctly. A mutation is drawn up to ``tries`` times until :func:`allowed` lets it pass; where
-    none does, the released code drops the mutant, and here the unchanged entry is logged in its
-    place, since every iteration gives one example for each seed.
+    input's are test errors and are dropped; others are queued if they take a neuron, a channel,
+    beyond what it does on the reference, and no entry did so before. The inputs start the queue,
+    all of them, whatever they cover, and should be classified correctly. Where no mutation is
+    allowed, the released code drops the mutant, and here the unchanged entry is logged in its
+    place, since every iteration gives one example for each input.
 
     An affine mutation passes unchecked, once in a lineage; it also moves the reference, with
     which later mutants are compared, and what had changed before is added to their L0, and
-    sets the least L-infinity. ``affine``: which mutations these are, 'paper' or 'released'; see
-    :data:`metamorphic.AFFINE`. ``alpha``, ``beta``: see :func:`allowed`. ``budget``: mutants and
-    moved references are then projected on it, around the seed of the lineage.
+    sets the least L-infinity.
 
-    ``schedule``, ``gamma``, ``p_min``: see :func:`probability`; the numbers are the released
-    code's. That code accepts with p x 100 / 101, since it draws from 0 to 100; here it is p.
-    ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
-    code; see :func:`coverage.snac`. ``layers``: see :func:`activations.record`; neurons are
-    channels.
+    - ``reference``: benign images (M, C, H, W) that neurons' boundaries are taken from, 1,000 in
+      DeepSensor.
+    - ``budget``: how far mutants and moved references may be from the input of the lineage; default
+      any distance.
+    - ``affine``: which mutations are affine, 'paper' or 'released': see :data:`metamorphic.AFFINE`.
+    - ``alpha``, ``beta``: shares in [0, 1] of pixels and of their range: see :func:`allowed`.
+    - ``tries``: draws of a mutation until one is allowed.
+    - ``schedule``, ``gamma``, ``p_min``: how likely an entry is picked: see :func:`probability`.
+      The numbers are the released code's, which accepts with p x 100 / 101, since it draws from 0
+      to 100; here it is p.
+    - ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
+      code: see :func:`coverage.snac`.
+    - ``layers``: names of modules, default all that count: see :func:`activations.record`.
+    - ``batch_size``: images in a pass.
 
     >>> from dnnlib import models
     >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
@@ -154,44 +159,43 @@ class DeepHunter:
         for name in ("alpha", "beta"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name}: expected a share in [0, 1], got {getattr(self, name)!r}")
-        if not 0 < self.gamma < math.inf:
-            raise ValueError(f"gamma: expected a number above 0, got {self.gamma!r}")
+        checks.finite(self.gamma, "gamma", above=0)
         low = 1 - _START if self.schedule == "released" else 0  # else an entry may be lost for good
         if not low + 1e-9 < self.p_min <= 1:
             raise ValueError(f"p_min: expected a probability above {low:.1f} with schedule="
                              f"{self.schedule!r}, got {self.p_min!r}")
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """Turn seeds into test inputs; see :class:`protocol.Fuzzer`.
+        """Turn inputs into test inputs; see :class:`protocol.Fuzzer`.
 
-        Model passes: one for each image of ``reference`` and each seed, and for each mutant.
+        Model passes: one for each image of ``reference`` and each input, and for each mutant.
         """
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        if self.reference.shape[1:] != seeds.shape[1:]:
-            raise ValueError(f"reference: expected images of shape {tuple(seeds.shape[1:])} as in "
-                             f"seeds, got {tuple(self.reference.shape[1:])}")
-        boundary = cov.profile(self._look(log, self.reference)[0])
+        log = Log(model, inputs, labels, watch)
+        if self.reference.shape[1:] != inputs.shape[1:]:
+            raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "
+                             f"inputs, got {tuple(self.reference.shape[1:])}")
+        seen = cov.boundaries(self._look(log, self.reference)[0])
         queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
                                                  p_min=self.p_min))
-        for root, items in enumerate(self._items(self._look(log, log.seeds)[0], boundary)):
-            queue.add(Entry(log.seeds[root], log.seeds[root], root), items)
+        for root, items in enumerate(self._items(self._look(log, log.inputs)[0], seen)):
+            queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
         for _ in range(iterations):
-            mutants = self.mutate(queue.pick(len(seeds), generator), generator)
+            mutants = self.mutate(queue.pick(len(inputs), generator), generator)
             roots = torch.tensor([mutant.root for mutant in mutants])
-            home = log.seeds[roots.to(log.seeds.device)]
+            home = log.inputs[roots.to(log.inputs.device)]
             x = self.budget.project(torch.stack([mutant.image for mutant in mutants]), home)
             moved = self.budget.project(torch.stack([m.reference for m in mutants]), home)
             values, predicted = self._look(log, x)
             log.add(x, origin=roots, predicted=predicted)
             right = (predicted == log.labels[roots]).tolist()
-            for i, items in enumerate(self._items(values, boundary)):
+            for i, items in enumerate(self._items(values, seen)):
                 mutant = mutants[i]
                 if right[i] and queue.offer(mutant, items):  # a view would keep the whole batch
                     mutant.image = x[i].clone()
                     mutant.reference = (moved[i].clone() if mutant.affine
-                                        else log.seeds[mutant.root])
+                                        else log.inputs[mutant.root])
         return log.campaign()
 
     def mutate(self, parents: list[Entry], generator: torch.Generator) -> list[Entry]:
@@ -227,19 +231,14 @@ class DeepHunter:
 
     def _look(self, log: Log, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Activations (N, neurons) and classes (N,) of images, by one pass, on the CPU."""
-        classes: list[torch.Tensor] = []
-        handle = log.model.register_forward_hook(
-            lambda module, inputs, output: classes.append(output.argmax(1).cpu()))
-        try:
-            found = record(log.model, x, layers=self.layers, batch_size=self.batch_size)
-        finally:
-            handle.remove()
+        found, predicted = record_classes(log.model, x, layers=self.layers,
+                                          batch_size=self.batch_size)
         log.passes += len(x)
-        return found.values, torch.cat(classes)
+        return found.values, predicted
 
-    def _items(self, values: torch.Tensor, boundary: cov.Profile) -> list[set[int]]:
+    def _items(self, values: torch.Tensor, seen: cov.Boundaries) -> list[set[int]]:
         """What each input covers."""
-        bins, sections = cov.snac(values, boundary, steps=self.steps)
+        bins, sections = cov.snac(values, seen, steps=self.steps)
         items: list[set[int]] = [set() for _ in bins]
         rows, columns = (bins >= 0).nonzero(as_tuple=True)
         numbers = columns * sections + bins[rows, columns]

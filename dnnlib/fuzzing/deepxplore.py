@@ -1,6 +1,5 @@
 """DeepXplore: ascent on disagreement and neuron coverage, under image constraints (SOSP 2017)."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -58,25 +57,35 @@ def blackout(g: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 class DeepXplore:
     """Gradient ascent that makes a model differ and activates uncovered neurons.
 
-    ``reading``: 'differential', the original: ``others``, models for the same classes on the
-    same device, stay as they are, sum_{k != t} z_k,c - ``lambda1`` z_t,c + ``lambda2``
-    sum_k a_k,n(k); or 'single', without others: -``lambda1`` z_c + ``lambda2`` a_n. z_c is the
-    logit of the seed's label, a_n the raw activation of one neuron for each seed and model.
+    The objective, for an input with the label c, is sum_{k != t} z_k,c - ``lambda1`` z_t,c +
+    ``lambda2`` sum_k a_k,n(k) over the models k, of which t is under test; z_c is the logit of
+    the label, a_n the raw activation of one neuron for each input and model.
 
-    ``constraint``: see :func:`blackout`, :func:`light` and :func:`occlusion`. ``patch``: side
-    of the square, default 6 under blackout (ImageNet: 10), where it lies elsewhere in every
-    iteration, and 10 under occlusion, where ``corner`` is its place, (row, column). ``step``:
-    times the normalised gradient after the constraint; ImageNet's light has 1e4 times as much.
+    - ``budget``: how far an example may be from its input; default any distance.
+    - ``reading``: 'differential', the original, or 'single', without other models: -lambda1 z_c +
+      lambda2 a_n.
+    - ``others``: models for the same classes on the same device, which stay as they are; none with
+      'single'.
+    - ``constraint``: what may change: see :func:`blackout` (default), :func:`light` and
+      :func:`occlusion`.
+    - ``patch``: side of the square in pixels, default 6 under blackout (ImageNet: 10), where it
+      lies elsewhere in every iteration, and 10 under occlusion; None under light.
+    - ``corner``: (row, column) of the square under occlusion.
+    - ``lambda1``: weight of the model under test, at least 0.
+    - ``lambda2``: weight of the neurons, at least 0.
+    - ``step``: times the normalised gradient after the constraint, at least 0; ImageNet's light has
+      1e4 times as much.
+    - ``threshold``: a neuron is covered once its scaled activation is above it for an image on
+      which the models differ (single: a test error), inputs among them.
+    - ``batch_size``: images in a pass; it does not change what is drawn.
 
-    ``threshold``: a neuron is covered once its scaled activation is above it for an image on
-    which the models differ (single: a test error), seeds among them. Each n is uniform among the
-    uncovered, or any, and kept for the seed. All seeds run at once, where the original has one
-    after another, so a neuron that any of them covers is replaced while uncovered ones remain.
+    Each n is uniform among the uncovered, or any, and kept for the input. All inputs run at once,
+    where the original has one after another, so a neuron that any of them covers is replaced
+    while uncovered ones remain. The defaults are those for MNIST.
 
     The original stops at the first difference. Here all iterations run, each giving an example.
     It clips when saving only, and judges pixels of -10. Here each iteration ends within the
-    ``budget`` and in [0, 1], so that blackout on black background does nothing. The defaults are
-    those for MNIST. ``batch_size``: images in a pass; it does not change what is drawn.
+    ``budget`` and in [0, 1], so that blackout on black background does nothing.
 
     >>> from dnnlib import models
     >>> one, two = (models.build("lenet1", seed=seed) for seed in (0, 1))
@@ -116,23 +125,21 @@ class DeepXplore:
                 raise ValueError("patch: expected None with constraint='light', which has no "
                                  f"square; got {self.patch}")
         for name in ("lambda1", "lambda2", "step", "threshold"):
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+            checks.finite(getattr(self, name), name, least=0)
         checks.positive(self.batch_size, "batch_size")
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go
         with the model, labels that it lacks, or a square that does not fit into the images."""
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        self._square(seeds.shape[2:])
+        log = Log(model, inputs, labels, watch)
+        self._square(inputs.shape[2:])
         models = self._models(model)
-        x, n = log.seeds, len(log.seeds)
+        x, n = log.inputs, len(log.inputs)
         seen = self._look(models, x, log)
         labels = checks.labels(log.labels, n, seen[0].logits.shape[1]).to(x.device)
-        hits = [Hits(torch.zeros_like(s.raw[0], dtype=torch.int64), self.threshold) for s in seen]
+        hits = [Hits.none(s, self.threshold) for s in seen]
         self._cover(hits, seen, labels)
         aims = [h.uncovered(n, generator) for h in hits]
         for _ in range(iterations):
@@ -140,7 +147,7 @@ class DeepXplore:
                            batch_size=self.batch_size) for each, aim in zip(models, aims))
             log.passes += 3 * n * len(models)
             g = self._constrained(normalise(g), generator)
-            x = self.budget.project(x + self.step * g, log.seeds)
+            x = self.budget.project(x + self.step * g, log.inputs)
             seen = self._look(models, x, log)
             log.add(x, predicted=seen[0].logits.argmax(1))
             self._cover(hits, seen, labels)

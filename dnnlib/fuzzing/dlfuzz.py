@@ -1,6 +1,5 @@
 """DLFuzz: ascent towards runner-up classes and chosen neurons, of one model (FSE 2018)."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -67,29 +66,34 @@ def near(scaled: torch.Tensor, threshold: float, count: int, maps: torch.Tensor)
 class DLFuzz:
     """Gradient ascent on ``runner_up_weight`` sum_j z_j - z_c + ``neuron_weight`` sum_n a_n.
 
-    c is the seed's label (the original: the class of the image taken from the list, so that
-    coming back to the true class may count), j the ``runners_up`` most probable other classes
-    (k, 4), n the chosen ``neurons`` (m, 10), a raw. Every iteration moves x by ``step`` times
-    the normalised gradient; it ends within the ``budget`` and in [0, 1], where the original does
-    not clip.
+    c is the input's label (the original: the class of the image taken from the list, so that
+    coming back to the true class may count), j a runner-up, n a chosen neuron, a raw. Defaults
+    are the paper's and, where it is silent, the code's for MNIST.
 
-    ``strategy``: which neurons. 'frequent' (1, the default) and 'rare' (2), drawn in proportion
-    to h and to max h - h, with h the number of images so far with a scaled activation above
-    ``threshold``; 'weight' (3), drawn from :func:`heavy`; 'threshold' (4), :func:`near` it and of
-    maps only, pushed away from it; 'none', drawn from those never above it. In a small network
-    fewer than m may qualify: those few are taken (LeNet-1 has 6 under 'weight'), and where none
-    does, any m, but under 'threshold' none.
+    - ``budget``: how far an example may be from its input; default any distance. Examples end
+      within it and in [0, 1], where the original does not clip.
+    - ``strategy``: which neurons. 'frequent' (1, the default) and 'rare' (2) are drawn in
+      proportion to h and to max h - h, with h the number of images so far with a scaled activation
+      above ``threshold``; 'weight' (3) from :func:`heavy`; 'threshold' (4), :func:`near` it and of
+      maps only, are pushed away from it; 'none' from those never above it.
+    - ``neurons``: how many (m). In a small network fewer may qualify: those few are taken (LeNet-1
+      has 6 under 'weight'), and where none does, any m, but under 'threshold' none.
+    - ``runners_up``: how many of the most probable other classes (k).
+    - ``runner_up_weight``: of the runners-up's logits, at least 0.
+    - ``neuron_weight``: of the neurons' activations, at least 0.
+    - ``step``: times the normalised gradient, in every iteration, at least 0.
+    - ``threshold``: above which a scaled activation counts as active.
+    - ``gain``: the share of all neurons newly covered by which an image joins the list, see below.
+    - ``within``: the distance by which it joins, as a share of the input's L2 norm.
+    - ``batch_size``: images in a pass; it does not change what is drawn.
 
-    The original has a list for each seed i = 0, 1, ...: an image taken from it moves a set number
+    The original has a list for each input i = 0, 1, ...: an image taken from it moves a set number
     of times, under classes and neurons chosen for it, and joins the list again whenever it covers
-    more than ``gain`` / (i + 1) of the neurons for the first time, at a distance to the seed of
-    less than ``within`` times the seed's L2 norm. Here each seed has one image that moves on in
+    more than ``gain`` / (i + 1) of the neurons for the first time, at a distance to the input of
+    less than ``within`` times the input's L2 norm. Here each input has one image that moves on in
     all iterations; whenever it would join the list, its classes and neurons are chosen anew,
-    there. First covered means not covered before the iteration, in which all seeds move at once.
+    there. First covered means not covered before the iteration, in which all inputs move at once.
     A default step moves an MNIST digit by 0.03 to 0.1 of its norm, so that hardly any joins.
-
-    Defaults are the paper's and, where it is silent, the code's for MNIST. ``batch_size``:
-    images in a pass; it does not change what is drawn.
 
     >>> from dnnlib import models
     >>> campaign = DLFuzz(strategy="weight", budget=Budget(l2=1)).run(
@@ -116,23 +120,21 @@ class DLFuzz:
         for name in ("neurons", "runners_up", "batch_size"):
             checks.positive(getattr(self, name), name)
         for name in ("runner_up_weight", "neuron_weight", "step", "threshold", "gain", "within"):
-            value = getattr(self, name)
-            if not 0 <= value < math.inf:
-                raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")
+            checks.finite(getattr(self, name), name, least=0)
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for more neurons or runners-up than
         the model has, or labels that it lacks."""
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        x, n = log.seeds, len(log.seeds)
+        log = Log(model, inputs, labels, watch)
+        x, n = log.inputs, len(log.inputs)
         seen = look(model, x, batch_size=self.batch_size)
         found = layout(model, x)
         log.passes += n + 1
         self._fits(seen)
         labels = checks.labels(log.labels, n, seen.logits.shape[1]).to(x.device)
-        hits = Hits(torch.zeros_like(seen.raw[0], dtype=torch.int64), self.threshold)
+        hits = Hits.none(seen, self.threshold)
         hits.add(seen.scaled)
         rivals = self._rivals(seen.logits, labels)
         push = self._push(seen.scaled, hits, found, generator)
@@ -147,11 +149,11 @@ class DLFuzz:
 
         for _ in range(iterations):
             g = normalise(ascent(model, x, objective, batch_size=self.batch_size))
-            x = self.budget.project(x + self.step * g, log.seeds)
+            x = self.budget.project(x + self.step * g, log.inputs)
             seen = look(model, x, batch_size=self.batch_size)
             log.passes += 4 * n
             log.add(x, predicted=seen.logits.argmax(1))
-            moved = (x - log.seeds).flatten(1).norm(dim=1)
+            moved = (x - log.inputs).flatten(1).norm(dim=1)
             joins = (hits.gain(seen.scaled) > needed) & (moved < reach)
             hits.add(seen.scaled)
             if joins.any():

@@ -1,6 +1,5 @@
 """Guided by nothing: random noise, and the fitnesses that tell a swarm nothing."""
 
-import math
 from dataclasses import dataclass, field
 
 import torch
@@ -21,7 +20,7 @@ class Noise:
     deviation, or 'uniform' in [-``scale``, ``scale``]. The paper gives no scale: 0.1 is ours,
     an L2 distance near 2.8 at 28 x 28 pixels, so that under the paper's budgets of 1 and 2 all
     noise is cut down to the budget. ``cumulative``: on the last example (a random walk), else
-    afresh on the seed.
+    afresh on the input.
 
     Raises ``ValueError`` for an unknown kind, or a scale that is not finite and above 0.
 
@@ -40,35 +39,34 @@ class Noise:
 
     def __post_init__(self):
         checks.known(self.kind, KINDS, "kind")
-        if not 0 < self.scale < math.inf:
-            raise ValueError(f"scale: expected a finite number above 0, got {self.scale!r}")
+        checks.finite(self.scale, "scale", above=0)
 
     @torch.no_grad()
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
-        x = log.seeds
+        log = Log(model, inputs, labels, watch)
+        x = log.inputs
         for _ in range(iterations):
             if self.kind == "gaussian":
                 step = torch.randn(x.shape, generator=generator)
             else:
                 step = torch.rand(x.shape, generator=generator).mul_(2).sub_(1)
-            start = x if self.cumulative else log.seeds
-            x = self.budget.project(start + self.scale * step.to(x.device), log.seeds)
+            start = x if self.cumulative else log.inputs
+            x = self.budget.project(start + self.scale * step.to(x.device), log.inputs)
             log.add(x)
         return log.campaign()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Constant:
-    """A swarm's fitness, always 0: each seed's best position stays its first particle's start.
+    """A swarm's fitness, always 0: each input's best position stays its first particle's start.
 
     >>> Constant()(None, None, None)(torch.zeros(2, 1, 1, 1), torch.tensor([0, 0])).tolist()
     [0.0, 0.0]
     """
 
-    def __call__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor) -> Score:
+    def __call__(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> Score:
         return lambda x, of: torch.zeros(len(x))
 
 
@@ -82,6 +80,6 @@ class RandomFitness:
 
     seed: int = 0
 
-    def __call__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor) -> Score:
+    def __call__(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> Score:
         generator = torch.Generator().manual_seed(self.seed)
         return lambda x, of: torch.rand(len(x), generator=generator)

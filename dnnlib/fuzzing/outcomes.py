@@ -112,7 +112,7 @@ def hits(campaign: Campaign, target: int | None = None) -> torch.Tensor:
     """Test errors, bool (T, S); with a ``target`` the examples that are given this class.
 
     The latter is the error of a polluted network (first paper, IV.B.2). Raises ``ValueError`` if
-    some seed is of the target class, as its examples would count though they are right.
+    some input is of the target class, as its examples would count though they are right.
 
     >>> c = Campaign(torch.tensor([0, 2]), torch.tensor([[1, 1], [0, 0]]),
     ...              torch.tensor([[0, 1], [0, 1]]), torch.ones(2, 2), torch.ones(2, 2),
@@ -122,9 +122,9 @@ def hits(campaign: Campaign, target: int | None = None) -> torch.Tensor:
     """
     if target is None:
         return campaign.errors
-    if own := int((campaign.labels == target).sum()):
-        raise ValueError(f"target: expected seeds of other classes than {target}, got {own} of it "
-                         f"among {len(campaign.labels)}")
+    if already := int((campaign.labels == target).sum()):
+        raise ValueError(f"target: expected inputs of other classes than {target}, got {already} "
+                         f"of it among {len(campaign.labels)}")
     return campaign.predicted == target
 
 
@@ -132,7 +132,7 @@ def every_example(campaign: Campaign, *, near: float) -> dict[str, float]:
     """Of the examples of all iterations (first paper's Table II, the second's Table 3).
 
     ``test_errors``; ``error_rate``, in percent of the examples; ``error_categories``, the
-    different wrong classes of each seed, summed, and ``categories_per_seed``; ``l2``, the mean
+    different wrong classes of each input, summed, and ``categories_per_seed``; ``l2``, the mean
     distance; ``share_near``, the share of the errors within an L2 distance of ``near``, 0 without
     errors; ``passes``, and ``errors_per_1000_passes``.
     """
@@ -146,11 +146,11 @@ def every_example(campaign: Campaign, *, near: float) -> dict[str, float]:
 
 
 def last_examples(campaign: Campaign, *, target: int | None = None) -> dict[str, float]:
-    """Of the last examples, one for each seed (Tables III and IV of the first paper, 4 and 5).
+    """Of the last examples, one for each input (Tables III and IV of the first paper, 4 and 5).
 
     ``test_errors``, which with a ``target`` are those of :func:`hits`, and
     ``test_errors_all_iterations``; with a target also ``wrong``, the last examples of any wrong
-    class; ``l2``, their median distance from the seeds.
+    class; ``l2``, their median distance from the inputs.
     """
     found = hits(campaign, target)
     any_wrong = {} if target is None else {"wrong": int(campaign.errors[-1].sum())}
@@ -158,7 +158,7 @@ def last_examples(campaign: Campaign, *, target: int | None = None) -> dict[str,
             **any_wrong, "l2": float(campaign.l2[-1].median())}
 
 
-def over(own: float, others: Mapping[str, float], *, least: float = 1) -> dict[str, float]:
+def over(count: float, others: Mapping[str, float], *, least: float = 1) -> dict[str, float]:
     """A count over each of the others and, as 'mean', over the mean of them.
 
     Where the other count, or the mean, is below ``least`` it counts as that; NaN over 0.
@@ -169,8 +169,8 @@ def over(own: float, others: Mapping[str, float], *, least: float = 1) -> dict[s
     if not len(others):
         raise ValueError("others: expected at least one count, got none")
     against = {**others, "mean": sum(others[name] for name in others.keys()) / len(others)}
-    against = {name: max(least, count) for name, count in against.items()}
-    return {name: float(own / count) if count else math.nan for name, count in against.items()}
+    against = {name: max(least, other) for name, other in against.items()}
+    return {name: float(count / other) if other else math.nan for name, other in against.items()}
 
 
 def distance_needed(rates: Mapping[float, float], goal: float) -> float:

@@ -17,7 +17,7 @@ Watch = Callable[[torch.Tensor], None]  # sees the examples (S, C, H, W) of ever
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """How far an example may be from its seed: greatest L2 and L-infinity distances, or None.
+    """How far an example may be from its input: greatest L2 and L-infinity distances, or None.
 
     Raises ``ValueError`` for a distance that is not a finite number above 0.
     """
@@ -31,28 +31,28 @@ class Budget:
             if value is not None and not (isinstance(value, int | float) and 0 < value < math.inf):
                 raise ValueError(f"{name}: expected a distance above 0 or None, got {value!r}")
 
-    def project(self, x: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
-        """``x`` (N, C, H, W) brought within the budget of ``seeds``, and into [0, 1].
+    def project(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+        """``x`` (N, C, H, W) brought within the budget of ``inputs``, and into [0, 1].
 
         >>> Budget(l2=0.5).project(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1)).item()
         0.5
         """
-        step = x - seeds
+        step = x - inputs
         if self.linf is not None:
             step = step.clamp(-self.linf, self.linf)
         if self.l2 is not None:
             norm = step.flatten(1).norm(dim=1).clamp_min(1e-12)
             step = step * (self.l2 / norm).clamp_max(1).view(-1, 1, 1, 1)
-        return (seeds + step).clamp(0, 1)  # seeds are inside, so clipping only shortens
+        return (inputs + step).clamp(0, 1)  # inputs are inside, so clipping only shortens
 
 
 @dataclass(frozen=True, eq=False)
 class Campaign:
-    """What a fuzzer made of S seeds in T iterations, all on the CPU.
+    """What a fuzzer made of S inputs in T iterations, all on the CPU.
 
-    ``labels``: int64 (S,), true classes of the seeds. ``predicted``: int64 (T, S), the class of
-    each example. ``origin``: int64 (T, S), the seed it came from. ``l2``, ``linf``: float32
-    (T, S), its distance to that seed. ``images``: float32 (S, C, H, W), the last examples.
+    ``labels``: int64 (S,), true classes of the inputs. ``predicted``: int64 (T, S), the class of
+    each example. ``origin``: int64 (T, S), the input it came from. ``l2``, ``linf``: float32
+    (T, S), its distance to that input. ``images``: float32 (S, C, H, W), the last examples.
     ``passes``: images sent through a model, a gradient counting as two more. ``seconds``: of
     wall time.
     """
@@ -68,15 +68,15 @@ class Campaign:
 
     @property
     def errors(self) -> torch.Tensor:
-        """Test errors, bool (T, S): examples of another class than their seed's."""
+        """Test errors, bool (T, S): examples of another class than their input's."""
         return self.predicted != self.labels[self.origin]
 
     def within(self, *, l2: float = math.inf, linf: float = math.inf) -> int:
-        """How many test errors are no farther from their seeds than given."""
+        """How many test errors are no farther from their inputs than given."""
         return int((self.errors & (self.l2 <= l2) & (self.linf <= linf)).sum())
 
     def categories(self) -> int:
-        """Error categories: the number of different wrong classes, summed over the seeds.
+        """Error categories: the number of different wrong classes, summed over the inputs.
 
         >>> c = Campaign(torch.tensor([0]), torch.tensor([[1], [1], [2]]),
         ...              torch.zeros(3, 1, dtype=torch.int64), torch.ones(3, 1), torch.ones(3, 1),
@@ -90,13 +90,13 @@ class Campaign:
 
 
 class Fuzzer(Protocol):
-    """A frozen dataclass of options, ``budget`` among them, that turns seeds into test inputs.
+    """A frozen dataclass of options, ``budget`` among them, that turns inputs into test inputs.
 
-    ``seeds``: (S, C, H, W) in [0, 1]; ``labels``: their true classes (S,). Every iteration gives
-    one example for each seed. ``generator``: all that is random, on the CPU.
+    ``inputs``: (S, C, H, W) in [0, 1]; ``labels``: their true classes (S,). Every iteration gives
+    one example for each input. ``generator``: all that is random, on the CPU.
     """
 
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator,
             watch: Watch | None = None) -> Campaign: ...
 
@@ -104,19 +104,19 @@ class Fuzzer(Protocol):
 class Log:
     """Fills a :class:`Campaign`, iteration by iteration.
 
-    ``seeds`` and ``labels`` are checked: ``ValueError`` or ``TypeError`` says what is wrong. Add
+    ``inputs`` and ``labels`` are checked: ``ValueError`` or ``TypeError`` says what is wrong. Add
     to ``passes`` what the fuzzer sends through the model itself.
     """
 
-    def __init__(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor,
+    def __init__(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
                  watch: Watch | None = None):
-        checks.images(seeds, "seeds")
+        checks.images(inputs, "inputs")
         labels = torch.as_tensor(labels)
-        if labels.is_floating_point() or labels.shape != (len(seeds),):
-            raise ValueError(f"labels: expected {len(seeds)} classes, got {labels.dtype} of shape "
+        if labels.is_floating_point() or labels.shape != (len(inputs),):
+            raise ValueError(f"labels: expected {len(inputs)} classes, got {labels.dtype} of shape "
                              f"{tuple(labels.shape)}")
         self.model, self.watch, self.passes = model.eval(), watch, 0
-        self.seeds = fast_layout(seeds, device_of(model))
+        self.inputs = fast_layout(inputs, device_of(model))
         self.labels, self.start = labels.long().cpu(), time.perf_counter()
         self.rows: list[tuple[torch.Tensor, ...]] = []
 
@@ -125,14 +125,14 @@ class Log:
             predicted: torch.Tensor | None = None) -> torch.Tensor:
         """The examples (S, C, H, W) of one iteration; returns their classes (S,).
 
-        ``origin``: default each from the seed of its place. ``predicted``: classes, if the fuzzer
+        ``origin``: default each from the input of its place. ``predicted``: classes, if the fuzzer
         knows them; else a pass is made.
         """
         if predicted is None:
             predicted = torch.cat([self.model(part).argmax(1) for part in x.split(2048)])
             self.passes += len(x)
         origin = torch.arange(len(x)) if origin is None else origin.cpu()
-        moved = (x - self.seeds[origin.to(x.device)]).flatten(1)
+        moved = (x - self.inputs[origin.to(x.device)]).flatten(1)
         self.rows.append(tuple(v.cpu() for v in (
             predicted, origin, moved.norm(dim=1), moved.abs().amax(1))))
         self.last = x

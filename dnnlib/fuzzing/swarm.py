@@ -1,4 +1,4 @@
-"""DeepSensor: a particle swarm around every seed, guided by a fitness (Algorithm 1)."""
+"""DeepSensor: a particle swarm around every input, guided by a fitness (Algorithm 1)."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from dnnlib.neurons.sensitivity import SensitiveNeurons
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 
-STARTS = ("random", "seed")
+STARTS = ("random", "input")
 RANDOM = ("particle", "pixel")
 REPORTS = ("best", "current")
 _VALUES = 2**19  # pixels in a pass: fastest on a CPU, and ResNet-50's maps stay far below 1 GB
@@ -24,45 +24,49 @@ _VALUES = 2**19  # pixels in a pass: fastest on a CPU, and ResNet-50's maps stay
 
 @dataclass(frozen=True, kw_only=True)
 class Swarm:
-    """Particle swarm optimisation of test inputs, a swarm for every seed (DeepSensor, III.D).
+    """Particle swarm optimisation of test inputs, a swarm for every input (DeepSensor, III.D).
 
     An iteration scores all particles, updates the best position of each and of its swarm, and
     moves them (Eqs. 3 to 5). The first one thus scores the start, as in Algorithm 1, and no
     position is scored after the last move. Particles move at once, not one after the other.
 
-    ``fitness``: called once with the model, the seeds (S, C, H, W) on its device and their labels
-    (S,), it gives ``score(x, of)``: the fitness (N,), finite, of images (N, C, H, W) that came
-    from the seeds ``of`` (N,). One of your own:
+    - ``budget``: how far an example may be from its input; default any distance. Positions are
+      brought within it and [0, 1].
+    - ``fitness``: a function that is called once, with the model, the inputs (S, C, H, W) on its
+      device and their labels (S,), and gives ``score(x, of)``: the fitness (N,), finite, of images
+      (N, C, H, W) that came from the inputs ``of`` (N,). Default :class:`SensitiveNeurons`; one of
+      your own is below.
+    - ``population``: particles to an input, 100 in the second paper; the first gives none.
+    - ``start``: 'random' (IV.F), uniform in [0, 1] and the budget's L-infinity box, then brought
+      within the budget; or 'input' (III.D), where all particles start on the input.
+    - ``velocity``: (low, high), between which the first velocity of every pixel is drawn, or None,
+      "the change of the pixel value": start minus input.
+    - ``inertia``: at the first iteration and at the end, linear between (Eq. 3); rising, as
+      printed.
+    - ``compound``: whether Eq. 3 puts the last inertia for the initial one, as the released code.
+    - ``c1``: pull of the particle's best position (Eq. 4).
+    - ``c2``: pull of the swarm's best position (Eq. 4).
+    - ``random``: rand() of Eq. 4 is one number for each 'particle' and term (the equation and the
+      released code), or one for each 'pixel'.
+    - ``clamp``: largest speed of a pixel, applied after the move as in the released code, or None.
+    - ``epsilon``: a swarm stops once its best fitness is above. A share of neurons never exceeds 1,
+      the paper's value, so that its swarms never stop. A stopped swarm costs no more passes; its
+      last example counts again in the iterations left.
+    - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
+      of its 'current' ones.
+    - ``batch_size``: images in a pass, and held at once beside the examples of all iterations; None
+      is as many as make half a million pixels.
 
-    >>> def unsure(model, seeds, labels):
+    An input's swarm has random numbers of its own, whatever other inputs there are. Raises
+    ``ValueError`` or ``TypeError`` naming the option, or the fitness where it is not finite.
+
+    >>> def unsure(model, inputs, labels):
     ...     return lambda x, of: -model(x).softmax(1).amax(1)
-
-    ``population``: particles to a seed; the default is the second paper's, the first gives none.
-    ``start``: 'random', uniform in [0, 1] and the budget's L-infinity box, then brought within
-    the budget (IV.F), or 'seed' (III.D). ``velocity``: (low, high), between which every pixel's
-    first velocity is drawn, or None, "the change of the pixel value": start minus seed.
-    ``inertia``: at the first iteration and the end, linear between (Eq. 3); rising, as printed.
-    ``compound``: the released code's Eq. 3, which puts the last inertia for the initial one.
-    ``c1``, ``c2``: pull of the particle's and of the swarm's best. ``random``: rand() of Eq. 4
-    is one number for each particle and term (as the equation and the released code have it), or
-    one for each pixel. ``clamp``: largest speed of a pixel, applied after the move as in the
-    released code; None: any. Positions are brought within ``budget`` and [0, 1].
-
-    ``epsilon``: a swarm stops once its best fitness is above. A share of neurons never exceeds
-    1, the paper's value, so that its swarms never stop. A stopped swarm costs no more passes; its
-    last example counts again in the iterations left. ``report``: the example of an iteration is
-    the swarm's 'best' position so far, or the fittest of its 'current' ones.
-
-    ``batch_size``: images in a pass, and held at once beside the examples of all iterations; None:
-    as many as make half a million pixels. A seed's swarm has random numbers of its own, whatever
-    other seeds there are. Raises ``ValueError`` or ``TypeError`` naming the option,
-    or the fitness where it is not finite.
-
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> found = Swarm(fitness=unsure, population=5, budget=Budget(linf=0.1)).run(
     ...     model, torch.full((3, 1, 2, 2), 0.5), torch.tensor([0, 1, 1]), iterations=4,
     ...     generator=torch.Generator().manual_seed(0))
-    >>> found.predicted.shape, found.passes  # 3 seeds x 4 iterations x (5 scored + 1 judged)
+    >>> found.predicted.shape, found.passes  # 3 inputs x 4 iterations x (5 scored + 1 judged)
     (torch.Size([4, 3]), 72)
     """
 
@@ -83,7 +87,7 @@ class Swarm:
 
     def __post_init__(self):
         if not callable(self.fitness):
-            raise TypeError("fitness: expected a function of model, seeds and labels, got "
+            raise TypeError("fitness: expected a function of model, inputs and labels, got "
                             f"{type(self.fitness).__name__}")
         checks.positive(self.population, "population")
         checks.known(self.start, STARTS, "start")
@@ -96,8 +100,8 @@ class Swarm:
             low, high = self.velocity
             if low > high:
                 raise ValueError(f"velocity: expected low <= high, got {self.velocity}")
-        if self.start == "seed" and self.velocity in (None, (0, 0)):
-            raise ValueError("velocity: expected (low, high) with start='seed', where particles "
+        if self.start == "input" and self.velocity in (None, (0, 0)):
+            raise ValueError("velocity: expected (low, high) with start='input', where particles "
                              f"without velocity never move; got {self.velocity}")
         checks.pair(self.inertia, "inertia", least=0)
         checks.pair((self.c1, self.c2), "c1, c2", least=0)
@@ -122,7 +126,7 @@ class Swarm:
         (1, 'difference')
         """
         fitness = SensitiveNeurons(threshold=0.2, scale="difference", divide=False, logits=False)
-        return cls(**{"fitness": fitness, "population": 1, "start": "seed",
+        return cls(**{"fitness": fitness, "population": 1, "start": "input",
                       "velocity": (0.0, 0.7), "inertia": (0.2, 2.0), "compound": True,
                       "clamp": 0.7, "epsilon": math.inf} | changes)
 
@@ -140,23 +144,23 @@ class Swarm:
         return found
 
     @torch.no_grad()
-    def run(self, model: nn.Module, seeds: torch.Tensor, labels: torch.Tensor, *,
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         checks.positive(iterations, "iterations")
-        log = Log(model, seeds, labels, watch)
+        log = Log(model, inputs, labels, watch)
         inertias = self.inertias(iterations)
-        examples = torch.empty(iterations, *log.seeds.shape, device=log.seeds.device)
-        draws = torch.randint(2**62, (len(seeds),), generator=generator).tolist()
-        size = self.batch_size or max(1, _VALUES // log.seeds[0].numel())
+        examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)
+        draws = torch.randint(2**62, (len(inputs),), generator=generator).tolist()
+        size = self.batch_size or max(1, _VALUES // log.inputs[0].numel())
         sent: list[int] = []
         counting = model.register_forward_pre_hook(  # a gradient counts as two more
-            lambda module, inputs: sent.append(len(inputs[0]) * (1 + 2 * torch.is_grad_enabled())))
+            lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))
         try:
-            score = self.fitness(model, log.seeds, log.labels)
-            blocks = torch.arange(len(seeds)).split(max(1, size // self.population))
+            score = self.fitness(model, log.inputs, log.labels)
+            blocks = torch.arange(len(inputs)).split(max(1, size // self.population))
             for rows in tqdm(blocks, desc="swarms", leave=False):
-                own = [torch.Generator().manual_seed(draws[i]) for i in rows]
-                swarms = self._fly(score, log.seeds[rows], rows, own, inertias, size)
+                generators = [torch.Generator().manual_seed(draws[i]) for i in rows]
+                swarms = self._fly(score, log.inputs[rows], rows, generators, inertias, size)
                 for g, shown in enumerate(swarms):
                     examples[g, rows] = shown
         finally:
@@ -166,75 +170,87 @@ class Swarm:
             log.add(fast_layout(x, x.device))
         return log.campaign()
 
-    def _fly(self, score: Score, seeds: torch.Tensor, rows: torch.Tensor,
-             own: list[torch.Generator], inertias: list[float],
+    def _fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
+             generators: list[torch.Generator], inertias: list[float],
              size: int) -> Iterator[torch.Tensor]:
-        """The examples (s, C, H, W) of every iteration, for seeds number ``rows`` (s,)."""
-        x, v = self._begin(seeds, own)
-        fit = torch.full(x.shape[:2], -math.inf, device=x.device)
-        best, leader, leads = x.clone(), seeds.clone(), fit[:, 0].clone()
-        shown, alive = seeds.clone(), torch.arange(len(seeds), device=x.device)
+        """The examples (s, C, H, W) of every iteration, for inputs number ``rows`` (s,)."""
+        position, velocity = self._begin(inputs, generators)
+        best_fitness = torch.full(position.shape[:2], -math.inf, device=position.device)
+        best_position = position.clone()
+        swarm_fitness, swarm_position = best_fitness[:, 0].clone(), inputs.clone()
+        shown, flying = inputs.clone(), torch.arange(len(inputs), device=position.device)
         for inertia in inertias:
             if len(rows):
-                now = _scores(score, x, rows, size)
-                better = now > fit
-                fit = torch.where(better, now, fit)
-                best[better] = x[better]
-                top, who = fit.max(1)
-                gained = (top > leads).nonzero()[:, 0]
-                leads[gained] = top[gained]
-                leader[gained] = best[gained, who[gained]]
-                shown[alive] = leader if self.report == "best" else \
-                    x[torch.arange(len(x), device=x.device), now.argmax(1)]
+                # score
+                fitness = _scores(score, position, rows, size)
+                # remember: each particle's best position, then each swarm's
+                better = fitness > best_fitness
+                best_fitness = torch.where(better, fitness, best_fitness)
+                best_position[better] = position[better]
+                top_fitness, top_particle = best_fitness.max(1)
+                ahead = (top_fitness > swarm_fitness).nonzero()[:, 0]
+                swarm_fitness[ahead] = top_fitness[ahead]
+                swarm_position[ahead] = best_position[ahead, top_particle[ahead]]
+                swarms = torch.arange(len(position), device=position.device)
+                shown[flying] = (swarm_position if self.report == "best"
+                                 else position[swarms, fitness.argmax(1)])
             yield shown
-            going = leads <= self.epsilon
+            going = swarm_fitness <= self.epsilon
             if not going.all():
-                x, v, fit, best, leader, leads, seeds, alive = (
-                    state[going] for state in (x, v, fit, best, leader, leads, seeds, alive))
+                (position, velocity, best_fitness, best_position, swarm_fitness, swarm_position,
+                 inputs, flying) = (state[going] for state in (
+                     position, velocity, best_fitness, best_position, swarm_fitness,
+                     swarm_position, inputs, flying))
                 rows = rows[going.cpu()]
-                own = [g for g, on in zip(own, going.tolist()) if on]
+                generators = [g for g, goes in zip(generators, going.tolist()) if goes]
             if len(rows):
-                x = self._move(x, v, best, leader, seeds, own, inertia)
+                # move
+                position = self._move(position, velocity, best_position, swarm_position, inputs,
+                                      generators, inertia)
 
-    def _begin(self, seeds: torch.Tensor,
-               own: list[torch.Generator]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _begin(self, inputs: torch.Tensor,
+               generators: list[torch.Generator]) -> tuple[torch.Tensor, torch.Tensor]:
         """Positions and velocities (s, P, C, H, W)."""
-        shape = (self.population, *seeds.shape[1:])
-        clean = seeds.unsqueeze(1)
-        if self.start == "seed":
-            x = clean.expand(-1, *shape).clone()
+        shape = (self.population, *inputs.shape[1:])
+        origin = inputs.unsqueeze(1)
+        if self.start == "input":
+            position = origin.expand(-1, *shape).clone()
         else:
             reach = 1 if self.budget.linf is None else self.budget.linf
-            low, high = (clean - reach).clamp_min(0), (clean + reach).clamp_max(1)
-            x = self._inside(_draw(shape, own, seeds.device) * (high - low) + low, seeds)
+            low, high = (origin - reach).clamp_min(0), (origin + reach).clamp_max(1)
+            drawn = _draw(shape, generators, inputs.device) * (high - low) + low
+            position = self._inside(drawn, inputs)
         if self.velocity is None:
-            return x, x - clean
+            return position, position - origin
         low, high = self.velocity
-        return x, _draw(shape, own, seeds.device) * (high - low) + low
+        return position, _draw(shape, generators, inputs.device) * (high - low) + low
 
-    def _move(self, x: torch.Tensor, v: torch.Tensor, best: torch.Tensor, leader: torch.Tensor,
-              seeds: torch.Tensor, own: list[torch.Generator], inertia: float) -> torch.Tensor:
-        """Eqs. 4 and 5; ``x`` and ``v`` are overwritten."""
-        pixels = x.shape[2:] if self.random == "pixel" else (1, 1, 1)
-        r = _draw((2, self.population, *pixels), own, x.device)
-        v.mul_(inertia).addcmul_(best - x, r[:, 0], value=self.c1)
-        v.addcmul_(leader.unsqueeze(1) - x, r[:, 1], value=self.c2)
-        x.add_(v)
+    def _move(self, position: torch.Tensor, velocity: torch.Tensor, best_position: torch.Tensor,
+              swarm_position: torch.Tensor, inputs: torch.Tensor,
+              generators: list[torch.Generator], inertia: float) -> torch.Tensor:
+        """The next positions (s, P, C, H, W); ``position`` and ``velocity`` are overwritten."""
+        pixels = position.shape[2:] if self.random == "pixel" else (1, 1, 1)
+        r1, r2 = _draw((2, self.population, *pixels), generators, position.device).unbind(1)
+        # Eq. 4: v = w v + c1 r1 (best - x) + c2 r2 (swarm's best - x), in place
+        velocity.mul_(inertia)
+        velocity.addcmul_(best_position - position, r1, value=self.c1)
+        velocity.addcmul_(swarm_position.unsqueeze(1) - position, r2, value=self.c2)
+        position.add_(velocity)  # Eq. 5
         if self.clamp is not None:
-            v.clamp_(-self.clamp, self.clamp)
-        return self._inside(x, seeds)
+            velocity.clamp_(-self.clamp, self.clamp)
+        return self._inside(position, inputs)
 
-    def _inside(self, x: torch.Tensor, seeds: torch.Tensor) -> torch.Tensor:
+    def _inside(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         if self.budget == Budget():  # projecting is slower, and would round
             return x.clamp_(0, 1)
-        around = seeds.unsqueeze(1).expand_as(x).flatten(0, 1)
+        around = inputs.unsqueeze(1).expand_as(x).flatten(0, 1)
         return self.budget.project(x.flatten(0, 1), around).view_as(x)
 
 
-def _draw(shape: tuple[int, ...], own: list[torch.Generator],
+def _draw(shape: tuple[int, ...], generators: list[torch.Generator],
           device: torch.device) -> torch.Tensor:
     """Uniform numbers in [0, 1) of that shape, for each generator."""
-    return torch.stack([torch.rand(shape, generator=g) for g in own]).to(device)
+    return torch.stack([torch.rand(shape, generator=g) for g in generators]).to(device)
 
 
 def _scores(score: Score, x: torch.Tensor, rows: torch.Tensor, size: int) -> torch.Tensor:

@@ -1,4 +1,7 @@
-"""How decided a softmax vector is: PD, PV and PE (NSATP Eqs. 1-3), and rankings by them."""
+"""How decided a softmax vector is: six measures, and the one rule that ranks inputs by them.
+
+PD, PV and PE are NSATP's (Eqs. 1-3). All raise ``ValueError`` on what is not a distribution.
+"""
 
 import math
 
@@ -58,21 +61,64 @@ def certainty(p) -> torch.Tensor:
     return 1 - torch.special.entr(p).sum(1) / math.log(p.shape[1])
 
 
-DISTANCES = {
+def gini(p) -> torch.Tensor:
+    """DeepGini, 1 - sum p^2 (Feng et al., ISSTA 2020).
+
+    ``p``: (N, n) softmax vectors. Returns (N,) float64 in [0, 1 - 1/n].
+
+    >>> gini([[0.5, 0.5], [0.0, 1.0]]).tolist()
+    [0.5, 0.0]
+    """
+    return 1 - checks.probabilities(p).square().sum(1)
+
+
+def least_confidence(p) -> torch.Tensor:
+    """1 - max p: float64 (N,) in [0, 1 - 1/n], of softmax vectors (N, n).
+
+    >>> least_confidence([[0.5, 0.5], [0.25, 0.75]]).tolist()
+    [0.5, 0.25]
+    """
+    return 1 - checks.probabilities(p).amax(1)
+
+
+def margin(p) -> torch.Tensor:
+    """The lead of the first class over the second: float64 (N,) in [0, 1], small where undecided.
+
+    >>> margin([[0.5, 0.5, 0.0], [0.0, 0.75, 0.25]]).tolist()
+    [0.0, 0.5]
+    """
+    first, second = checks.probabilities(p).topk(2).values.unbind(1)
+    return first - second
+
+
+DISTANCES = {  # NSATP's three
     "pd": probability_difference,
     "pv": probability_variance,
     "pe": probability_entropy,
 }
-SIGNS = {"pd": 1, "pv": 1, "pe": -1}  # -1: a larger value means a less decided vector
+MEASURES = DISTANCES | {"gini": gini, "least_confidence": least_confidence, "margin": margin}
+SIGNS = {  # -1: a larger value means a less decided vector
+    "pd": 1, "pv": 1, "pe": -1, "gini": -1, "least_confidence": -1, "margin": 1}
+
+
+def indecision(p, by: str = "pd") -> torch.Tensor:
+    """A measure of :data:`MEASURES`, turned so that the less decided vector has the larger value.
+
+    ``p``: (N, n) softmax vectors. Returns (N,) float64. Raises ``ValueError`` for an unknown
+    measure and on anything that is not a distribution.
+
+    >>> indecision([[0.75, 0.25], [0.5, 0.5]], "margin").tolist()
+    [-0.5, -0.0]
+    """
+    return -SIGNS[checks.known(by, MEASURES, "measure")] * MEASURES[by](p)
 
 
 def rank(p, by: str = "pd") -> torch.Tensor:
     """Indices of the inputs, the least decided first; stable under ties.
 
-    ``p``: (N, n) softmax vectors; ``by``: 'pd', 'pv' (ascending) or 'pe' (descending).
+    ``p``: (N, n) softmax vectors; ``by``: a name in :data:`MEASURES`.
 
     >>> rank([[0.9, 0.1], [0.5, 0.5], [0.7, 0.3]]).tolist()
     [1, 2, 0]
     """
-    score = DISTANCES[checks.known(by, DISTANCES, "distance")](p)
-    return (SIGNS[by] * score).argsort(stable=True)
+    return indecision(p, by).argsort(descending=True, stable=True)

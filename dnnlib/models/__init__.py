@@ -22,7 +22,7 @@ from dnnlib.models.mobilenet import load_keras_weights
 from dnnlib.models.weights import load_weights
 
 __all__ = ["SPECS", "Size", "Spec", "build", "count", "load_keras_weights", "load_weights",
-           "neuron_layers", "table"]
+           "neuron_layers", "spec_of", "table"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,16 @@ def build(name: str, *, shape: tuple[int, int, int] | None = None, classes: int 
     return model.to(memory_format=torch.channels_last).eval()
 
 
+def spec_of(model: nn.Module) -> Spec | None:
+    """What :func:`build` made the model by, its shape and classes filled in; None for any other.
+
+    >>> spec_of(build("lenet1", classes=3)).classes, spec_of(nn.Linear(2, 2))
+    (3, None)
+    """
+    spec = getattr(model, "spec", None)
+    return spec if isinstance(spec, Spec) else None  # a model of the user's may have its own .spec
+
+
 def neuron_layers(model: nn.Module) -> dict[str, nn.Module]:
     """The modules whose outputs are neurons, by name and in order; the last gives the logits.
 
@@ -128,29 +138,32 @@ def neuron_layers(model: nn.Module) -> dict[str, nn.Module]:
     """
     leaves = {name: module for name, module in model.named_modules()
               if not any(module.children()) and not isinstance(module, (nn.Flatten, InputScale))}
-    spec = getattr(model, "spec", None)
+    spec = spec_of(model)
     kinds = spec.layers if spec else (nn.Module,)
     logits = next(reversed(leaves))
     return {k: v for k, v in leaves.items() if k == logits or isinstance(v, kinds)}
 
 
-def count(model: str | nn.Module, **options) -> Size:
-    """Trainable parameters and neurons of a network, by name or as :func:`build` made it.
+def count(network: str | nn.Module, **options) -> Size:
+    """Trainable parameters and neurons of a network.
 
-    ``options`` go to :func:`build` with a name; nothing is then allocated. The moving mean and
-    variance of BatchNorm are no parameters. Raises ``ValueError`` for an unknown name.
+    ``network``: its name, or the model as :func:`build` made it. ``options`` go to :func:`build`
+    with a name; nothing is then allocated. The moving mean and variance of BatchNorm are no
+    parameters. Raises ``ValueError`` for an unknown name.
 
     >>> count("lenet5")
     Size(parameters=107786, neurons=268)
     """
-    if isinstance(model, str):
+    if isinstance(network, str):
         with torch.device("meta"):
-            model = build(model, **options)
+            model = build(network, **options)
     elif options:
         raise ValueError(f"options: only with a name, got {', '.join(options)}")
-    spec = getattr(model, "spec", None)
-    if not isinstance(spec, Spec):
-        raise ValueError("model: expected a name, or a network made by models.build")
+    else:
+        model = network
+    spec = spec_of(model)
+    if spec is None:
+        raise ValueError("network: expected a name, or a model made by models.build")
     sizes = []
     hooks = [layer.register_forward_hook(lambda _, __, output: sizes.append(output.shape[1]))
              for layer in neuron_layers(model).values()]

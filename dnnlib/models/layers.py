@@ -59,6 +59,11 @@ def same_conv(before: int, after: int, kernel: int, *, stride: int = 1, groups: 
     return SameConv2d(before, after, kernel, stride, groups=groups, bias=bias)
 
 
+def convolved(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
+    """A convolution with "same" padding and its BatchNorm."""
+    return [same_conv(before, after, kernel, stride=stride), nn.BatchNorm2d(after, EPSILON)]
+
+
 def at_least(size: int, least: int, network: str) -> None:
     """``ValueError`` unless the images have ``least`` pixels a side."""
     if size < least:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
-from dnnlib.models.layers import EPSILON, Add, at_least, same_conv
+from dnnlib.models.layers import EPSILON, Add, at_least, convolved, same_conv
 
 
 class Residual(nn.Module):
@@ -39,13 +39,13 @@ def resnet20(channels: int, size: int, classes: int) -> nn.Module:
     (N, C, H, W) in [0, 1], at least 8 x 8 -> logits (N, classes).
     """
     at_least(size, 8, "ResNet-20")
-    layers = [*_convolved(channels, 16, 3), nn.ReLU()]
+    layers = [*convolved(channels, 16, 3), nn.ReLU()]
     before = 16
     for after in (16, 32, 64):
         for block in range(3):
             stride = 2 if after > 16 and block == 0 else 1
-            main = nn.Sequential(*_convolved(before, after, 3, stride), nn.ReLU(),
-                                 *_convolved(after, after, 3))
+            main = nn.Sequential(*convolved(before, after, 3, stride), nn.ReLU(),
+                                 *convolved(after, after, 3))
             # the example's shortcut is a bare convolution, without BatchNorm
             shortcut = same_conv(before, after, 1, stride=stride) if before != after else None
             layers.append(Residual(main, shortcut))
@@ -66,10 +66,10 @@ def resnet50(channels: int, size: int, classes: int) -> nn.Module:
         wide = 4 * narrow
         for block in range(blocks):
             stride = 2 if narrow > 64 and block == 0 else 1
-            main = nn.Sequential(*_convolved(before, narrow, 1, stride), nn.ReLU(),
-                                 *_convolved(narrow, narrow, 3), nn.ReLU(),
-                                 *_convolved(narrow, wide, 1))
-            shortcut = nn.Sequential(*_convolved(before, wide, 1, stride)) if block == 0 else None
+            main = nn.Sequential(*convolved(before, narrow, 1, stride), nn.ReLU(),
+                                 *convolved(narrow, narrow, 3), nn.ReLU(),
+                                 *convolved(narrow, wide, 1))
+            shortcut = nn.Sequential(*convolved(before, wide, 1, stride)) if block == 0 else None
             layers.append(Residual(main, shortcut))
             before = wide
     return nn.Sequential(*layers, *_head(before, classes))
@@ -112,10 +112,6 @@ def scaled(channels: Sequence[int], width: float) -> tuple[int, ...]:
 def _padded(before: int, after: int, stride: int = 1) -> list[nn.Module]:
     return [nn.ZeroPad2d(1), nn.Conv2d(before, after, 3, stride, bias=False),
             nn.BatchNorm2d(after, EPSILON)]
-
-
-def _convolved(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
-    return [same_conv(before, after, kernel, stride=stride), nn.BatchNorm2d(after, EPSILON)]
 
 
 def _head(before: int, classes: int) -> list[nn.Module]:

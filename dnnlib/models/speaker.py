@@ -7,7 +7,7 @@ has the sizes in Table 1 of the second DeepSensor paper.
 import torch
 from torch import nn
 
-from dnnlib.models.layers import EPSILON, Reshape, at_least, same_conv
+from dnnlib.models.layers import Reshape, at_least, convolved
 from dnnlib.models.resnet import Residual, scaled
 
 CLIP = 20.0  # ReLU min(max(x, 0), 20), Section 3.1
@@ -34,10 +34,10 @@ def deep_speaker(channels: int, size: int, classes: int, *, width: float = 1.0) 
     layers: list[nn.Module] = []
     before, side = channels, size
     for after in scaled((64, 128, 256, 512), width):
-        layers += [*_convolved(before, after, 5, 2), nn.Hardtanh(0, CLIP)]
+        layers += [*convolved(before, after, 5, 2), nn.Hardtanh(0, CLIP)]
         for _ in range(3):
-            main = nn.Sequential(*_convolved(after, after, 3), nn.Hardtanh(0, CLIP),
-                                 *_convolved(after, after, 3))
+            main = nn.Sequential(*convolved(after, after, 3), nn.Hardtanh(0, CLIP),
+                                 *convolved(after, after, 3))
             layers.append(Residual(main, None, nn.Hardtanh(0, CLIP)))
         before, side = after, -(-side // 2)
     embedding, = scaled((512,), width)
@@ -47,7 +47,3 @@ def deep_speaker(channels: int, size: int, classes: int, *, width: float = 1.0) 
         nn.AdaptiveAvgPool2d(1), nn.Flatten(),
         nn.Linear(before * side, embedding), Normalised(),
         nn.Linear(embedding, classes))
-
-
-def _convolved(before: int, after: int, kernel: int, stride: int = 1) -> list[nn.Module]:
-    return [same_conv(before, after, kernel, stride=stride), nn.BatchNorm2d(after, EPSILON)]

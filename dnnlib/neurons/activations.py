@@ -96,6 +96,26 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
     return Activations(values, tuple(chosen), shapes)
 
 
+def record_classes(model: nn.Module, x: torch.Tensor,
+                   **options) -> tuple[Activations, torch.Tensor]:
+    """The activations and the predicted classes, int64 (N,), by one pass, both on the CPU.
+
+    ``options`` and what is raised: see :func:`record`.
+
+    >>> found, predicted = record_classes(models.build("lenet1"), torch.rand(2, 1, 28, 28))
+    >>> torch.equal(found.layer("7").argmax(1), predicted)
+    True
+    """
+    classes: list[torch.Tensor] = []
+    handle = model.register_forward_hook(
+        lambda module, inputs, logits: classes.append(logits.argmax(1).cpu()))
+    try:
+        found = record(model, x, **options)
+    finally:
+        handle.remove()
+    return found, torch.cat(classes)
+
+
 def layers_of(model: nn.Module,
               layers: Sequence[str] | None = None) -> dict[str, nn.Module | None]:
     """The layers that count, by name and in order; None stands for the softmax.
@@ -107,17 +127,12 @@ def layers_of(model: nn.Module,
     >>> list(layers_of(models.build("lenet1")))
     ['1', '2', '4', '5', '7', 'softmax']
     """
-    spec = getattr(model, "spec", None)
-    softmax = {SOFTMAX: None} if isinstance(spec, models.Spec) and spec.softmax else {}
+    spec = models.spec_of(model)
+    softmax = {SOFTMAX: None} if spec and spec.softmax else {}
     if layers is None:
         return models.neuron_layers(model) | softmax
-    if isinstance(layers, str):
-        raise TypeError(f"layers: expected a list of names, got the string {layers!r}")
-    if not layers or len(set(layers)) != len(layers):
-        raise ValueError(f"layers: expected at least one name and none twice, got {list(layers)}")
     known = dict(model.named_modules()) | softmax
-    names = [name for name in known if name]
-    return {name: known[checks.known(name, names, "layer")] for name in layers}
+    return {name: known[name] for name in checks.layers(layers, filter(None, known))}
 
 
 @contextmanager

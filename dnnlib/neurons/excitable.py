@@ -1,6 +1,5 @@
 """Excitable neurons (second DeepSensor, Definition 3), and their share as a swarm's fitness (Eq. 6)."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,7 @@ from dnnlib.neurons.shapley import nodes
 from dnnlib.neurons.shapley.game import players
 
 SCALES = ("none", "total")
-_BATCH = 512  # seeds in a pass
+_BATCH = 512  # inputs in a pass
 
 
 def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.Tensor:
@@ -31,8 +30,7 @@ def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.T
     (0, [True, True, False, False])
     """
     checks.known(scale, SCALES, "scale")
-    if not abs(threshold) < math.inf:
-        raise ValueError(f"threshold: expected a finite number, got {threshold!r}")
+    checks.finite(threshold, "threshold")
     values = torch.as_tensor(values)
     if not values.ndim or not values.shape[-1]:
         raise ValueError("values: expected Shapley values (..., N) of at least one neuron, got "
@@ -54,16 +52,16 @@ class ExcitableNeurons:
     ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`. ``layers``:
     names, default :func:`models.neuron_layers`.
 
-    Called with a model, seeds (S, C, H, W) on its device and their labels, it gives the function
-    ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which seed each came from,
-    int64 (N,), to float32 (N,) in [0, 1]. The seeds' own gradients are computed once. An image
-    equal to its seed has values of 0, and scores 0 unless ``threshold`` is below 0 nats. Raises
+    Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
+    ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
+    int64 (N,), to float32 (N,) in [0, 1]. The inputs' own gradients are computed once. An image
+    equal to its input has values of 0, and scores 0 unless ``threshold`` is below 0 nats. Raises
     ``ValueError`` for bad options, an unknown layer, and a loss that is not finite.
 
     >>> from dnnlib import models
-    >>> model, seeds = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
-    >>> score = ExcitableNeurons(scale="total")(model, seeds, torch.tensor([3]))
-    >>> score(seeds, torch.tensor([0])).tolist(), score(seeds + 1, torch.tensor([0])).item() > 0
+    >>> model, inputs = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
+    >>> score = ExcitableNeurons(scale="total")(model, inputs, torch.tensor([3]))
+    >>> score(inputs, torch.tensor([0])).tolist(), score(inputs + 1, torch.tensor([0])).item() > 0
     ([0.0], True)
     """
 
@@ -75,12 +73,11 @@ class ExcitableNeurons:
     def __post_init__(self):
         checks.known(self.scale, SCALES, "scale")
         checks.positive(self.points, "points")
-        if not abs(self.threshold) < math.inf:
-            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+        checks.finite(self.threshold, "threshold")
 
-    def __call__(self, model: nn.Module, seeds: torch.Tensor,
+    def __call__(self, model: nn.Module, inputs: torch.Tensor,
                  labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-        found = players(model, seeds[:1], self.layers)
+        found = players(model, inputs[:1], self.layers)
         gates = Gates(model, found.layers, found.shapes)
         ts, weights = (values.tolist() for values in nodes(self.points))
 
@@ -89,12 +86,12 @@ class ExcitableNeurons:
             return sum(w * gates.slopes(x, y, t * everyone) for t, w in zip(ts, weights))
 
         before = torch.cat([integral(*part)
-                            for part in zip(seeds.split(_BATCH), labels.split(_BATCH))])
+                            for part in zip(inputs.split(_BATCH), labels.split(_BATCH))])
 
         def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
             psi = integral(x, labels[of]) - before[of]
             # 0, and not the rounding of two passes, which scale='total' would blow up
-            psi[(x == seeds[of]).flatten(1).all(1)] = 0
+            psi[(x == inputs[of]).flatten(1).all(1)] = 0
             return excitable(psi, self.threshold, scale=self.scale).float().mean(1)
 
         return score

@@ -95,13 +95,13 @@ class Gates:
             parent = first.cumsum(0) - 1
             for place in stage.layers:
                 first[1:] |= changed[:, self.columns[place]].any(1)
-            parent, own = parent[first], gates[first]
+            parent, applied = parent[first], gates[first]
             if stage.inside:
-                with self.applied(own, stage.layers):
+                with self.applied(applied, stage.layers):
                     state = stage.module(state[parent])
             else:
                 a = stage.module(state)
-                state = a[parent].mul_(self._shaped(own, stage.layers[0], a))
+                state = a[parent].mul_(self._shaped(applied, stage.layers[0], a))
         return state[first.cumsum(0) - 1]
 
     def slopes(self, x: torch.Tensor, labels: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
@@ -141,8 +141,8 @@ class Gates:
 
     def _shaped(self, gates: torch.Tensor, place: int, a: torch.Tensor) -> torch.Tensor:
         """The gates of one layer, such that they multiply its output ``a``."""
-        own, shape = gates[:, self.columns[place]].to(a.dtype), self.shapes[place]
-        return own.reshape(len(own), *shape, *[1] * (a.ndim - 1 - len(shape)))
+        columns, shape = gates[:, self.columns[place]].to(a.dtype), self.shapes[place]
+        return columns.reshape(len(columns), *shape, *[1] * (a.ndim - 1 - len(shape)))
 
 
 def finite(loss: torch.Tensor) -> None:

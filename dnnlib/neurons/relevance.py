@@ -76,8 +76,7 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     """
     checks.images(x)
     checks.positive(batch_size, "batch_size")
-    if isinstance(beta, bool) or not 0 <= beta < float("inf"):
-        raise ValueError(f"beta: expected a finite number of at least 0, got {beta!r}")
+    checks.finite(beta, "beta", least=0)
     wanted, device = _wanted(model, layers), device_of(model)
     kept: dict[str, torch.Tensor] = {}
     values, predicted = [], []
@@ -108,11 +107,7 @@ def _wanted(model: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
             return names
         raise ValueError("layers: none of the model's modules is an activation function with a "
                          "rule; name layers with layers=")
-    if isinstance(layers, str):
-        raise TypeError(f"layers: expected a list of names, got the string {layers!r}")
-    if not layers or len(set(layers)) != len(layers):
-        raise ValueError(f"layers: expected at least one name and none twice, got {list(layers)}")
-    return tuple(checks.known(name, leaves, "layer") for name in layers)
+    return checks.layers(layers, leaves)
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 NSS has a sensitivity of its own, summed over pairs of inputs: :mod:`dnnlib.selection.nss`.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -20,7 +19,7 @@ from dnnlib.neurons.activations import (
 )
 
 SCALES = ("none", "activations", "difference")
-_BATCH = 512  # seeds in a pass
+_BATCH = 512  # inputs in a pass
 
 
 def neuron_sensitivity(before, after, distance=None, *, signed: bool = True) -> torch.Tensor:
@@ -79,20 +78,23 @@ def sensitive_share(sensitivity, threshold: float = 0.5) -> torch.Tensor:
 class SensitiveNeurons:
     """DeepSensor's fitness, the share of sensitive neurons; neurons are channels.
 
-    ``threshold``: lambda. ``scale``: 'none' (default: the paper names none), 'activations', each
-    input's to [0, 1] layer by layer as in DeepXplore, or 'difference', the released code's: the
-    change itself to [0, 1] layer by layer, which forgets how large it was. ``signed``, and
-    ``divide`` by ||dx||_2: see :func:`neuron_sensitivity`. ``layers``: see
-    :func:`activations.record`. ``logits``: count them as neurons; the released code does not.
+    - ``threshold``: lambda, the sensitivity above which a neuron counts; finite.
+    - ``scale``: 'none' (default: the paper names none), 'activations', each input's to [0, 1] layer
+      by layer as in DeepXplore, or 'difference', the released code's: the change itself to [0, 1]
+      layer by layer, which forgets how large it was.
+    - ``signed``: Eq. 1 as printed, or the absolute change: see :func:`neuron_sensitivity`.
+    - ``divide``: whether by ||dx||_2; the released code does not.
+    - ``layers``: names of modules, default all that count: see :func:`activations.record`.
+    - ``logits``: whether they count as neurons; in the released code they do not.
 
-    Called with a model, seeds (S, C, H, W) on its device and their labels, it gives the function
-    ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which seed each came from,
-    int64 (N,), to float32 (N,). What the seeds themselves activate is computed once, except for
-    'difference', where whole maps would have to be kept: there each call sends its seeds along.
+    Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
+    ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
+    int64 (N,), to float32 (N,). What the inputs themselves activate is computed once, except for
+    'difference', where whole maps would have to be kept: there each call sends its inputs along.
 
-    >>> model, seeds = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
-    >>> score = SensitiveNeurons(threshold=0.01)(model, seeds, torch.tensor([3]))
-    >>> score(seeds, torch.tensor([0])).tolist(), score(seeds + 1, torch.tensor([0])).item() > 0
+    >>> model, inputs = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
+    >>> score = SensitiveNeurons(threshold=0.01)(model, inputs, torch.tensor([3]))
+    >>> score(inputs, torch.tensor([0])).tolist(), score(inputs + 1, torch.tensor([0])).item() > 0
     ([0.0], True)
     """
 
@@ -105,39 +107,38 @@ class SensitiveNeurons:
 
     def __post_init__(self):
         checks.known(self.scale, SCALES, "scale")
-        if not abs(self.threshold) < math.inf:
-            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+        checks.finite(self.threshold, "threshold")
 
-    def names(self, model: nn.Module, seeds: torch.Tensor) -> tuple[str, ...]:
+    def names(self, model: nn.Module, inputs: torch.Tensor) -> tuple[str, ...]:
         """The layers whose channels count; ``ValueError`` for an unknown or missing one."""
         last = next(reversed(models.neuron_layers(model)))
-        found = record(model, seeds[:1], layers=self.layers).layers
+        found = record(model, inputs[:1], layers=self.layers).layers
         found = tuple(name for name in found if self.logits or name != last)
         if not found:
             raise ValueError(f"layers: expected one besides the logits with logits=False, "
                              f"got {self.layers}")
         return found
 
-    def __call__(self, model: nn.Module, seeds: torch.Tensor,
+    def __call__(self, model: nn.Module, inputs: torch.Tensor,
                  labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
-        layers = self.names(model, seeds)
+        layers = self.names(model, inputs)
         reduce = channel_means if self.scale == "none" else scaled_channel_means
         together = self.scale == "difference"
         if not together:
             with torch.no_grad():
                 clean = torch.cat([responses(model, part, layers, reduce)
-                                   for part in seeds.split(_BATCH)])
+                                   for part in inputs.split(_BATCH)])
 
         def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
             if together:
                 some, place = of.unique(return_inverse=True)
                 n = len(some)
-                after = responses(model, torch.cat([seeds[some], x]), layers,
+                after = responses(model, torch.cat([inputs[some], x]), layers,
                                   lambda a: scaled_channel_means(a[n:] - a[:n][place]))
                 before = torch.zeros_like(after)
             else:
                 before, after = clean[of], responses(model, x, layers, reduce)
-            distance = (x - seeds[of]).flatten(1).norm(dim=1) if self.divide else None
+            distance = (x - inputs[of]).flatten(1).norm(dim=1) if self.divide else None
             moved = neuron_sensitivity(before, after, distance, signed=self.signed)
             return sensitive_share(moved, self.threshold)
 

@@ -6,10 +6,9 @@ enough to turn nearly everything, so report a small eps, such as 8/255, beside t
 """
 
 import copy
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -38,7 +37,7 @@ class FGSM:
     norm: str = "linf"
 
     def __post_init__(self):
-        _from_zero(self.eps, "eps")
+        checks.finite(self.eps, "eps", least=0)
         checks.known(self.norm, NORMS, "norm")
 
     def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
@@ -62,7 +61,7 @@ class PGD:
     norm: str = "linf"
 
     def __post_init__(self):
-        _from_zero(self.eps, "eps")
+        checks.finite(self.eps, "eps", least=0)
         checks.positive(self.iterations, "iterations")
         checks.known(self.norm, NORMS, "norm")
         if not 0 < self.eps_step <= self.eps:
@@ -93,7 +92,7 @@ class DeepFool:
 
     def __post_init__(self):
         checks.positive(self.iterations, "iterations")
-        _from_zero(self.overshoot, "overshoot")
+        checks.finite(self.overshoot, "overshoot", least=0)
         checks.positive(self.classes, "classes")
 
     def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
@@ -114,9 +113,7 @@ class JSMA:
 
     def __post_init__(self):
         for name in ("theta", "gamma"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name}: expected a number in (0, 1], "
-                                 f"got {getattr(self, name)!r}")
+            checks.share(getattr(self, name), name)
 
     def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
         return SaliencyMapMethod(classifier, theta=self.theta, gamma=self.gamma,
@@ -139,8 +136,7 @@ def attack(name: str, **options) -> Attack:
     ValueError: unknown option of 'deepfool' 'eps'; Known: classes, iterations, overshoot
     """
     kind = ATTACKS[checks.known(name, ATTACKS, "attack")]
-    for option in options:
-        checks.known(option, [entry.name for entry in fields(kind)], f"option of '{name}'")
+    checks.options(kind, options, name)
     return kind(**options)
 
 
@@ -243,8 +239,3 @@ def _global_seed(seed: int) -> Iterator[None]:
             yield
     finally:
         np.random.set_state(state)
-
-
-def _from_zero(value: float, name: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ValueError(f"{name}: expected a finite number of at least 0, got {value!r}")

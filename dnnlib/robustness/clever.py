@@ -55,23 +55,28 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     """CLEVER scores of images (N, C, H, W) in [0, 1]: min(g(x) / L, radius), g = f_c - f_j.
 
     c is the predicted class, so select the images that are classified correctly first. L is the
-    location of the reverse Weibull distribution of ``batches`` (N_b) maxima of ``samples`` (N_s)
-    gradient norms each; 500 and 1024 in DeepSensor and in IBM's code.
+    location of the reverse Weibull distribution of the largest gradient norms.
 
-    ``norm``: of the ball, 'l1', 'l2' or 'linf'. ``radius``: default 2 for L2, since DeepSensor
-    gives none and 10, in its authors' code, leads far out of any image; 30 for L1 and 0.1 for
-    L-infinity, as in IBM's code. ``pool``: gradients computed once for each image, of which every
-    batch takes some with replacement (ART); None computes N_b x N_s, as IBM's code does, at
-    50 times the cost. Batches of a pool share their maxima, which no continuous distribution
-    fits: with 500 of them expect ``fitted`` to be rare, and L to be the largest gradient seen.
-    ``sampling``: see :func:`perturbations`; points are clipped to [0, 1].
-    ``output``: what f is, 'logits' (the paper, IBM) or 'probabilities', as DeepSensor's
-    authors have it by their Keras wrapper; the scales differ. ``fit``: see :func:`location`.
-    ``cap``: no score above the radius, beyond which no point was seen (the paper, ART; not IBM).
+    - ``norm``: of the ball, 'l1', 'l2' or 'linf'.
+    - ``radius``: default 2 for L2, since DeepSensor gives none and 10, in its authors' code, leads
+      far out of any image; 30 for L1 and 0.1 for L-infinity, as in IBM's code.
+    - ``batches``, ``samples``: N_b maxima of N_s gradient norms each; 500 and 1024 in DeepSensor
+      and in IBM's code.
+    - ``pool``: gradients computed once for each image, of which every batch takes some with
+      replacement (ART); None computes N_b x N_s, as IBM's code does, at 50 times the cost. Batches
+      of a pool share their maxima, which no continuous distribution fits: with 500 of them expect
+      ``fitted`` to be rare, and L to be the largest gradient seen.
+    - ``sampling``: 'ball' or 'ibm': see :func:`perturbations`; points are clipped to [0, 1].
+    - ``output``: what f is, 'logits' (the paper, IBM) or 'probabilities', as DeepSensor's authors
+      have it by their Keras wrapper; the scales differ.
+    - ``fit``: 'ibm', 'art' or 'maximum': see :func:`location`.
+    - ``cap``: no score above the radius, beyond which no point was seen (the paper, ART; not IBM).
+    - ``seed``: of the points.
+    - ``batch_size``: points in a pass.
 
-    The result depends on ``seed`` and, but for rounding, not on ``batch_size``, the points in
-    one pass. The model is put in evaluation mode. Raises ``ValueError`` for an option that
-    makes no sense and for outputs or gradients that are not finite.
+    The result depends on ``seed`` and, but for rounding, not on ``batch_size``. The model is put in
+    evaluation mode. Raises ``ValueError`` for an option that makes no sense and for outputs or
+    gradients that are not finite.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
     >>> model[1].weight.data = torch.tensor([[1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 0.0, 0.0]])
@@ -131,8 +136,7 @@ def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radiu
     """
     checks.known(norm, DUAL, "norm")
     checks.known(sampling, SAMPLINGS, "sampling")
-    if not 0 < radius < math.inf:
-        raise ValueError(f"radius: expected a finite number above 0, got {radius!r}")
+    checks.finite(radius, "radius", above=0)
     d = math.prod(shape)
     u = torch.rand(count, 1, generator=generator)
     distances = radius * (u if sampling == "ibm" and norm != "linf" else u ** (1 / d))

@@ -5,8 +5,6 @@ candidates, the most worth labelling first, stable under ties. Defaults are thos
 Table IV and, where that is silent, those its docstring gives a reason for.
 """
 
-from dataclasses import MISSING, fields
-
 import torch
 
 from dnnlib import checks
@@ -46,13 +44,7 @@ def selector(name: str, **options) -> Selector:
 kmnc, least_confidence, margin, nac, npc, nss, pd, pe, pv, random
     """
     kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
-    known = fields(kind)
-    for option in options:
-        checks.known(option, [entry.name for entry in known], f"option of '{name}'")
-    missing = [entry.name for entry in known
-               if entry.default is MISSING and entry.name not in options]
-    if missing:
-        raise ValueError(f"{name}: needs the option {missing[0]}")
+    checks.options(kind, options, name)
     return kind(**options)
 
 

@@ -28,11 +28,11 @@ def intervals(p, label: int, *, upper: float = 0.99, ratio: float = 0.005) -> np
     """
     p = checks.probabilities(p).numpy(force=True)
     first, second = np.array([*combinations(np.delete(np.arange(p.shape[1]), label), 2)]).T
-    own, one, two = p[:, label, None], p[:, first], p[:, second]
-    own, one = (2 * own - one - two + 1) / 3, (2 * one - own - two + 1) / 3
-    room = upper - own
+    given, one, two = p[:, label, None], p[:, first], p[:, second]
+    x_label, x_one = (2 * given - one - two + 1) / 3, (2 * one - given - two + 1) / 3
+    room = upper - x_label
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre = one / (1 - own)
+        centre = x_one / (1 - x_label)
     ends = np.stack([centre - ratio * room, centre + ratio * room], axis=-1)
     ends[~(room > 0)] = 0  # a centre is below 0 by rounding only, and then cut
     return np.rint(ends.clip(0, 1) * CELLS).astype(np.int64)
@@ -50,35 +50,40 @@ def pick(ends: np.ndarray, threshold: float = 0.001) -> tuple[np.ndarray, np.nda
     ([1, 0, 2], [500, 100, 0], 1)
     """
     n, pairs = ends.shape[:2]
-    ends = ends + CELLS * np.arange(pairs)[:, None]  # all pairs end to end, on one line
-    low, high = (np.ascontiguousarray(ends[..., side], np.int32) for side in (0, 1))
-    free = np.ones(pairs * CELLS, bool)
+    line = ends + CELLS * np.arange(pairs)[:, None]  # all pairs end to end, on one line
+    low, high = (np.ascontiguousarray(line[..., side], np.int32) for side in (0, 1))
+    uncovered = np.ones(pairs * CELLS, bool)
     gain = (high - low).sum(1, dtype=np.int64)
-    last = np.full(n, -1)  # the gain at which an input was picked or given up
+    last_gain = np.full(n, -1)  # at which an input was picked or given up
     picks = []
     while True:
-        poor = (gain <= threshold * CELLS + 1e-6) & (last < 0)
-        last[poor] = gain[poor]
+        # score: what adds too little is given up
+        poor = (gain <= threshold * CELLS + 1e-6) & (last_gain < 0)
+        last_gain[poor] = gain[poor]
         high[poor] = 0  # meets nothing any more
         best = int(gain.argmax())
-        if last[best] >= 0:  # a picked one has gain 0
+        if last_gain[best] >= 0:  # a picked one has gain 0
             break
+        # remember: the best is picked, and its cells are covered
         picks.append(best)
-        last[best] = gain[best]
+        last_gain[best] = gain[best]
         start, stop = low[best].copy(), high[best].copy()
         gain[best] = high[best] = 0
         length = stop - start
         shift = length.cumsum() - stop  # from the line to the picked cells alone
         cells = np.arange(length.sum()) - shift.repeat(length)
-        before = np.concatenate([[0], free[cells].cumsum()])
-        free[cells] = False
+        uncovered_before = np.concatenate([[0], uncovered[cells].cumsum()])
+        uncovered[cells] = False
+        # move: every other input loses what it shared with the newly covered cells
         who, pair = np.divmod(np.flatnonzero((low < stop) & (high > start)), pairs)
-        lost = (before[np.minimum(high[who, pair], stop[pair]) + shift[pair]]
-                - before[np.maximum(low[who, pair], start[pair]) + shift[pair]])
+        overlap_start = np.maximum(low[who, pair], start[pair]) + shift[pair]
+        overlap_stop = np.minimum(high[who, pair], stop[pair]) + shift[pair]
+        lost = uncovered_before[overlap_stop] - uncovered_before[overlap_start]
         gain -= np.bincount(who, lost, n).astype(np.int64)
     rest = np.setdiff1d(np.arange(n), picks)
-    order = np.concatenate([np.array(picks, np.int64), rest[(-last[rest]).argsort(kind="stable")]])
-    return order, last[order], len(picks)
+    rest = rest[(-last_gain[rest]).argsort(kind="stable")]
+    order = np.concatenate([np.array(picks, np.int64), rest])
+    return order, last_gain[order], len(picks)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,12 +106,8 @@ class ATS:
 
     def __post_init__(self):
         for name in ("upper", "ratio"):
-            if not 0 < getattr(self, name) <= 1:
-                raise ValueError(f"{name}: expected a number in (0, 1], "
-                                 f"got {getattr(self, name)!r}")
-        if not 0 <= self.threshold < np.inf:
-            raise ValueError("threshold: expected a finite number of at least 0, "
-                             f"got {self.threshold!r}")
+            checks.share(getattr(self, name), name)
+        checks.finite(self.threshold, "threshold", least=0)
         checks.positive(self.batch_size, "batch_size")
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:

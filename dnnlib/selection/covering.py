@@ -20,11 +20,14 @@ _REFERENCES = 4096  # whose activations are held at once
 class Covering:
     """What the two have in common; NSS names neither the method nor the fill.
 
-    ``method``: 'cam', by additional coverage, default since under 'ctm', by total coverage, all
-    candidates are nearly equal for KMNC. ``fill``, ``first`` and ``search``: see
-    :func:`coverage.cam`. A few candidates cover all that NAC can, so that ``fill`` decides:
-    'random' as in ATS, whose subjects NSS shares, or 'ctm' as in dnn-tip. ``layers`` and
-    ``neuron``: see :func:`activations.record`. ``seed``: of all that is random.
+    - ``method``: 'cam', by additional coverage, or 'ctm', by total coverage, under which all
+      candidates are nearly equal for KMNC.
+    - ``fill``, ``first``, ``search``: see :func:`coverage.cam`. A few candidates cover all that NAC
+      can, so that ``fill`` decides: 'random' as in ATS, whose subjects NSS shares, or 'ctm' as in
+      dnn-tip.
+    - ``layers``, ``neuron``: see :func:`activations.record`.
+    - ``seed``: of all that is random.
+    - ``batch_size``: images in a pass.
     """
 
     method: str = "cam"
@@ -85,8 +88,12 @@ class NAC(Covering):
 class KMNC(Covering):
     """K-multisection coverage, in ``sections`` of what neurons do on training images.
 
-    ``reference``: those images (M, C, H, W), M >= 1. Table IV: 1000 sections. ``edges``,
-    ``constant`` and ``outer``: see :func:`coverage.kmnc`.
+    - ``reference``: those images (M, C, H, W), M >= 1.
+    - ``sections``: of each neuron's range; Table IV has 1000.
+    - ``edges``, ``constant``, ``outer``: see :func:`coverage.kmnc`; default DeepGauge's closed
+      range.
+    - ``method``, ``fill``, ``first``, ``search``, ``layers``, ``neuron``, ``seed``, ``batch_size``:
+      see :class:`Covering`.
     """
 
     reference: torch.Tensor = field(repr=False)
@@ -103,7 +110,7 @@ class KMNC(Covering):
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
         parts = beside(self.reference, x, "reference").split(_REFERENCES)
-        seen = reduce(cov.Profile.merge, (cov.profile(self._values(model, part))
+        seen = reduce(cov.Boundaries.merge, (cov.boundaries(self._values(model, part))
                                           for part in parts))
         return cov.kmnc(self._values(model, x), seen, self.sections, edges=self.edges,
                         constant=self.constant, outer=self.outer)

@@ -1,6 +1,5 @@
 """Inputs first that a mutation makes excite many neurons (ours, after the second DeepSensor)."""
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -18,14 +17,20 @@ class Excitable(Scored):
     """The candidates first in which a fresh mutation makes the most neurons excitable.
 
     As NSS, with excitable neurons (second DeepSensor, Definition 3) in the place of sensitive
-    ones; neither paper has it. A candidate x is mutated to x' by ``mutation`` (one of the seven at
-    'random', or a name), in ``strength`` and ``mutation_reading`` as :func:`mutations.mutate` has
-    them, drawn with ``seed``, which must not be that of the candidates' own mutations. Labels are
-    unknown, so the loss whose change is shared out is that of the class given to x.
+    ones; neither paper has it. Labels are unknown, so the loss whose change is shared out, on the
+    way from a candidate to a mutation of it, is that of the class given to the candidate.
 
-    ``threshold`` and ``scale``: lambda and its unit, see :func:`excitable.excitable`.
-    ``points``: of :func:`shapley.diagonal`, of which each takes six passes for a candidate, after
-    four at the ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
+    - ``threshold``: lambda, finite.
+    - ``scale``: its unit, 'none' or 'total': see :func:`excitable.excitable`.
+    - ``points``: of :func:`shapley.diagonal`; each takes six passes for a candidate, after four at
+      the ends.
+    - ``mutation``: one of the seven at 'random', or a name in :data:`mutations.OPERATORS`.
+    - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
+      or None, all of NSS's Table III.
+    - ``seed``: of the mutation; must not be that of the candidates' own mutations.
+    - ``batch_size``: images in a pass.
+
+    Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
     scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
 
     >>> from dnnlib import models
@@ -49,8 +54,7 @@ class Excitable(Scored):
         checks.positive(self.points, "points")
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
-        if not abs(self.threshold) < math.inf:
-            raise ValueError(f"threshold: expected a finite number, got {self.threshold!r}")
+        checks.finite(self.threshold, "threshold")
 
     def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """The number of excitable neurons of every candidate, float64 (N,)."""

@@ -113,16 +113,20 @@ def last_map(model: nn.Module, x: torch.Tensor) -> str:
 class NSS(Scored):
     """The candidates first whose mutation moves the sensitive neurons most.
 
-    ``pair``: what a candidate is compared with. 'remutated', the text: x is the candidate and x'
-    a mutation of it by ``mutation`` (one of the seven at 'random', or a name), in ``strength``
-    and ``mutation_reading`` as :func:`mutations.mutate` has them, drawn with ``seed``, which must
-    not be that of the candidates' own mutations. One draw serves both algorithms. 'original',
-    the released code: x is the unmutated image behind the candidate x', given as ``originals``
-    (N, C, H, W), in the order of the candidates; nothing is drawn. Whoever has unlabelled data
-    does not have those.
-
-    ``difference``: see :func:`sensitivities`. ``share``: of neurons, Table IV. ``layer``: name of
-    a module, default :func:`last_map`; ``neuron``: 'unit' (the released code) or 'channel'.
+    - ``pair``: what a candidate is compared with. 'remutated', the text: x is the candidate and x'
+      a fresh mutation of it; one draw serves both algorithms. 'original', the released code: x is
+      the unmutated image behind the candidate x'. Whoever has unlabelled data does not have those.
+    - ``originals``: with 'original' only: those images (N, C, H, W), in the order of the
+      candidates.
+    - ``difference``: how activations are compared: see :func:`sensitivities`.
+    - ``mutation``: one of the seven at 'random', or a name in :data:`mutations.OPERATORS`.
+    - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
+      or None, all of NSS's Table III.
+    - ``share``: of neurons that count as sensitive, in (0, 1]; Table IV.
+    - ``layer``: name of a module; default :func:`last_map`.
+    - ``neuron``: 'unit' (the released code) or 'channel'.
+    - ``seed``: of the mutation; must not be that of the candidates' own mutations.
+    - ``batch_size``: images in a pass.
     """
 
     pair: str = "remutated"
@@ -143,7 +147,7 @@ class NSS(Scored):
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.known(self.neuron, NEURONS, "neuron")
-        checks.count(1, self.share, "share")
+        checks.share(self.share, "share")
         if (self.originals is None) == (self.pair == "original"):
             raise ValueError("originals: expected images with pair='original', and with no other; "
                              f"got {'none' if self.originals is None else 'some'} with pair="

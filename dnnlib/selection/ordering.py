@@ -9,7 +9,8 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.inference import described, device_of
+from dnnlib.inference import device_of
+from dnnlib.models.fingerprints import described
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 

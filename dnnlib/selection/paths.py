@@ -32,7 +32,7 @@ def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
     >>> critical(found, 0.7).tolist()
     [[True, True, False, False]]
     """
-    checks.count(1, alpha, "alpha")
+    checks.share(alpha, "alpha")
     return torch.cat([_prefix(layer, alpha)
                       for layer in relevance.values.split(relevance.widths, 1)], 1)
 
@@ -54,17 +54,17 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
     >>> abstract_paths(paths, [0, 0, 0], 1, clusters=2, merge=0.6).sum(1).tolist()
     [[1, 0, 1]]
     """
-    checks.count(1, merge, "merge")
+    checks.share(merge, "merge")
     checks.positive(clusters, "clusters")
     paths = _paths(paths, "paths")
     labels = checks.labels(labels, len(paths), checks.positive(classes, "classes")).cpu()
     abstract = torch.zeros(classes, clusters, paths.shape[1], dtype=torch.bool)
     for label in labels.unique().tolist():
-        own = paths[labels == label].numpy()
-        k = min(clusters, len(np.unique(own, axis=0)))
-        groups = KMeans(k, n_init=10, random_state=seed).fit_predict(own.astype(np.float32))
+        of_class = paths[labels == label].numpy()
+        k = min(clusters, len(np.unique(of_class, axis=0)))
+        groups = KMeans(k, n_init=10, random_state=seed).fit_predict(of_class.astype(np.float32))
         for cluster in range(k):
-            members = own[groups == cluster]
+            members = of_class[groups == cluster]
             shared = members.sum(0) >= merge * len(members) - 1e-9
             abstract[label, cluster] = torch.from_numpy(shared)
     return abstract
@@ -95,9 +95,9 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
     bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int32)
     for label in predicted.unique().tolist():
         rows = predicted == label
-        own, other = paths[rows].float(), abstract[label].float()
-        shared = own @ other.T  # exact in single precision, below 2**24 channels
-        united = own.sum(1, keepdim=True) + other.sum(1) - shared
+        taken, usual = paths[rows].float(), abstract[label].float()
+        shared = taken @ usual.T  # exact in single precision, below 2**24 channels
+        united = taken.sum(1, keepdim=True) + usual.sum(1) - shared
         shared, united = shared.long(), united.long().clamp(min=1)
         bins[rows, label] = ((buckets * shared + united - 1) // united - 1).int()
     return cov.Covered(bins.flatten(1), buckets)
@@ -107,12 +107,18 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
 class NPC(Covering):
     """Neuron path coverage: SNPC, in ``buckets`` of similarity to abstract paths.
 
-    ``reference``: training images (M, C, H, W). With ``reference_labels`` (M,), only those that
-    the model classifies correctly count; without, all, as of the class predicted. ``alpha``: of
-    :func:`critical`, Table IV of NSS. ``merge`` and ``clusters``: of :func:`abstract_paths`,
-    those of the released code for MNIST (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for
-    SVHN); ``buckets``: also from there. ``beta``: of :func:`relevance.propagate`; ``layers``: see
-    there. ``neuron`` can only be 'channel'.
+    - ``reference``: training images (M, C, H, W).
+    - ``reference_labels``: (M,): only images that the model classifies correctly count; without,
+      all, as of the class predicted.
+    - ``alpha``: share of the relevance in a path, in (0, 1]: see :func:`critical`; Table IV of NSS.
+    - ``beta``: of :func:`relevance.propagate`, at least 0.
+    - ``merge``, ``clusters``: of :func:`abstract_paths`, those of the released code for MNIST
+      (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for SVHN).
+    - ``buckets``: of similarity, from the same code.
+    - ``layers``: names of modules: see :func:`relevance.propagate`.
+    - ``neuron``: only 'channel'.
+    - ``method``, ``fill``, ``first``, ``search``, ``seed``, ``batch_size``: see
+      :class:`covering.Covering`.
 
     ``method``: 'cam', since under 'ctm' nearly all inputs cover ``clusters`` items each. Inputs
     predicted as a class without reference cover nothing.
@@ -135,10 +141,10 @@ class NPC(Covering):
         if self.reference_labels is not None and len(self.reference_labels) != len(self.reference):
             raise ValueError(f"reference_labels: expected {len(self.reference)} labels, one for "
                              f"each image, got {len(self.reference_labels)}")
-        for share in ("alpha", "merge"):
-            checks.count(1, getattr(self, share), share)
-        for number in ("clusters", "buckets"):
-            checks.positive(getattr(self, number), number)
+        for name in ("alpha", "merge"):
+            checks.share(getattr(self, name), name)
+        for name in ("clusters", "buckets"):
+            checks.positive(getattr(self, name), name)
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
         reference = beside(self.reference, x, "reference")

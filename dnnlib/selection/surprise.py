@@ -7,7 +7,7 @@ from torch import nn
 
 from dnnlib import checks, models
 from dnnlib import coverage as cov
-from dnnlib.neurons.activations import NEURONS, record
+from dnnlib.neurons.activations import NEURONS, record_classes
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
 
 ORDERS = ("score", "coverage")
@@ -43,10 +43,10 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
         rows, same = classes[0] == label, classes[1] == label
         if not same.any():
             continue
-        own = b[same]
-        nearest, d_a = _nearest(a[rows], own)
+        of_class = b[same]
+        nearest, d_a = _nearest(a[rows], of_class)
         used, back = nearest.unique(return_inverse=True)  # d_b, once for each x_a
-        d_b = _nearest(own[used], b[~same])[1][back]
+        d_b = _nearest(of_class[used], b[~same])[1][back]
         score[rows] = torch.where(d_a == 0, 0, d_a / d_b)
     return score
 
@@ -67,14 +67,17 @@ def last_hidden(model: nn.Module) -> str:
 class DSA(Scored):
     """The most surprising inputs first.
 
-    ``reference``: training images (M, C, H, W); of them a random ``sample``, drawn with ``seed``,
-    or all (None, default, as the definition). ``layer``: name of the one whose activations are the
-    traces, default the last hidden one; ``neuron``: 'channel' (sadl) or 'unit'.
-
-    ``order_by``: 'score' (default), or 'coverage', the other reading of NSS's "n = 1000": inputs
-    that fall into a bucket of scores not seen before (surprise coverage), then ``fill`` as in
-    :func:`coverage.cam`. There are ``buckets`` of equal width from 0 to ``upper``, default the
-    largest finite score; scores above cover nothing. sadl's code has 2000, far above any DSA.
+    - ``reference``: training images (M, C, H, W).
+    - ``layer``: name of the module whose activations are the traces; default the last hidden one.
+    - ``neuron``: 'channel' (sadl) or 'unit'.
+    - ``sample``: how many of the reference, at random, or None, all, as the definition.
+    - ``order_by``: 'score', or 'coverage', the other reading of NSS's "n = 1000": inputs that fall
+      into a bucket of scores not seen before (surprise coverage).
+    - ``buckets``: how many, of equal width from 0 to ``upper``; scores above cover nothing.
+    - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
+    - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
+    - ``seed``: of the sample and the fill.
+    - ``batch_size``: images in a pass.
     """
 
     reference: torch.Tensor = field(repr=False)
@@ -94,8 +97,8 @@ class DSA(Scored):
         checks.known(self.order_by, ORDERS, "order_by")
         checks.known(self.fill, cov.FILLS, "fill")
         checks.positive(self.buckets, "buckets")
-        if self.upper is not None and not 0 < self.upper < float("inf"):
-            raise ValueError(f"upper: expected a finite number above 0, got {self.upper!r}")
+        if self.upper is not None:
+            checks.finite(self.upper, "upper", above=0)
         if self.sample is not None and checks.positive(self.sample, "sample") > len(self.reference):
             raise ValueError(f"sample: expected at most the {len(self.reference)} images of the "
                              f"reference, got {self.sample}")
@@ -117,15 +120,9 @@ class DSA(Scored):
 
     def _run(self, model: nn.Module, x: torch.Tensor, layer: str) -> tuple[torch.Tensor, ...]:
         """Traces and predicted classes, in one pass."""
-        found = []
-        handle = model.register_forward_hook(
-            lambda _, __, logits: found.append(logits.argmax(1).cpu()))
-        try:
-            values = record(model, x, layers=[layer], neuron=self.neuron,
-                            batch_size=self.batch_size).values
-        finally:
-            handle.remove()
-        return values, torch.cat(found)
+        found, predicted = record_classes(model, x, layers=[layer], neuron=self.neuron,
+                                          batch_size=self.batch_size)
+        return found.values, predicted
 
 
 def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
@@ -142,7 +139,7 @@ def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
         upper = float(finite.max()) if len(finite) else 0.0
     upper = upper or 1.0  # no score above 0: all in the first bucket
     inside = score.clamp(max=2 * upper).double()[:, None]
-    return cov.kmnc(inside, cov.profile([[0.0], [upper]]), buckets)
+    return cov.kmnc(inside, cov.boundaries([[0.0], [upper]]), buckets)
 
 
 def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

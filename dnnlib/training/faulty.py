@@ -12,7 +12,7 @@ KINDS = ("well_trained", "polluted", "underfitted", "overfitted")
 ERRORS = {"adversarial": "well_trained", "polluted": "polluted", "overfitted": "overfitted"}
 
 
-def recipe(kind: str, model: str, dataset: str, *, recipe_name: str = "default",
+def recipe(kind: str, model_name: str, dataset: str, *, recipe_name: str = "default",
           learning_rate: float = 0.02) -> training.Recipe:
     """The recipe of a ``kind`` of training: ``recipe_name`` with Table V's epochs and batch size.
 
@@ -29,8 +29,9 @@ def recipe(kind: str, model: str, dataset: str, *, recipe_name: str = "default",
     if kind == "well_trained":
         return usual
     table = published.table("deepsensor_sensitivity", 5)
-    line = table[(table["model"] == (model if model in set(table["model"]) else "lenet5"))
-                 & (table["training"] == kind)].drop_duplicates("quantity").set_index("quantity")
+    printed = model_name if model_name in set(table["model"]) else "lenet5"
+    line = table[(table["model"] == printed) & (table["training"] == kind)].drop_duplicates(
+        "quantity").set_index("quantity")
     change = {name: int(line["value"][name]) for name in ("epochs", "batch_size")}
     if kind == "underfitted" and dataset == "digits":
         change = {"epochs": 6, "batch_size": 64}
@@ -39,29 +40,30 @@ def recipe(kind: str, model: str, dataset: str, *, recipe_name: str = "default",
     return replace(usual, **change)
 
 
-def trained(kind: str, model: str, dataset: str, *, recipe_name: str = "default",
+def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "default",
             learning_rate: float = 0.02, alpha: float = 10, patches: str = "one",
             seed: int = 0) -> nn.Module:
-    """Network ``model`` with a training of that ``kind``, or taken from the cache.
+    """Network ``model_name`` with a training of that ``kind``, or taken from the cache.
 
     ``alpha``: percent of the training images that are polluted, and ``patches``, as of
     :func:`data.polluted.pollute`, with the sizes and the class of Table V. ``seed``: of the
     pollution and of the training. Raises ``ValueError`` for an unknown name.
     """
     data = load(dataset, "train")
-    how = recipe(kind, model, dataset, recipe_name=recipe_name, learning_rate=learning_rate)
+    chosen = recipe(kind, model_name, dataset, recipe_name=recipe_name,
+                    learning_rate=learning_rate)
     if kind == "polluted":
         data = pollution.pollute(data, alpha / 100, patches=patches, seed=seed,
                                 **pollution.setting(dataset))
-    return training.fitted(model, data, how, seed=seed)
+    return training.fitted(model_name, data, chosen, seed=seed)
 
 
-def by_error(model: str, dataset: str, **options) -> dict[str, nn.Module]:
+def by_error(model_name: str, dataset: str, **options) -> dict[str, nn.Module]:
     """A network for each kind of error (DeepSensor, Figs. 5 and 6; the second paper's 10 and 11).
 
     'adversarial' errors are those of a well trained network. ``options``: see :func:`trained`.
     """
-    return {error: trained(kind, model, dataset, **options) for error, kind in ERRORS.items()}
+    return {error: trained(kind, model_name, dataset, **options) for error, kind in ERRORS.items()}
 
 
 def targets(dataset: str) -> dict[str, int | None]:

@@ -19,30 +19,33 @@ REVISION = 2  # raise when the training loop changes what it computes
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
 
 
-def trained(model: str, dataset: str, *, recipe_name: str = "default", seed: int = 0,
+def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed: int = 0,
             device: str = "cpu", **changes) -> nn.Module:
-    """Network ``model`` trained on the training split of ``dataset``, or taken from the cache.
+    """Network ``model_name`` trained on the training split of ``dataset``, or taken from the cache.
 
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
     whole epoch and ends with the same weights. With ``recipe_name`` 'pretrained' nothing is
     trained: see :func:`pretrained`. Returns the model in evaluation mode.
     """
     if recipe_name == "pretrained":
-        return pretrained(model, dataset).to(device)
+        return pretrained(model_name, dataset).to(device)
     chosen = replace(recipes.recipe(recipe_name, dataset), **changes)
-    return fitted(model, load(dataset, "train"), chosen, seed=seed, device=device)
+    return fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
 
 
-def others(names: str, model: str, dataset: str, **options) -> tuple[nn.Module, ...]:
-    """The networks ``names``, separated by spaces, but for ``model``: DeepXplore's oracles.
+def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:
+    """The networks ``names``, as 'lenet1 lenet4', but for ``model_name``: DeepXplore's oracles.
 
-    ``options`` are those of :func:`trained`, the same for all.
+    ``options`` are those of :func:`trained`, the same for all. Raises ``ValueError`` for a name
+    that is unknown or comes twice, and for no name at all.
     """
-    return tuple(trained(name, dataset, **options) for name in names.split() if name != model)
+    return tuple(trained(name, dataset, **options)
+                 for name in checks.words(names, "names", models.SPECS, "model")
+                 if name != model_name)
 
 
-def pretrained(model: str, dataset: str) -> nn.Module:
-    """Network ``model`` with weights that others trained for ``dataset``, in evaluation mode.
+def pretrained(model_name: str, dataset: str) -> nn.Module:
+    """Network ``model_name`` with weights that others trained for ``dataset``, in evaluation mode.
 
     There is one: MobileNet of width 0.75 for ImageNet, with Keras's weights, see
     :func:`models.load_keras_weights`. Raises ``ValueError`` for any other, and
@@ -52,30 +55,31 @@ def pretrained(model: str, dataset: str) -> nn.Module:
     Traceback (most recent call last):
     ValueError: pretrained: expected mobilenet and imagenet, got lenet5 and mnist
     """
-    if (model, dataset) != ("mobilenet", "imagenet"):
-        raise ValueError(f"pretrained: expected mobilenet and imagenet, got {model} and {dataset}")
-    return models.load_keras_weights(models.build(model, width=0.75)).eval()
+    if (model_name, dataset) != ("mobilenet", "imagenet"):
+        raise ValueError("pretrained: expected mobilenet and imagenet, "
+                         f"got {model_name} and {dataset}")
+    return models.load_keras_weights(models.build(model_name, width=0.75)).eval()
 
 
-def fitted(model: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
+def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
            device: str = "cpu") -> nn.Module:
-    """Network ``model`` trained on ``data``, whatever it is, or taken from the cache.
+    """Network ``model_name`` trained on ``data``, whatever it is, or taken from the cache.
 
     As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
     """
-    network = models.build(model, shape=data.shape, classes=len(data.classes), seed=seed)
-    key = {"model": model, "data": data.fingerprint, "shape": data.shape, "recipe": asdict(recipe),
-           "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,
+    model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
+    key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
+           "recipe": asdict(recipe), "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,
            "revision": REVISION}
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     if path.exists():
-        network.load_state_dict(files.load_tensors(path)[0])
+        model.load_state_dict(files.load_tensors(path)[0])
     else:
         unfinished = path.with_suffix(".partial")
-        fit(network.to(device), data, recipe, seed=seed, unfinished=unfinished)
-        files.save_tensors(path, network.state_dict(), key=key)
+        fit(model.to(device), data, recipe, seed=seed, unfinished=unfinished)
+        files.save_tensors(path, model.state_dict(), key=key)
         unfinished.unlink(missing_ok=True)
-    return network.to(device).eval()
+    return model.to(device).eval()
 
 
 def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,

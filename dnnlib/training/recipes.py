@@ -11,9 +11,17 @@ SCHEDULES = ("constant", "cosine", "steps")
 class Recipe:
     """How a network is trained, by stochastic gradient descent.
 
-    ``schedule``: 'constant', 'cosine', or 'steps', a tenth after half and after three quarters of
-    the epochs. ``precision``: 'float32', or 'bfloat16' for the convolutions. ``augment``: images
-    cropped at random after a border of an eighth, and flipped, anew in every epoch.
+    - ``learning_rate``: of the first epoch.
+    - ``batch_size``: images a step.
+    - ``epochs``: passes over the data.
+    - ``momentum``: share of the last step in the next, default 0.
+    - ``weight_decay``: factor of the weights added to their gradient, default 0.
+    - ``schedule``: of the learning rate: 'constant', 'cosine', or 'steps', a tenth after half and
+      after three quarters of the epochs.
+    - ``precision``: 'float32', or 'bfloat16' for the convolutions.
+    - ``nesterov``: whether the momentum is Nesterov's.
+    - ``augment``: whether images are cropped at random after a border of an eighth, and flipped,
+      anew in every epoch.
     """
 
     learning_rate: float

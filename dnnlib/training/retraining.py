@@ -19,12 +19,12 @@ BEFORE = "before"  # the name of the network that was not retrained
 
 def retrained(model: nn.Module, benign: Dataset,
               examples: Mapping[str, tuple[torch.Tensor, torch.Tensor]],
-              steps: Recipe = RECIPE, *, seed: int = 0) -> dict[str, nn.Module]:
+              recipe: Recipe = RECIPE, *, seed: int = 0) -> dict[str, nn.Module]:
     """A copy of ``model`` for each set of examples, trained on with it, under the set's name.
 
     Each copy sees ``benign``, N images and their labels, and one set of ``examples``, by name:
     images (M, C, H, W) in [0, 1] and the classes (M,) they should have, for both papers those of
-    the seeds they were made from. N = M = 500 there, with 20 epochs of batches of 32, as in
+    the inputs they were made from. N = M = 500 there, with 20 epochs of batches of 32, as in
     ``RECIPE``; neither prints the learning rate. The training set is not seen again. The order of
     the images depends on ``seed`` and N + M alone. The copies are in evaluation mode; the model
     itself is left as it was. Raises ``ValueError`` for a set called 'before', images of another
@@ -54,7 +54,7 @@ def retrained(model: nn.Module, benign: Dataset,
     networks = {}
     for name, data in tqdm(sets.items(), desc="retraining", leave=False):
         networks[name] = copy.deepcopy(model)
-        fit(networks[name], data, steps, seed=seed)
+        fit(networks[name], data, recipe, seed=seed)
     return networks
 
 
@@ -90,16 +90,16 @@ def gains(values: Mapping[str, float], *, before: str = BEFORE,
             for name in values.keys() if name != before}
 
 
-def lead(found: Mapping[str, float], own: str, others: Iterable[str]) -> float:
-    """The gain of ``own``, less the largest of the others': above 0 where it gains most.
+def lead(found: Mapping[str, float], name: str, others: Iterable[str]) -> float:
+    """The gain of ``name``, less the largest of the others': above 0 where it gains most.
 
     >>> lead({"deepsensor": 3.0, "dlfuzz": 1.0, "deephunter": 2.0}, "deepsensor",
     ...      ["dlfuzz", "deephunter"])
     1.0
     """
     others = list(others)
-    if missing := [name for name in (own, *others) if name not in found]:
+    if missing := [each for each in (name, *others) if each not in found]:
         raise ValueError(f"found: expected the gains of {missing}, got only {list(found.keys())}")
     if not others:
         raise ValueError("others: expected at least one, got none")
-    return found[own] - max(found[name] for name in others)
+    return found[name] - max(found[other] for other in others)

@@ -31,10 +31,10 @@ clock = records.Clock()
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
 model = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "dlfuzz,deepxplore,noise,sensitivity"  # names of methods, with commas
+methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
 l2 = 2.0  # the greatest L2 distance from the seed
 iterations = 20  # inputs made of each seed
-population = 20  # particles of the swarm, for the method sensitivity
+population = 20  # particles of the swarm, for the method deepsensor
 limit = 100  # seeds
 seed = 0  # of the training, and of all that is random in a method
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
@@ -48,10 +48,10 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 #
 # ```text
 # dnnlib fuzz --model my_model.py:build --weights w.safetensors --images photos \
-#             --by sensitivity --l2 2 --iterations 20 --out cases
+#             --by deepsensor --l2 2 --iterations 20 --out failures
 # ```
 #
-# **A method**, `--by`: `sensitivity` is DeepSensor's swarm, `noise` tells what chance does;
+# **A method**, `--by`: `deepsensor` is DeepSensor's swarm, `noise` tells what chance does;
 # `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training
 # images, `--reference`. A module that a network uses twice, such as one ReLU for all layers, has no
 # activation of its own: `--layers` then names the modules that count.
@@ -99,7 +99,7 @@ first, *_ = methods.split(",")
 if dataset != "imagenet":
     words = ["fuzz", "--model", model, "--weights", "w.safetensors", "--images", "photos",
              "--by", first, "--l2", l2, "--iterations", iterations, "--labels", "folders",
-             "--limit", limit, "--seed", seed, "--out", "cases",
+             "--limit", limit, "--seed", seed, "--out", "failures",
              *(word for name, value in options.items() for word in (f"--{name}", value))]
     words = [str(word) for word in words]
     print("$ dnnlib", *words)
@@ -109,8 +109,8 @@ if dataset != "imagenet":
     print(done.stdout)
 
 # %% [markdown]
-# Of each seed and each wrong class, the folder holds the nearest input that was found. `custom.csv`
-# has a row for each of them, `seeds.csv` one for each image of your folder, and `sheet.png` shows
+# Of each seed and each wrong class, the folder holds the nearest input that was found. `failures.csv`
+# has a row for each of them, `inputs.csv` one for each image of your folder, and `sheet.png` shows
 # some.
 #
 # **What it takes that a file fails.** A fuzzer works with numbers, a PNG file has 256 levels.
@@ -136,15 +136,15 @@ photos = custom.read_photos(photos_folder, network)
 found = {}
 for name in methods.split(","):
     how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
-                        seed=seed, population=population if name == "sensitivity" else None)
-    found[name] = custom.fuzz(network, photos, work / f"cases-{name}", how)
-found[first].cases.head(8)
+                        seed=seed, population=population if name == "deepsensor" else None)
+    found[name] = custom.fuzz(network, photos, work / f"failures-{name}", how)
+found[first].failures.head(8)
 
 # %%
-found[first].seeds["outcome"].value_counts()
+found[first].inputs["outcome"].value_counts()
 
 # %% mystnb={"figure": {"caption": "Seeds and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = custom.pictures(found[first], photos, work / f"cases-{first}")
+parts = custom.pictures(found[first], photos, work / f"failures-{first}")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()
 
@@ -153,12 +153,12 @@ plt.show()
 
 # %%
 files_fail = []
-for case in found[first].cases.itertuples():
-    pixels = np.asarray(Image.open(work / f"cases-{first}" / case.file).convert(
+for failure in found[first].failures.itertuples():
+    pixels = np.asarray(Image.open(work / f"failures-{first}" / failure.file).convert(
         "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
     x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
     given = inference.predict(network, x).argmax(1).item()
-    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
+    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != failure.label)
 print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 
 # %% [markdown]
@@ -171,10 +171,10 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 # %%
 rows = []
 for name, result in found.items():
-    tried = result.seeds["outcome"].isin(["broken", "held"]).sum()
-    nearest = result.cases.groupby("seed")["l2"].min()
+    tried = result.inputs["outcome"].isin(["broken", "held"]).sum()
+    nearest = result.failures.groupby("input")["l2"].min()
     values = {"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
-              "wrong_classes": len(result.cases) / tried, "seeds": tried}
+              "wrong_classes": len(result.failures) / tried, "seeds": tried}
     rows += [{"method": name, "quantity": quantity, "value": value}
              for quantity, value in values.items()]
 
@@ -208,7 +208,8 @@ if profile == "paper":
 # photographs are not ours to print.
 
 # %%
-ours = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+ours = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet").replace(
+    {"method": {"sensitivity": "deepsensor"}})  # as the swarm was called when this was run
 shown(ours) if len(ours) else "nothing yet"
 
 # %% [markdown]

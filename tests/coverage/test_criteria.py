@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dnnlib import coverage as cov
-from dnnlib.coverage import Covered, bknc, cam, ctm, gained, kmnc, nac, nbc, profile, snac, tknc
+from dnnlib.coverage import Covered, bknc, boundaries, cam, ctm, gained, kmnc, nac, nbc, snac, tknc
 
 OFFSETS = (0, 5, 12, 13, 20)
 
@@ -46,10 +46,10 @@ def table(covered):
     return (covered.bins[..., None] == sections).numpy()
 
 
-# ---- profiles
+# ---- boundaries
 
-def test_profile_is_of_all_values(train):
-    seen = profile(train.float())
+def test_boundaries_are_of_all_values(train):
+    seen = boundaries(train.float())
     data = train.float().double()
     assert torch.equal(seen.low, data.amin(0)) and torch.equal(seen.high, data.amax(0))
     assert seen.count == 300
@@ -58,9 +58,9 @@ def test_profile_is_of_all_values(train):
 
 
 @pytest.mark.parametrize("sizes", [[300], [1, 299], [100, 150, 50], [1] * 300])
-def test_profile_does_not_depend_on_parts(train, sizes):
+def test_boundaries_do_not_depend_on_parts(train, sizes):
     train = train + 1000  # where a difference of mean squares would lose all digits
-    parts = [profile(part) for part in train.split(sizes)]
+    parts = [boundaries(part) for part in train.split(sizes)]
     seen = parts[0]
     for part in parts[1:]:
         seen = seen.merge(part)
@@ -69,9 +69,9 @@ def test_profile_does_not_depend_on_parts(train, sizes):
     torch.testing.assert_close(seen.std, train.std(0, correction=0), rtol=1e-9, atol=1e-12)
 
 
-def test_profiles_of_different_networks_do_not_merge(train):
+def test_boundaries_of_different_networks_do_not_merge(train):
     with pytest.raises(ValueError, match="20 neurons, got 4"):
-        profile(train).merge(profile(train[:, :4]))
+        boundaries(train).merge(boundaries(train[:, :4]))
 
 
 # ---- criteria against plain loops
@@ -103,7 +103,7 @@ def section(a, low, high, k, edges):
 @pytest.mark.parametrize("edges", cov.EDGES)
 @pytest.mark.parametrize("k", [1, 2, 7, 64])
 def test_kmnc_finds_the_section(train, values, edges, k):
-    seen = profile(train)
+    seen = boundaries(train)
     low, high = (list(map(Fraction, side.tolist())) for side in (seen.low, seen.high))
     values = values[:25]
     covered = kmnc(values, seen, k, edges=edges)
@@ -115,7 +115,7 @@ def test_kmnc_finds_the_section(train, values, edges, k):
 
 
 def test_kmnc_options_differ_where_they_say():
-    seen = profile([[0.0, 5.0], [4.0, 5.0]])
+    seen = boundaries([[0.0, 5.0], [4.0, 5.0]])
     on = torch.tensor([[0.0, 5.0], [4.0, 5.0], [2.0, 5.1], [-0.1, 4.9], [4.1, 5.0]])
 
     def first(**options):
@@ -129,7 +129,7 @@ def test_kmnc_options_differ_where_they_say():
 
 
 def test_kmnc_outer_is_digitize_with_k_edges(train, values):
-    seen, k = profile(train), 9
+    seen, k = boundaries(train), 9
     covered = kmnc(values, seen, k, edges="low", outer=True)
     assert covered.sections == k + 1
     edges = [np.linspace(low, high, k)
@@ -140,7 +140,7 @@ def test_kmnc_outer_is_digitize_with_k_edges(train, values):
 
 
 def test_kmnc_is_exact_on_whole_numbers():
-    seen = profile([[0.0], [100.0]])
+    seen = boundaries([[0.0], [100.0]])
     values = torch.arange(101.0)[:, None]
     assert 29 / 100 * 100 < 29  # the order of operations matters
     assert kmnc(values, seen, 100).bins[:, 0].tolist() == [*range(100), 99]
@@ -149,14 +149,14 @@ def test_kmnc_is_exact_on_whole_numbers():
 @pytest.mark.parametrize("k, kind", [(127, torch.int8), (128, torch.int8), (129, torch.int16),
                                      (1000, torch.int16), (40_000, torch.int32)])
 def test_kmnc_fits_its_integer(k, kind):
-    covered = kmnc(torch.tensor([[0.0], [1.0], [2.0]]), profile([[0.0], [1.0]]), k)
+    covered = kmnc(torch.tensor([[0.0], [1.0], [2.0]]), boundaries([[0.0], [1.0]]), k)
     assert covered.bins.dtype == kind and covered.bins.tolist() == [[0], [k - 1], [-1]]
 
 
 @pytest.mark.parametrize("scale", [0, 0.5, 1])
 @pytest.mark.parametrize("strict", [True, False])
 def test_boundaries(train, values, scale, strict):
-    seen = profile(train)
+    seen = boundaries(train)
     std = train.std(0, correction=0)
     low, high = train.amin(0) - scale * std, train.amax(0) + scale * std
     lower = values < low if strict else values <= low
@@ -175,7 +175,7 @@ def test_boundaries(train, values, scale, strict):
 def test_single_precision_is_compared_exactly(strict, upper):
     # a bound between two single-precision numbers, nearer to the lower and nearer to the upper
     for bound in (1 + 2**-25, 1 + 3 * 2**-25, 1.0):
-        seen = profile(torch.full((1, 1), bound, dtype=torch.float64))
+        seen = boundaries(torch.full((1, 1), bound, dtype=torch.float64))
         for a in (1 - 2**-24, 1.0, 1 + 2**-23):
             beyond = (a > bound if upper else a < bound) or (a == bound and not strict)
             sides = nbc(torch.tensor([[a]]), seen, strict=strict).bins[0] == 0
@@ -183,7 +183,7 @@ def test_single_precision_is_compared_exactly(strict, upper):
 
 
 def test_boundary_steps_as_deephunter_counts_them():
-    seen = profile([[0.0, 2.0], [1.0, 2.0]])  # steps of 0.001, and of 0.05 where low = high
+    seen = boundaries([[0.0, 2.0], [1.0, 2.0]])  # steps of 0.001, and of 0.05 where low = high
     values = torch.tensor([[1.0, 2.0], [1.0005, 2.06], [1.0025, 2.12], [9.0, 9.0], [-0.0035, 1.9]],
                           dtype=torch.float64)
     upper = snac(values, seen, steps=11)
@@ -224,7 +224,7 @@ def test_one_layer_unless_told_otherwise():
 
 @pytest.fixture
 def criteria(train, values):
-    seen = profile(train)
+    seen = boundaries(train)
     return {"nac": nac(values, 1), "kmnc": kmnc(values, seen, 10), "nbc": nbc(values, seen),
             "tknc": tknc(values, 2, offsets=OFFSETS), "ranks": bknc(values, 3, ranks=True)}
 
@@ -350,7 +350,7 @@ def test_nothing_to_cover_leaves_the_fill(generator):
 
 def test_criteria_agree_with_dnn_tip(train, values):
     peer = pytest.importorskip("dnn_tip.neuron_coverage")
-    seen = profile(train)
+    seen = boundaries(train)
     layers = [layer.numpy() for layer in values.split([5, 7, 1, 7], 1)]
     low, high, std = ([side.numpy()] for side in (seen.low, seen.high, seen.std))
     tip = dict(edges="low"), dict(strict=False)
@@ -393,8 +393,8 @@ def test_cam_agrees_with_dnn_tip(criteria, name):
     (torch.tensor([[0.0, 1.0, math.nan]]), "NaN or infinity in column 2"),
     (torch.tensor([[0.0, math.inf, -math.inf]]), "column 1")])
 def test_bad_values(values, words):
-    seen = profile(torch.rand(4, 3))
-    for criterion in (profile, nac, lambda v: kmnc(v, seen), lambda v: nbc(v, seen),
+    seen = boundaries(torch.rand(4, 3))
+    for criterion in (boundaries, nac, lambda v: kmnc(v, seen), lambda v: nbc(v, seen),
                       lambda v: snac(v, seen), tknc, bknc):
         with pytest.raises(ValueError, match=words):
             criterion(values)
@@ -405,7 +405,7 @@ def test_values_too_large_to_add_up_are_finite():
 
 
 @pytest.mark.parametrize("call, words", [
-    (lambda v, p: kmnc(v[:, :3], p), "expected 20 neurons, as in the profile, got 3"),
+    (lambda v, p: kmnc(v[:, :3], p), "expected 20 neurons, as in the boundaries, got 3"),
     (lambda v, p: kmnc(v, p, 0), "sections"), (lambda v, p: kmnc(v, p, 1, outer=True), "two edges"),
     (lambda v, p: kmnc(v, p, edges="hihg"), "did you mean 'high'"),
     (lambda v, p: nbc(v, p, -1), "scale"), (lambda v, p: snac(v, p, math.nan), "scale"),
@@ -422,4 +422,4 @@ def test_values_too_large_to_add_up_are_finite():
     (lambda v, p: cov.coverage(Covered(torch.tensor([[2]]), 2)), "-1 to 1, got 2 to 2")])
 def test_bad_arguments(train, values, call, words):
     with pytest.raises(ValueError, match=words):
-        call(values, profile(train))
+        call(values, boundaries(train))

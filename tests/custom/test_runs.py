@@ -44,7 +44,7 @@ def replace(*paths):
 
 os.replace = replace
 sys.argv = ["dnnlib", *sys.argv[2:]]
-main()
+cli.main()
 """
 
 
@@ -83,7 +83,7 @@ def content(folder):
             for p in sorted(folder.rglob("*")) if p.is_file()}
 
 
-def command(*more, by="noise", out="cases"):
+def command(*more, by="noise", out="failures"):
     return ["fuzz", "--model", "own.py:build", "--images", "photos", "--by", by, "--l2", "2",
             "--out", out, *more]
 
@@ -98,29 +98,29 @@ def opened(path):
 @pytest.mark.parametrize("l2, linf", [(0.3, None), (None, 0.021), (0.3, 0.05), (5.0, None),
                                       (0.01, None), (None, 0.001)])
 def test_rounded_images_stay_within_the_budget(generator, l2, linf):
-    seeds = torch.randint(256, (30, 3, 6, 6), generator=generator()) / 255
+    inputs = torch.randint(256, (30, 3, 6, 6), generator=generator()) / 255
     budget = Budget(l2=l2, linf=linf)
-    x = budget.project(seeds + torch.randn(seeds.shape, generator=generator(1)), seeds)
-    images = whole_levels(x, seeds, budget)
+    x = budget.project(inputs + torch.randn(inputs.shape, generator=generator(1)), inputs)
+    images = whole_levels(x, inputs, budget)
     assert images.dtype == torch.uint8
-    step = (images.double() - (seeds.double() * 255).round()) / 255
+    step = (images.double() - (inputs.double() * 255).round()) / 255
     assert step.flatten(1).norm(dim=1).max() <= (l2 or math.inf) * (1 + 2e-6)
     assert step.abs().max() <= (linf or math.inf) * (1 + 2e-6)
     assert ((images / 255 - x).abs() < 1 / 255 + 1e-6).all()  # the next level, up or down
 
 
 def test_images_inside_the_budget_are_rounded_to_the_nearest(generator):
-    seeds = torch.randint(256, (5, 1, 6, 6), generator=generator()) / 255
-    x = (seeds + 0.1 * torch.randn(seeds.shape, generator=generator(1))).clamp(0, 1)
-    assert torch.equal(whole_levels(x, seeds, Budget(l2=9.0)), (x * 255).round().byte())
+    inputs = torch.randint(256, (5, 1, 6, 6), generator=generator()) / 255
+    x = (inputs + 0.1 * torch.randn(inputs.shape, generator=generator(1))).clamp(0, 1)
+    assert torch.equal(whole_levels(x, inputs, Budget(l2=9.0)), (x * 255).round().byte())
 
 
 def test_as_few_steps_as_needed_are_shortened(generator):
     """Against a loop over images and thresholds."""
-    seeds = torch.full((20, 1, 5, 5), 100 / 255)
+    inputs = torch.full((20, 1, 5, 5), 100 / 255)
     budget = Budget(l2=0.04)
-    x = budget.project(seeds + 0.01 * torch.randn(seeds.shape, generator=generator()), seeds)
-    images, least = whole_levels(x, seeds, budget), []
+    x = budget.project(inputs + 0.01 * torch.randn(inputs.shape, generator=generator()), inputs)
+    images, least = whole_levels(x, inputs, budget), []
     for image, point in zip(images, x):
         steps = [float(v) * 255 - 100 for v in point.flatten()]
         for threshold in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0):
@@ -140,14 +140,14 @@ def test_as_few_steps_as_needed_are_shortened(generator):
 def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by):
     reference = photos.images if by == "deephunter" else None
     options = Options(by=by, l2=2.5, linf=0.6, iterations=6, block=5, seed=3,
-                      population=6 if by == "sensitivity" else None)
-    found = custom.fuzz(tiny_model(), photos, "cases", options, reference=reference)
+                      population=6 if by == "deepsensor" else None)
+    found = custom.fuzz(tiny_model(), photos, "failures", options, reference=reference)
     model = tiny_model()
-    assert len(found.cases)
-    files = [name for name in content(folder / "cases") if name.startswith("images/")]
-    assert sorted(found.cases["file"]) == files
-    for case in found.cases.itertuples():
-        x, seed = opened(folder / "cases" / case.file), opened(folder / "photos" / case.seed)
+    assert len(found.failures)
+    files = [name for name in content(folder / "failures") if name.startswith("images/")]
+    assert sorted(found.failures["file"]) == files
+    for case in found.failures.itertuples():
+        x, seed = opened(folder / "failures" / case.file), opened(folder / "photos" / case.input)
         with torch.no_grad():
             given, label = (str(int(model(torch.from_numpy(v)[None, None]).argmax()))
                             for v in (x, seed))
@@ -160,22 +160,22 @@ def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by
 
 def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
     """Against a loop over all examples of a campaign of the same random numbers."""
-    model, seeds, shown = tiny_model(), photos.images, []
+    model, inputs, shown = tiny_model(), photos.images, []
     with torch.no_grad():
-        labels = model(seeds).argmax(1)
+        labels = model(inputs).argmax(1)
     noise = Noise(budget=Budget(l2=4.0), scale=0.7)
-    noise.run(model, seeds, labels, iterations=15, generator=generator(4), watch=shown.append)
+    noise.run(model, inputs, labels, iterations=15, generator=generator(4), watch=shown.append)
     best = {}
     for number, x in enumerate(shown, start=1):
-        for i, image in enumerate(whole_levels(x, seeds, noise.budget)):
+        for i, image in enumerate(whole_levels(x, inputs, noise.budget)):
             with torch.no_grad():
                 given = int(model(image[None] / 255).argmax())
-            far = float((image / 255 - seeds[i]).norm())
+            far = float((image / 255 - inputs[i]).norm())
             if given != labels[i] and far < best.get((i, given), (math.inf,))[0]:
                 best[i, given] = far, number
-    made = custom.examples.nearest(model, noise, seeds, labels, iterations=15,
+    made = custom.failures.nearest(model, noise, inputs, labels, iterations=15,
                                   generator=generator(4))
-    assert [(c["seed"], c["predicted"]) for c in made] == sorted(best)
+    assert [(c["input"], c["predicted"]) for c in made] == sorted(best)
     assert [c["iteration"] for c in made] == [best[key][1] for key in sorted(best)]
     assert len({seed for seed, _ in best}) < len(best)  # some seed has two wrong classes
 
@@ -193,7 +193,7 @@ def test_an_example_on_the_edge_between_two_classes_is_no_failure(generator):
     def made(lead):
         model = Edge()
         model.lead.data.fill_(lead)
-        return custom.examples.nearest(
+        return custom.failures.nearest(
             model, Noise(budget=Budget(l2=1.0)), torch.full((2, 1, 2, 2), 0.6),
             torch.tensor([0, 0]), iterations=1, generator=generator())
 
@@ -211,48 +211,48 @@ def test_errors_that_rounding_undoes_are_no_failures(generator):
             off = (x * 255 - (x * 255).round()).abs().amax((1, 2, 3))
             return torch.stack([self.least.expand(len(x)), off], 1) * 100
 
-    model, seeds, noise = OffGrid(), torch.full((3, 1, 4, 4), 100 / 255), Noise(
+    model, inputs, noise = OffGrid(), torch.full((3, 1, 4, 4), 100 / 255), Noise(
         budget=Budget(l2=1.0))
     labels = torch.zeros(3, dtype=torch.int64)
-    campaign = noise.run(model, seeds, labels, iterations=4, generator=generator())
+    campaign = noise.run(model, inputs, labels, iterations=4, generator=generator())
     assert campaign.errors.all()
-    assert custom.examples.nearest(model, noise, seeds, labels, iterations=4,
+    assert custom.failures.nearest(model, noise, inputs, labels, iterations=4,
                                   generator=generator()) == []
 
 
 def test_every_image_has_one_outcome(photos, tiny_model):
     options = Options(by="noise", l2=2.0, labels="folders", limit=4, iterations=5)
-    found = custom.fuzz(tiny_model(), photos, "cases", options)
-    assert found.seeds["path"].tolist() == [*photos.paths, "torn.png"]
+    found = custom.fuzz(tiny_model(), photos, "failures", options)
+    assert found.inputs["path"].tolist() == [*photos.paths, "torn.png"]
     right = []
     for path, image in zip(photos.paths, photos.images):
         with torch.no_grad():
             if "abc"[int(tiny_model()(image[None]).argmax())] == path[0]:
                 right.append(path)
-    outcomes = found.seeds.set_index("path")["outcome"]
+    outcomes = found.inputs.set_index("path")["outcome"]
     tried = [right[i * len(right) // 4] for i in range(4)]
     assert outcomes[outcomes.isin(["broken", "held"])].index.tolist() == tried
     assert set(outcomes.index[outcomes == "left out"]) == set(right) - set(tried)
     assert set(outcomes.index[outcomes == "misclassified"]) == set(photos.paths) - set(right)
     assert outcomes["torn.png"] == "unreadable"
-    assert set(found.cases["seed"]) == set(outcomes.index[outcomes == "broken"])
-    assert set(found.cases["label_from"]) == {"folders"}
-    counts = found.seeds.set_index("path")["cases"]
-    assert found.cases["seed"].value_counts().to_dict() == counts[counts > 0].to_dict()
+    assert set(found.failures["input"]) == set(outcomes.index[outcomes == "broken"])
+    assert set(found.failures["label_from"]) == {"folders"}
+    counts = found.inputs.set_index("path")["failures"]
+    assert found.failures["input"].value_counts().to_dict() == counts[counts > 0].to_dict()
 
 
 def test_labels_are_the_predictions_by_default(photos, tiny_model):
-    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=1.0, iterations=2))
+    found = custom.fuzz(tiny_model(), photos, "failures", Options(by="noise", l2=1.0, iterations=2))
     with torch.no_grad():
         given = tiny_model()(photos.images).argmax(1)
-    assert found.seeds["label"][:20].tolist() == [str(int(i)) for i in given]
-    assert set(found.seeds["outcome"][:20]) <= {"broken", "held"}
+    assert found.inputs["label"][:20].tolist() == [str(int(i)) for i in given]
+    assert set(found.inputs["outcome"][:20]) <= {"broken", "held"}
 
 
 def test_tables_are_the_files(folder, photos, tiny_model):
-    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=2.0, iterations=5))
-    for name in ("seeds", "cases"):
-        read = pd.read_csv(folder / "cases" / f"{name}.csv", dtype=str, keep_default_na=False)
+    found = custom.fuzz(tiny_model(), photos, "failures", Options(by="noise", l2=2.0, iterations=5))
+    for name in ("inputs", "failures"):
+        read = pd.read_csv(folder / "failures" / f"{name}.csv", dtype=str, keep_default_na=False)
         assert read.equals(getattr(found, name).astype(str))
 
 
@@ -264,27 +264,27 @@ def test_population_and_layers_reach_the_swarm():
 
 def test_a_swarm_of_one_particle(photos, tiny_model):
     options = Options(l2=1.0, population=1, iterations=2, limit=2)
-    assert len(custom.fuzz(tiny_model(), photos, "cases", options).seeds) == 21
+    assert len(custom.fuzz(tiny_model(), photos, "failures", options).inputs) == 21
 
 
 def test_pictures_show_the_nearest_of_each_seed(folder, photos, tiny_model):
-    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="dlfuzz", l2=3.0, iterations=9))
-    parts = custom.pictures(found, photos, "cases", limit=2)
-    nearest = found.cases.groupby("seed")["l2"].min().sort_values()[:2]
+    found = custom.fuzz(tiny_model(), photos, "failures", Options(by="dlfuzz", l2=3.0, iterations=9))
+    parts = custom.pictures(found, photos, "failures", limit=2)
+    nearest = found.failures.groupby("input")["l2"].min().sort_values()[:2]
     assert len(nearest) == 2
-    (seeds, names), (examples, distances), (changes, _) = parts.values()
+    (inputs, names), (examples, distances), (changes, _) = parts.values()
     assert [name.split("\n")[1] for name in names] == nearest.index.tolist()
     assert [d.split()[-1] for d in distances] == [f"{v:.2f}" for v in nearest]
-    assert (examples - seeds).flatten(1).norm(dim=1).tolist() == pytest.approx(nearest.tolist(),
+    assert (examples - inputs).flatten(1).norm(dim=1).tolist() == pytest.approx(nearest.tolist(),
                                                                                abs=1e-5)
-    small = (examples - seeds).abs() < 0.049
-    assert torch.allclose((changes - 0.5)[small], 10 * (examples - seeds)[small], atol=1e-5)
-    assert set(changes[~small & (examples < seeds)].round(decimals=1).tolist()) <= {0.0}
+    small = (examples - inputs).abs() < 0.049
+    assert torch.allclose((changes - 0.5)[small], 10 * (examples - inputs)[small], atol=1e-5)
+    assert set(changes[~small & (examples < inputs)].round(decimals=1).tolist()) <= {0.0}
 
 
 def test_nothing_to_show_where_nothing_failed(photos, tiny_model):
-    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", linf=1e-4, iterations=1))
-    assert found.cases.empty and custom.pictures(found, photos, "cases") == {}
+    found = custom.fuzz(tiny_model(), photos, "failures", Options(by="noise", linf=1e-4, iterations=1))
+    assert found.failures.empty and custom.pictures(found, photos, "failures") == {}
 
 
 # ---- runs that go on
@@ -297,25 +297,25 @@ def test_killed_and_run_again_gives_the_files_of_one_run(folder, dnnlib):
     ended = subprocess.run([sys.executable, "-c", KILLED, "8", *command(*more)],
                            capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
-    left = content(folder / "cases")
+    left = content(folder / "failures")
     assert len(set(left) - set(whole)) == 1  # the file that was being written
     blocks = {name for name in whole if name.startswith("blocks/")}
-    assert set() < blocks & set(left) < blocks and "custom.csv" not in left
+    assert set() < blocks & set(left) < blocks and "failures.csv" not in left
     code, _, err = dnnlib(*command(*more))
     assert code == 0, err
-    assert content(folder / "cases") == whole
-    seeds = pd.read_csv(folder / "cases" / "seeds.csv")["path"]
-    assert seeds.is_unique and len(seeds) == 21
+    assert content(folder / "failures") == whole
+    inputs = pd.read_csv(folder / "failures" / "inputs.csv")["path"]
+    assert inputs.is_unique and len(inputs) == 21
 
 
 def test_blocks_mix_the_classes_and_tables_do_not(folder, photos, tiny_model):
     """Seeds of one class would cover much the same neurons."""
-    found = custom.fuzz(tiny_model(), photos, "cases", Options(by="dlfuzz", l2=4.0, block=5))
-    blocks = [[case["seed"] for case in json.loads(path.read_bytes())]
-              for path in sorted((folder / "cases" / "blocks").glob("*.json"))]
+    found = custom.fuzz(tiny_model(), photos, "failures", Options(by="dlfuzz", l2=4.0, block=5))
+    blocks = [[case["input"] for case in json.loads(path.read_bytes())]
+              for path in sorted((folder / "failures" / "blocks").glob("*.json"))]
     assert min(map(len, blocks)) > 1
     assert all({*block} != {*range(min(block), max(block) + 1)} for block in blocks)
-    assert sorted(sum(blocks, [])) == [photos.paths.index(path) for path in found.cases["seed"]]
+    assert sorted(sum(blocks, [])) == [photos.paths.index(path) for path in found.failures["input"]]
 
 
 def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_model,
@@ -328,7 +328,7 @@ def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_
 
     monkeypatch.setattr(Noise, "run", watched)
     for seed in (0, 1):
-        custom.fuzz(tiny_model(), photos, f"cases{seed}",
+        custom.fuzz(tiny_model(), photos, f"failures{seed}",
                    Options(by="noise", l2=1.0, iterations=1, block=7, seed=seed))
     assert len(streams) == 6 == len({*streams})
 
@@ -337,15 +337,15 @@ def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_
 def test_blocks_do_not_depend_on_those_before(folder, photos, tiny_model, by):
     """A block that is lost is made again, alone, to the same bytes."""
     options = Options(by=by, l2=2.0, iterations=3, block=5, limit=15,
-                      population=5 if by == "sensitivity" else None)
+                      population=5 if by == "deepsensor" else None)
 
     def run():
-        custom.fuzz(tiny_model(), photos, "cases", options,
+        custom.fuzz(tiny_model(), photos, "failures", options,
                    reference=photos.images if by == "deephunter" else None)
-        return content(folder / "cases")
+        return content(folder / "failures")
 
     whole = run()
-    (folder / "cases" / "blocks" / "00001.json").unlink()
+    (folder / "failures" / "blocks" / "00001.json").unlink()
     assert run() == whole
 
 
@@ -362,19 +362,19 @@ def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypat
 
     monkeypatch.setattr(runs, "tqdm", Bar)
     options = Options(by="noise", l2=1.0, iterations=1, block=8)
-    custom.fuzz(tiny_model(), photos, "cases", options)
-    (runs.Path("cases") / "blocks" / "00002.json").unlink()
-    custom.fuzz(tiny_model(), photos, "cases", options)
+    custom.fuzz(tiny_model(), photos, "failures", options)
+    (runs.Path("failures") / "blocks" / "00002.json").unlink()
+    custom.fuzz(tiny_model(), photos, "failures", options)
     assert bars == [[20, 0, 20], [20, 16, 4]]
 
 
 def test_a_finished_run_is_not_made_again(folder, photos, tiny_model, monkeypatch):
     options = Options(by="noise", l2=1.0, iterations=2)
-    first = custom.fuzz(tiny_model(), photos, "cases", options)
-    before = content(folder / "cases")
+    first = custom.fuzz(tiny_model(), photos, "failures", options)
+    before = content(folder / "failures")
     monkeypatch.setattr(Noise, "run", None)
-    again = custom.fuzz(tiny_model(), photos, "cases", options)
-    assert content(folder / "cases") == before and again.cases.equals(first.cases)
+    again = custom.fuzz(tiny_model(), photos, "failures", options)
+    assert content(folder / "failures") == before and again.failures.equals(first.failures)
 
 
 @pytest.mark.parametrize("change, words", [
@@ -384,8 +384,8 @@ def test_a_finished_run_is_not_made_again(folder, photos, tiny_model, monkeypatc
     ("images", "images was"), ("probabilities", "probabilities was False and is True")])
 def test_folder_of_another_run(folder, photos, tiny_model, change, words):
     options = {"by": "noise", "l2": 1.0, "iterations": 1}
-    custom.fuzz(tiny_model(), photos, "cases", Options(**options))
-    before = content(folder / "cases")
+    custom.fuzz(tiny_model(), photos, "failures", Options(**options))
+    before = content(folder / "failures")
     model, more = tiny_model(1 if change == "model" else 0), {}
     if change == "probabilities":
         model, more = nn.Sequential(model, nn.Softmax(1)), {"probabilities": True}
@@ -393,9 +393,9 @@ def test_folder_of_another_run(folder, photos, tiny_model, change, words):
         photos = custom.Photos(photos.images.flip(0), photos.paths, photos.skipped, 0)
     if isinstance(change, dict):
         options |= change
-    with pytest.raises(ValueError, match=f"out: cases holds another run: .*{words}"):
-        custom.fuzz(model, photos, "cases", Options(**options), **more)
-    assert content(folder / "cases") == before
+    with pytest.raises(ValueError, match=f"out: failures holds another run: .*{words}"):
+        custom.fuzz(model, photos, "failures", Options(**options), **more)
+    assert content(folder / "failures") == before
 
 
 @pytest.mark.parametrize("name, text, words", [
@@ -405,11 +405,11 @@ def test_folder_of_another_run(folder, photos, tiny_model, change, words):
     ("run.json", "3", "is not of a run to go on with"),
     ("run.json", "{}", "another run: .*l2 was None and is 1.0")])
 def test_folder_that_holds_something_else(folder, photos, tiny_model, name, text, words):
-    (folder / "cases").mkdir()
-    (folder / "cases" / name).write_text(text)
+    (folder / "failures").mkdir()
+    (folder / "failures" / name).write_text(text)
     with pytest.raises(ValueError, match=f"out: .*{words}"):
-        custom.fuzz(tiny_model(), photos, "cases", Options(by="noise", l2=1.0))
-    assert content(folder / "cases") == {name: text.encode()}
+        custom.fuzz(tiny_model(), photos, "failures", Options(by="noise", l2=1.0))
+    assert content(folder / "failures") == {name: text.encode()}
 
 
 def test_a_file_is_no_folder(photos, tiny_model, folder):
@@ -425,9 +425,9 @@ def test_a_file_is_no_folder(photos, tiny_model, folder):
     ({"l2": 1.0, "linf": -1.0}, "linf: expected"), ({"l2": math.inf}, "l2: expected"),
     ({"l2": 1.0, "iterations": 0}, "iterations: expected a whole number of at least 1, got 0"),
     ({"l2": 1.0, "population": 0}, "population: expected"),
-    ({"l2": 1.0, "population": 5, "by": "noise"}, "population: only with sensitivity, got noise"),
+    ({"l2": 1.0, "population": 5, "by": "noise"}, "population: only with deepsensor, got noise"),
     ({"l2": 1.0, "layers": ("0",), "by": "dlfuzz"}, "layers: only with"),
-    ({"l2": 1.0, "by": "sensitivty"}, "unknown method 'sensitivty'; did you mean 'sensitivity'"),
+    ({"l2": 1.0, "by": "deepsensr"}, "unknown method 'deepsensr'; did you mean 'deepsensor'"),
     ({"l2": 1.0, "labels": "folder"}, "unknown labels 'folder'; did you mean 'folders'"),
     ({"l2": 1.0, "limit": 0}, "limit: expected"), ({"l2": 1.0, "block": 0}, "block: expected"),
     ({"l2": 1.0, "batch_size": 0}, "batch_size: expected"),
@@ -442,7 +442,7 @@ def test_options_that_make_no_sense(options, words):
     ("noise", torch.zeros(1, 1, 8, 8), "got some with noise")])
 def test_training_images_for_deephunter_only(photos, tiny_model, folder, by, reference, words):
     with pytest.raises(ValueError, match=f"reference: expected training images.*{words}"):
-        custom.fuzz(tiny_model(), photos, "cases", Options(by=by, l2=1.0), reference=reference)
+        custom.fuzz(tiny_model(), photos, "failures", Options(by=by, l2=1.0), reference=reference)
 
 
 class Changed(nn.Module):
@@ -462,15 +462,15 @@ class Changed(nn.Module):
     (lambda z: z.softmax(1), "probabilities where logits are expected")])
 def test_models_that_cannot_be_fuzzed(photos, tiny_model, folder, change, words):
     with pytest.raises(ValueError, match=f"^model: .*{words}"):
-        custom.fuzz(Changed(tiny_model(), change), photos, "cases", Options(by="noise", l2=1.0))
-    assert not (folder / "cases").exists()
+        custom.fuzz(Changed(tiny_model(), change), photos, "failures", Options(by="noise", l2=1.0))
+    assert not (folder / "failures").exists()
 
 
 def test_dropout_as_a_module_is_switched_off(photos, tiny_model, folder):
     model = nn.Sequential(tiny_model(), nn.Dropout(0.5)).train()
     options = Options(by="noise", l2=2.0, iterations=3)
-    found = custom.fuzz(model, photos, "cases", options)
-    assert found.cases.equals(custom.fuzz(tiny_model(), photos, "other", options).cases)
+    found = custom.fuzz(model, photos, "failures", options)
+    assert found.failures.equals(custom.fuzz(tiny_model(), photos, "other", options).failures)
 
 
 def test_a_campaign_that_fails_leaves_no_folder(photos, tiny_model, folder):
@@ -478,11 +478,11 @@ def test_a_campaign_that_fails_leaves_no_folder(photos, tiny_model, folder):
     first, *rest = tiny_model()
     model = nn.Sequential(first, relu := nn.ReLU(), relu, *rest[1:])
     with pytest.raises(ValueError, match="runs more than once"):
-        custom.fuzz(model, photos, "cases", Options(l2=1.0))
-    assert not (folder / "cases").exists()
-    found = custom.fuzz(model, photos, "cases",
+        custom.fuzz(model, photos, "failures", Options(l2=1.0))
+    assert not (folder / "failures").exists()
+    found = custom.fuzz(model, photos, "failures",
                        Options(l2=1.0, layers=("model.0",), population=3, iterations=1, limit=2))
-    assert len(found.seeds) == 21
+    assert len(found.inputs) == 21
 
 
 @pytest.mark.parametrize("rename, words", [
@@ -496,10 +496,10 @@ def test_folders_that_are_not_the_classes(photos, tiny_model, rename, words):
     options = Options(by="noise", l2=1.0, labels="folders", iterations=1)
     if words:
         with pytest.raises(ValueError, match=f"^labels: .*{words}"):
-            custom.fuzz(tiny_model(), renamed, "cases", options)
+            custom.fuzz(tiny_model(), renamed, "failures", options)
     else:  # the order of the names decides
-        found = custom.fuzz(tiny_model(), renamed, "cases", options)
-        assert set(found.seeds["label"]) == {"b", "c", "z", ""}
+        found = custom.fuzz(tiny_model(), renamed, "failures", options)
+        assert set(found.inputs["label"]) == {"b", "c", "z", ""}
 
 
 def test_a_model_that_gets_nothing_right(photos, tiny_model):
@@ -509,7 +509,7 @@ def test_a_model_that_gets_nothing_right(photos, tiny_model):
     wrong = custom.Photos(photos.images, (*paths[:-1], paths[-1]), {"a/x.png": "", "b/x.png": "",
                                                                     "c/x.png": ""}, 0)
     with pytest.raises(ValueError, match="labels: the model gets none of 20 images right"):
-        custom.fuzz(tiny_model(), wrong, "cases", Options(by="noise", l2=1.0, labels="folders"))
+        custom.fuzz(tiny_model(), wrong, "failures", Options(by="noise", l2=1.0, labels="folders"))
 
 
 # ---- the command
@@ -520,17 +520,17 @@ def test_command_writes_and_says_what_became_of_the_images(folder, dnnlib):
     code, out, err = dnnlib(*command("--labels", "folders", "--limit", "3", "--seed", "2",
                                     "--l2", "4", by="dlfuzz"))
     assert code == 0, err
-    seeds = pd.read_csv(folder / "cases" / "seeds.csv")["outcome"].value_counts()
-    table = pd.read_csv(folder / "cases" / "custom.csv")
-    assert f"{seeds['broken']} broken" in out and f"failing inputs: {len(table)}" in out
-    for words in ("20 images of 1 x 8 x 8; of the seeds tried", "in cases\n",
-                  f"misclassified to begin with, and dropped: {seeds['misclassified']}\n",
-                  f"left out by --limit: {seeds['left out']}\n", "skipped: 1\n  torn.png is not a",
+    inputs = pd.read_csv(folder / "failures" / "inputs.csv")["outcome"].value_counts()
+    table = pd.read_csv(folder / "failures" / "failures.csv")
+    assert f"{inputs['broken']} broken" in out and f"failing inputs: {len(table)}" in out
+    for words in ("20 images of 1 x 8 x 8; of the inputs tried", "in failures\n",
+                  f"misclassified to begin with, and dropped: {inputs['misclassified']}\n",
+                  f"left out by --limit: {inputs['left out']}\n", "skipped: 1\n  torn.png is not a",
                   "files in photos that are no images by their ending: 1"):
         assert words in out
-    options = json.loads((folder / "cases" / "run.json").read_bytes())
+    options = json.loads((folder / "failures" / "run.json").read_bytes())
     assert [options[k] for k in ("by", "l2", "limit", "seed")] == ["dlfuzz", 4.0, 3, 2]
-    with Image.open(folder / "cases" / "sheet.png") as sheet:
+    with Image.open(folder / "failures" / "sheet.png") as sheet:
         sheet.verify()
 
 

@@ -9,7 +9,7 @@ from dnnlib.neurons.excitable import ExcitableNeurons
 
 
 @pytest.fixture
-def seeds(generator):
+def inputs(generator):
     return torch.rand(4, 1, 8, 8, generator=generator())
 
 
@@ -21,36 +21,36 @@ def same(a, b):
                for k in ("labels", "predicted", "origin", "l2", "linf", "images"))
 
 
-def test_what_is_kept_is_what_was_run(tiny_model, seeds, generator):
+def test_what_is_kept_is_what_was_run(tiny_model, inputs, generator):
     fuzzers = {"noise": Noise(), "swarm": Swarm(population=3)}
-    run = {name: fuzzer.run(tiny_model(), seeds, LABELS, iterations=2, generator=generator(5))
+    run = {name: fuzzer.run(tiny_model(), inputs, LABELS, iterations=2, generator=generator(5))
            for name, fuzzer in fuzzers.items()}
     for _ in range(2):  # made, then read
-        found = campaigns(tiny_model(), seeds, LABELS, fuzzers, iterations=2, seed=5)
+        found = campaigns(tiny_model(), inputs, LABELS, fuzzers, iterations=2, seed=5)
         assert all(same(found[name], run[name]) for name in fuzzers)
         assert all(found[name].passes == run[name].passes for name in fuzzers)
 
 
-def test_a_campaign_is_run_once_for_each_key(tiny_model, seeds, monkeypatch):
+def test_a_campaign_is_run_once_for_each_key(tiny_model, inputs, monkeypatch):
     calls, run = [], Noise.run
     monkeypatch.setattr(Noise, "run", lambda self, *a, **k: calls.append(self) or run(self, *a, **k))
 
-    def go(model=tiny_model(), x=seeds, labels=LABELS, iterations=2, seed=0, **options):
+    def go(model=tiny_model(), x=inputs, labels=LABELS, iterations=2, seed=0, **options):
         campaigns(model, x, labels, {"noise": Noise(**options)}, iterations=iterations, seed=seed)
 
     go()
     go()
     assert len(calls) == 1
-    for change in ({"model": tiny_model(1)}, {"x": seeds.flip(0)}, {"labels": LABELS.flip(0)},
+    for change in ({"model": tiny_model(1)}, {"x": inputs.flip(0)}, {"labels": LABELS.flip(0)},
                    {"iterations": 3}, {"seed": 1}, {"scale": 0.2}, {"budget": Budget(l2=1.0)}):
         go(**change)
     assert len(calls) == 8
 
 
-def test_a_function_of_ones_own_has_no_key(tiny_model, seeds):
-    own = Swarm(population=2, fitness=lambda model, seeds, labels: None)
+def test_a_function_of_ones_own_has_no_key(tiny_model, inputs):
+    own = Swarm(population=2, fitness=lambda model, inputs, labels: None)
     with pytest.raises(TypeError, match="a function has no key in the cache"):
-        campaigns(tiny_model(), seeds, LABELS, {"own": own})
+        campaigns(tiny_model(), inputs, LABELS, {"own": own})
 
 
 def test_unknown_fuzzer_says_what_is_near():
@@ -82,20 +82,20 @@ def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
     assert [i for i in one if i in other] == [i for i in other if i in one] != []
 
 
-def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, seeds):
+def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, inputs):
     oracle, budget = tiny_model(1), Budget(l2=0.5)
-    found = fuzzing.rivals([oracle], seeds, budget=budget)
+    found = fuzzing.rivals([oracle], inputs, budget=budget)
     assert list(found) == [Key("deepxplore"), Key("dlfuzz"), Key("deephunter")]
     assert all(each.budget == budget for each in found.values())
     assert found[Key("deepxplore")].others == (oracle,)
-    assert found[Key("deephunter")].reference is seeds
+    assert found[Key("deephunter")].reference is inputs
 
 
-def test_without_other_networks_deepxplore_runs_on_one(seeds):
-    assert fuzzing.rivals([], seeds)[Key("deepxplore")].reading == "single"
+def test_without_other_networks_deepxplore_runs_on_one(inputs):
+    assert fuzzing.rivals([], inputs)[Key("deepxplore")].reading == "single"
 
 
-def test_swarms_differ_in_their_fitness_alone(tiny_model, seeds):
+def test_swarms_differ_in_their_fitness_alone(tiny_model, inputs):
     swarm = fuzzing.Swarm(population=3, epsilon=0.4)
     found = swarms(swarm, "excitable excitable_scaled sensitive constant random", points=3, seed=5)
     assert {key.reading: each.fitness for key, each in found.items()} == {
@@ -111,14 +111,24 @@ def test_an_unknown_fitness_says_what_is_near():
         swarms(fuzzing.Swarm(), "sensitive exitable")
 
 
-def test_every_fuzzer_runs_at_every_bound(tiny_model, seeds):
+def test_every_fuzzer_runs_at_every_bound(tiny_model, inputs):
     bounds = fuzzing.bounds("0.5", near=0.1)
     assert bounds == {"near": 0.1, "0.5": 0.5, "none": None}
     key = Key("noise")
-    found = fuzzing.at_bounds(tiny_model(), seeds, LABELS, {key: Noise(scale=1.0)}, bounds,
+    found = fuzzing.at_bounds(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0)}, bounds,
                               iterations=2, seed=3)
     assert list(found) == [("near", key), ("0.5", key), ("none", key)]
-    alone = campaigns(tiny_model(), seeds, LABELS, {key: Noise(scale=1.0, budget=Budget(l2=0.5))},
+    alone = campaigns(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0, budget=Budget(l2=0.5))},
                       iterations=2, seed=3)
     assert same(found["0.5", key], alone[key])
     assert found["near", key].l2.max() < 0.1 + 1e-6 < found["none", key].l2.min()
+
+
+@pytest.mark.parametrize("name, options, words", [
+    ("noise", {"scal": 1.0}, "unknown option of 'noise' 'scal'; did you mean 'scale'"),
+    ("deepsensor", {"swarm": 3}, "unknown option of 'deepsensor' 'swarm'"),
+    ("deephunter", {}, "deephunter: needs the option reference"),
+    ("deepxplore", {}, "others: expected at least one model")])
+def test_options_of_a_fuzzer_by_name(name, options, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        fuzzing.fuzzer(name, **options)

@@ -17,14 +17,14 @@ def reference(generator):
 
 
 @pytest.fixture
-def seeds(tiny_data):
+def inputs(tiny_data):
     return tiny_data.images[:10]
 
 
 @pytest.fixture
-def hunt(tiny_model, reference, seeds, generator):
-    """``hunt(...)``: a campaign from seeds that the model classifies correctly."""
-    def run(iterations=6, seed=0, watch=None, x=seeds, **options):
+def hunt(tiny_model, reference, inputs, generator):
+    """``hunt(...)``: a campaign from inputs that the model classifies correctly."""
+    def run(iterations=6, seed=0, watch=None, x=inputs, **options):
         model = tiny_model()
         labels = predict(model, x).argmax(1)
         fuzzer = DeepHunter(**{"reference": reference} | options)
@@ -113,26 +113,26 @@ def test_only_new_items_are_queued():
 # ---- mutants
 
 @pytest.mark.parametrize("reading", AFFINE)
-def test_a_lineage_has_one_affine_mutation(reference, seeds, generator, names, reading):
+def test_a_lineage_has_one_affine_mutation(reference, inputs, generator, names, reading):
     fuzzer, source = DeepHunter(reference=reference, affine=reading), generator(1)
-    chain, times = entries(seeds), torch.zeros(len(seeds), dtype=torch.int64)
+    chain, times = entries(inputs), torch.zeros(len(inputs), dtype=torch.int64)
     for _ in range(8):
         was = [entry.affine for entry in chain]
         chain = fuzzer.mutate(chain, source)
         assert all(entry.affine or not before for entry, before in zip(chain, was))
         times += torch.tensor([entry.affine and not before
                                for entry, before in zip(chain, was)])
-    assert times.max() == 1 and times.sum() > len(seeds) / 2
+    assert times.max() == 1 and times.sum() > len(inputs) / 2
     names.clear()
-    fuzzer.mutate(entries(seeds, affine=True), source)
+    fuzzer.mutate(entries(inputs, affine=True), source)
     assert {name for drawn in names for name in drawn} <= set(PIXEL[reading])
 
 
-def test_the_reference_moves_with_the_image(reference, seeds, generator):
-    mutants = DeepHunter(reference=reference).mutate(entries(seeds), generator(2))
+def test_the_reference_moves_with_the_image(reference, inputs, generator):
+    mutants = DeepHunter(reference=reference).mutate(entries(inputs), generator(2))
     moved = [mutant.affine for mutant in mutants]
     assert any(moved) and not all(moved)
-    for mutant, seed in zip(mutants, seeds):
+    for mutant, seed in zip(mutants, inputs):
         if mutant.affine:
             assert torch.equal(mutant.image, mutant.reference)
             assert (mutant.l0, mutant.linf) == (0, 0)
@@ -145,14 +145,14 @@ def forced(monkeypatch, name, value):
         [name] * len(free), torch.full((len(free),), value, dtype=torch.float64)))
 
 
-def test_what_changed_before_the_affine_mutation_is_kept(reference, seeds, generator,
+def test_what_changed_before_the_affine_mutation_is_kept(reference, inputs, generator,
                                                          monkeypatch):
     fuzzer = DeepHunter(reference=reference)
     forced(monkeypatch, "brightness", 10.0)
-    brighter = fuzzer.mutate(entries(seeds), generator())
+    brighter = fuzzer.mutate(entries(inputs), generator())
     assert all((m.l0, m.linf) == (0, 0.0) for m in brighter)  # compared with the seed as it is
     forced(monkeypatch, "translate", 1.0)
-    for mutant, bright, seed in zip(fuzzer.mutate(brighter, generator()), brighter, seeds):
+    for mutant, bright, seed in zip(fuzzer.mutate(brighter, generator()), brighter, inputs):
         l0, linf = distances(bright.image[None], seed[None])
         assert mutant.l0 == l0 > 0 and mutant.linf == pytest.approx(10 / 255, abs=1e-5)
         torch.testing.assert_close(mutant.reference, apply(seed[None], "translate", 1.0)[0])
@@ -161,11 +161,11 @@ def test_what_changed_before_the_affine_mutation_is_kept(reference, seeds, gener
 @pytest.mark.parametrize("l0, linf, passes", [
     (0, 0.0, True), (64, 0.15, True),  # brightness changes by 10 levels, less than 51
     (0, 0.3, False), (64, 0.3, False)])
-def test_earlier_changes_count_for_later_ones(reference, seeds, generator, monkeypatch, l0, linf,
+def test_earlier_changes_count_for_later_ones(reference, inputs, generator, monkeypatch, l0, linf,
                                               passes):
     forced(monkeypatch, "brightness", 10.0)
-    parents = entries(seeds, affine=True, l0=l0, linf=linf)
-    for mutant, seed in zip(DeepHunter(reference=reference).mutate(parents, generator()), seeds):
+    parents = entries(inputs, affine=True, l0=l0, linf=linf)
+    for mutant, seed in zip(DeepHunter(reference=reference).mutate(parents, generator()), inputs):
         assert torch.equal(mutant.image, seed) is not passes
         assert (mutant.l0, mutant.linf) == (l0, pytest.approx(linf))
 
@@ -190,15 +190,15 @@ def test_pixel_mutants_are_measured_from_the_seed(reference, generator, monkeypa
     assert levels == [19, 38, 38, 38]
 
 
-def test_without_an_allowed_mutation_the_entry_stays(reference, seeds, generator, names):
+def test_without_an_allowed_mutation_the_entry_stays(reference, inputs, generator, names):
     fuzzer = DeepHunter(reference=reference, alpha=0, beta=0, tries=3)
-    mutants = fuzzer.mutate(entries(seeds, affine=True), generator())
-    assert all(torch.equal(mutant.image, seed) for mutant, seed in zip(mutants, seeds))
+    mutants = fuzzer.mutate(entries(inputs, affine=True), generator())
+    assert all(torch.equal(mutant.image, seed) for mutant, seed in zip(mutants, inputs))
     assert [len(drawn) for drawn in names] == [10, 10, 10]
 
 
-def test_accepted_mutants_are_not_tried_again(reference, seeds, generator, names):
-    DeepHunter(reference=reference).mutate(entries(seeds), generator())
+def test_accepted_mutants_are_not_tried_again(reference, inputs, generator, names):
+    DeepHunter(reference=reference).mutate(entries(inputs), generator())
     lengths = [len(drawn) for drawn in names]
     assert lengths[0] == 10 and lengths == sorted(lengths, reverse=True) and lengths[-1] < 10
 
@@ -218,14 +218,14 @@ def naive_items(a, low, high, steps):
 
 @pytest.mark.parametrize("steps", [1, 11])
 def test_the_queue_grows_by_new_coverage_of_right_mutants_alone(
-        hunt, queues, tiny_model, reference, seeds, steps):
+        hunt, queues, tiny_model, reference, inputs, steps):
     seen = []
     found = hunt(12, watch=lambda x: seen.append(x.clone()), steps=steps)
     model = tiny_model()
     benign = record(model, reference).values.double()
     low, high = benign.amin(0).tolist(), benign.amax(0).tolist()
-    expected, covered, rejected = [(seed, i) for i, seed in enumerate(seeds)], set(), 0
-    for a in record(model, seeds).values.double().tolist():
+    expected, covered, rejected = [(seed, i) for i, seed in enumerate(inputs)], set(), 0
+    for a in record(model, inputs).values.double().tolist():
         covered |= naive_items(a, low, high, steps)
     for x, roots, wrong in zip(seen, found.origin.tolist(), found.errors.tolist()):
         activations = record(model, x).values.double().tolist()
@@ -236,24 +236,24 @@ def test_the_queue_grows_by_new_coverage_of_right_mutants_alone(
                 covered |= items
                 expected.append((image, root))
     queue, = queues
-    assert len(queue.entries) == len(expected) > len(seeds)
+    assert len(queue.entries) == len(expected) > len(inputs)
     assert rejected  # errors with new coverage came, and were not queued
     assert len(queue.seen) == len(covered)
     for entry, (image, root) in zip(queue.entries, expected):
         assert torch.equal(entry.image, image) and entry.root == root
 
 
-def test_every_mutant_knows_its_seed_and_its_distance(hunt, tiny_model, seeds):
+def test_every_mutant_knows_its_seed_and_its_distance(hunt, tiny_model, inputs):
     seen = []
     found = hunt(watch=lambda x: seen.append(x.clone()))
     images, roots = torch.stack(seen), found.origin
-    moved = (images - seeds[roots]).flatten(2)
+    moved = (images - inputs[roots]).flatten(2)
     torch.testing.assert_close(found.l2, moved.norm(dim=2))
     torch.testing.assert_close(found.linf, moved.abs().amax(2))
     assert torch.equal(found.predicted.flatten(),
                        predict(tiny_model(), images.flatten(0, 1)).argmax(1))
     assert torch.equal(found.images, images[-1])
-    assert roots[0].tolist() == list(range(10))  # all seeds are new, and accepted once
+    assert roots[0].tolist() == list(range(10))  # all inputs are new, and accepted once
     assert len({tuple(row) for row in roots.tolist()}) > 1
     assert 0 < found.errors.sum() < found.errors.numel()
 
@@ -272,9 +272,9 @@ def test_mutants_keep_the_budget(hunt, queues, limits, reading):
         assert (entry.image - entry.reference).abs().max() < 0.3
 
 
-def test_passes_are_counted(hunt, seeds, reference):
+def test_passes_are_counted(hunt, inputs, reference):
     found = hunt(5)
-    assert found.passes == len(reference) + len(seeds) + 5 * len(seeds)
+    assert found.passes == len(reference) + len(inputs) + 5 * len(inputs)
 
 
 def test_campaigns_repeat_with_the_generator(hunt):
@@ -294,17 +294,17 @@ def test_readings_differ(hunt):
         assert not torch.equal(hunt(8, **options).images, default)
 
 
-def test_one_seed_is_enough(hunt, seeds):
-    found = hunt(7, x=seeds[:1])
+def test_one_seed_is_enough(hunt, inputs):
+    found = hunt(7, x=inputs[:1])
     assert found.predicted.shape == (7, 1) and (found.origin == 0).all()
 
 
-def test_nothing_that_was_given_changes(tiny_model, reference, seeds, generator):
+def test_nothing_that_was_given_changes(tiny_model, reference, inputs, generator):
     model = tiny_model()
-    before = [reference.clone(), seeds.clone()]
-    DeepHunter(reference=reference).run(model, seeds, torch.zeros(10, dtype=torch.int64),
+    before = [reference.clone(), inputs.clone()]
+    DeepHunter(reference=reference).run(model, inputs, torch.zeros(10, dtype=torch.int64),
                                         iterations=2, generator=generator())
-    assert torch.equal(reference, before[0]) and torch.equal(seeds, before[1])
+    assert torch.equal(reference, before[0]) and torch.equal(inputs, before[1])
     assert not any(module._forward_hooks for module in model.modules())
 
 
@@ -319,7 +319,7 @@ def test_bad_options_are_named(reference, options, message):
         DeepHunter(**{"reference": reference} | options)
 
 
-def test_bad_images_are_named(hunt, reference, seeds):
+def test_bad_images_are_named(hunt, reference, inputs):
     with pytest.raises(ValueError, match="reference: expected at least one image"):
         DeepHunter(reference=reference[:0])
     with pytest.raises(ValueError, match="reference: expected images of shape"):

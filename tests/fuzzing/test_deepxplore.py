@@ -25,16 +25,16 @@ def linear(weights, size=3):
 
 
 @pytest.fixture
-def seeds(tiny_data):
+def inputs(tiny_data):
     return tiny_data.images[:6]
 
 
 @pytest.fixture
 def fuzz(generator):
     """``fuzz(fuzzer, model, ...)``: the images of every iteration, and the campaign."""
-    def fuzz(fuzzer, model, seeds, labels, iterations=1, seed=0):
+    def fuzz(fuzzer, model, inputs, labels, iterations=1, seed=0):
         frames = []
-        campaign = fuzzer.run(model, seeds, labels, iterations=iterations,
+        campaign = fuzzer.run(model, inputs, labels, iterations=iterations,
                               generator=generator(seed), watch=lambda x: frames.append(x.clone()))
         return torch.stack(frames), campaign
     return fuzz
@@ -55,21 +55,21 @@ def test_neurons_are_those_that_are_recorded(generator, name):
     torch.testing.assert_close(answer.logits, model(x).detach())
 
 
-def test_raw_neurons_have_a_gradient_and_hooks_are_gone(tiny_model, seeds):
+def test_raw_neurons_have_a_gradient_and_hooks_are_gone(tiny_model, inputs):
     model = tiny_model()
-    found = ascent(model, seeds, lambda answer, rows: answer.raw[:, 6], batch_size=4)
-    x = seeds.clone().requires_grad_()
+    found = ascent(model, inputs, lambda answer, rows: answer.raw[:, 6], batch_size=4)
+    x = inputs.clone().requires_grad_()
     model[1](model[0](x))[:, 2].mean((1, 2)).sum().backward()
     torch.testing.assert_close(found, x.grad)
     assert found.abs().sum() > 0
     assert not any(module._forward_hooks for module in model.modules())
 
 
-def test_in_place_layers_do_not_change_what_was_read(seeds):
+def test_in_place_layers_do_not_change_what_was_read(inputs):
     def make(inplace):
         torch.manual_seed(0)
         return nn.Sequential(nn.Flatten(), nn.Linear(64, 5), nn.ReLU(inplace), nn.Linear(5, 3))
-    answers = [respond(make(inplace), seeds) for inplace in (False, True)]
+    answers = [respond(make(inplace), inputs) for inplace in (False, True)]
     assert (answers[0].raw[:, :5] < 0).any()
     for plain, changed in zip(*answers):
         assert torch.equal(plain, changed)
@@ -86,7 +86,7 @@ def test_layers_that_run_twice_are_ambiguous():
         respond(model, torch.rand(2, 1, 3, 3))
 
 
-def test_layers_without_neurons(seeds):
+def test_layers_without_neurons(inputs):
     class Pair(nn.Module):
         def forward(self, x):
             return x, x
@@ -100,35 +100,35 @@ def test_layers_without_neurons(seeds):
             return self.last(self.pair(x.flatten(1))[0])
 
     with pytest.raises(TypeError, match=r"'pair'.*got tuple"):
-        respond(Two(), seeds)
+        respond(Two(), inputs)
 
 
-def test_values_inside_a_model_that_are_not_finite(tiny_model, seeds):
+def test_values_inside_a_model_that_are_not_finite(tiny_model, inputs):
     model = tiny_model()
     model[0].bias.data[1] = torch.nan
     with pytest.raises(ValueError, match="finite outputs"):
-        respond(model, seeds)
+        respond(model, inputs)
 
 
-def test_gradients_that_are_not_finite(seeds):
+def test_gradients_that_are_not_finite(inputs):
     class Root(nn.Module):
         def forward(self, x):
             return (0 * x).sqrt()
 
     model = nn.Sequential(Root(), nn.Flatten(), nn.Linear(64, 3))
     with pytest.raises(ValueError, match="finite gradients"):
-        ascent(model, seeds, lambda answer, rows: answer.logits[:, 0], batch_size=8)
+        ascent(model, inputs, lambda answer, rows: answer.logits[:, 0], batch_size=8)
 
 
-def test_the_objective_sees_the_places_of_its_images(tiny_model, seeds):
+def test_the_objective_sees_the_places_of_its_images(tiny_model, inputs):
     labels = torch.tensor([0, 1, 2, 0, 1, 2])
 
     def objective(answer, rows):
         return answer.logits.gather(1, labels[rows, None])[:, 0]
 
-    found = ascent(tiny_model(), seeds, objective, batch_size=4)
+    found = ascent(tiny_model(), inputs, objective, batch_size=4)
     for i, label in enumerate(labels):
-        x = seeds[i:i + 1].clone().requires_grad_()
+        x = inputs[i:i + 1].clone().requires_grad_()
         tiny_model()(x)[0, label].backward()
         torch.testing.assert_close(found[i], x.grad[0])
 
@@ -176,9 +176,9 @@ def test_weights_belong_to_the_neurons_they_lead_to():
     assert found.maps.tolist() == [True] * 44 + [False] * 104
 
 
-def test_weights_of_layers_that_count_themselves(tiny_model, seeds):
+def test_weights_of_layers_that_count_themselves(tiny_model, inputs):
     model = tiny_model()
-    found = layout(model, seeds)
+    found = layout(model, inputs)
     expected = [*model[0].weight.mean((1, 2, 3)).tolist(), *[-math.inf] * 4,
                 *model[3].weight.mean(1).tolist()]
     np.testing.assert_allclose(found.weights, expected, rtol=1e-4, atol=1e-7)
@@ -237,8 +237,8 @@ def test_blackout_never_brightens(fuzz, generator):
     assert torch.equal(after, x)
 
 
-def test_blackened_squares_accumulate(fuzz, tiny_model, seeds):
-    frames, _ = fuzz(single(patch=3), tiny_model(), seeds, torch.zeros(6, dtype=torch.int64), 8)
+def test_blackened_squares_accumulate(fuzz, tiny_model, inputs):
+    frames, _ = fuzz(single(patch=3), tiny_model(), inputs, torch.zeros(6, dtype=torch.int64), 8)
     black = (frames == 0).flatten(1).sum(1)
     assert (black.diff() >= 0).all() and black[-1] > black[0] > 0
 
@@ -284,19 +284,19 @@ def test_light_moves_all_pixels_alike(fuzz, generator):
 
 
 @pytest.mark.parametrize("reading", ["differential", "single"])
-def test_the_objective_rises(fuzz, tiny_model, seeds, reading):
+def test_the_objective_rises(fuzz, tiny_model, inputs, reading):
     tested, other = tiny_model(0), tiny_model(1)
-    labels = tested(seeds).argmax(1)
+    labels = tested(inputs).argmax(1)
     differential = reading == "differential"
     fuzzer = DeepXplore(reading=reading, others=(other,) if differential else (), lambda2=0,
                         constraint="occlusion", patch=8, step=0.005)
-    _, campaign = fuzz(fuzzer, tested, seeds, labels, 10)
+    _, campaign = fuzz(fuzzer, tested, inputs, labels, 10)
 
     def objective(x):
         score = -tested(x)[range(6), labels]
         return score + other(x)[range(6), labels] if differential else score
 
-    assert (objective(campaign.images) > objective(seeds)).all()
+    assert (objective(campaign.images) > objective(inputs)).all()
 
 
 # ---- which neurons
@@ -375,59 +375,59 @@ def test_a_neuron_is_replaced_once_covered(fuzz):
 @pytest.mark.parametrize("budget", [Budget(), Budget(l2=0.7), Budget(linf=0.1),
                                     Budget(l2=0.5, linf=0.2)])
 @pytest.mark.parametrize("constraint", ["blackout", "light", "occlusion"])
-def test_examples_stay_within_the_budget(fuzz, tiny_model, seeds, budget, constraint):
+def test_examples_stay_within_the_budget(fuzz, tiny_model, inputs, budget, constraint):
     patch = None if constraint == "light" else 4
     fuzzer = DeepXplore(others=(tiny_model(1),), constraint=constraint, patch=patch, budget=budget)
-    frames, campaign = fuzz(fuzzer, tiny_model(), seeds, torch.zeros(6, dtype=torch.int64), 5)
+    frames, campaign = fuzz(fuzzer, tiny_model(), inputs, torch.zeros(6, dtype=torch.int64), 5)
     assert frames.min() >= 0 and frames.max() <= 1
-    moved = (frames - seeds).flatten(2)
+    moved = (frames - inputs).flatten(2)
     torch.testing.assert_close(campaign.l2, moved.norm(dim=2))
     assert campaign.l2.max() <= (budget.l2 or math.inf) + 1e-5
     assert campaign.linf.max() <= (budget.linf or math.inf) + 1e-6
     assert campaign.l2.max() > 0
 
 
-def test_all_iterations_run_and_are_classified(fuzz, tiny_model, seeds):
+def test_all_iterations_run_and_are_classified(fuzz, tiny_model, inputs):
     model = tiny_model()
-    frames, campaign = fuzz(single(patch=6, budget=Budget(l2=2)), model, seeds, [0, 1, 2] * 2, 7)
+    frames, campaign = fuzz(single(patch=6, budget=Budget(l2=2)), model, inputs, [0, 1, 2] * 2, 7)
     assert campaign.errors[:-1].any() and len(frames) == 7
     for images, predicted in zip(frames, campaign.predicted):
         assert torch.equal(model(images).argmax(1), predicted)
 
 
-def test_passes_are_counted(fuzz, tiny_model, seeds):
+def test_passes_are_counted(fuzz, tiny_model, inputs):
     sent = []
     pair = [tiny_model(0), tiny_model(1)]
     for model in pair:
         model.register_forward_hook(
             lambda module, inputs, y: sent.append(len(y) * (1 + 2 * y.requires_grad)))
-    _, campaign = fuzz(DeepXplore(others=pair[1:], patch=4), pair[0], seeds, [0, 1, 2] * 2, 3)
+    _, campaign = fuzz(DeepXplore(others=pair[1:], patch=4), pair[0], inputs, [0, 1, 2] * 2, 3)
     assert campaign.passes == sum(sent)
 
 
 @pytest.mark.parametrize("constraint", ["blackout", "light", "occlusion"])
-def test_runs_repeat_and_seeds_matter(fuzz, tiny_model, seeds, constraint):
+def test_runs_repeat_and_seeds_matter(fuzz, tiny_model, inputs, constraint):
     patch = None if constraint == "light" else 4
     fuzzer = DeepXplore(others=(tiny_model(1),), constraint=constraint, patch=patch, step=0.05,
                         threshold=2)
-    before = seeds.clone()
-    runs = [fuzz(fuzzer, tiny_model(), seeds, [0, 1, 2] * 2, 3, seed)[0] for seed in (1, 1, 2)]
+    before = inputs.clone()
+    runs = [fuzz(fuzzer, tiny_model(), inputs, [0, 1, 2] * 2, 3, seed)[0] for seed in (1, 1, 2)]
     assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
-    assert torch.equal(seeds, before)
+    assert torch.equal(inputs, before)
 
 
-def test_many_seeds_are_as_one_by_one(fuzz, tiny_model, seeds):
+def test_many_seeds_are_as_one_by_one(fuzz, tiny_model, inputs):
     fuzzer = DeepXplore(others=(tiny_model(1),), constraint="occlusion", patch=5, lambda2=0,
                         corner=(2, 3), step=0.1, budget=Budget(l2=1))
     labels = torch.tensor([0, 1, 2] * 2)
-    together, _ = fuzz(fuzzer, tiny_model(), seeds, labels, 4)
-    alone = [fuzz(fuzzer, tiny_model(), seeds[i:i + 1], labels[i:i + 1], 4)[0] for i in range(6)]
+    together, _ = fuzz(fuzzer, tiny_model(), inputs, labels, 4)
+    alone = [fuzz(fuzzer, tiny_model(), inputs[i:i + 1], labels[i:i + 1], 4)[0] for i in range(6)]
     torch.testing.assert_close(together, torch.cat(alone, 1))
 
 
-def test_the_batch_size_changes_nothing(fuzz, tiny_model, seeds):
+def test_the_batch_size_changes_nothing(fuzz, tiny_model, inputs):
     runs = [fuzz(DeepXplore(others=(tiny_model(1),), patch=4, batch_size=size), tiny_model(),
-                 seeds, [0, 1, 2] * 2, 4)[0] for size in (4, 256)]
+                 inputs, [0, 1, 2] * 2, 4)[0] for size in (4, 256)]
     torch.testing.assert_close(*runs)
 
 
@@ -455,25 +455,25 @@ def test_bad_options(options, kind, words):
     (single(), {"iterations": 0}, "iterations: expected a whole number"),
     (single(), {"labels": [0, 1]}, "labels: expected 6 classes"),
     (single(), {"labels": [3] * 6}, "labels: expected classes 0 to 2"),
-    (single(), {"seeds": torch.full((6, 1, 8, 8), 2.0)}, r"seeds: expected values in \[0, 1\]"),
+    (single(), {"inputs": torch.full((6, 1, 8, 8), 2.0)}, r"inputs: expected values in \[0, 1\]"),
     (single(patch=9), {}, "fits into images of 8 x 8, got 9"),
     (single(constraint="occlusion"), {}, "fits into images of 8 x 8, got 10"),
     (single(constraint="occlusion", patch=4, corner=(5, 0)), {}, r"4 pixels a side at \(5, 0\)"),
     (DeepXplore(others=(linear(torch.ones(4, 64), 8),)), {}, r"as many classes .* 3, got \[4\]"),
 ])
-def test_bad_runs(tiny_model, seeds, generator, fuzzer, change, words):
-    arguments = {"seeds": seeds, "labels": [0] * 6, "iterations": 1} | change
+def test_bad_runs(tiny_model, inputs, generator, fuzzer, change, words):
+    arguments = {"inputs": inputs, "labels": [0] * 6, "iterations": 1} | change
     with pytest.raises(ValueError, match=words):
         fuzzer.run(tiny_model(), generator=generator(), **arguments)
 
 
-def test_a_model_is_no_oracle_for_itself(tiny_model, seeds, generator):
+def test_a_model_is_no_oracle_for_itself(tiny_model, inputs, generator):
     model = tiny_model()
     with pytest.raises(ValueError, match="got the model under test"):
-        DeepXplore(others=(model,)).run(model, seeds, [0] * 6, iterations=1, generator=generator())
+        DeepXplore(others=(model,)).run(model, inputs, [0] * 6, iterations=1, generator=generator())
 
 
-def test_oracles_lie_where_the_model_does(tiny_model, seeds, generator):
+def test_oracles_lie_where_the_model_does(tiny_model, inputs, generator):
     with pytest.raises(ValueError, match="expected models on cpu.* got one on meta"):
         DeepXplore(others=(tiny_model().to("meta"),)).run(
-            tiny_model(), seeds, [0] * 6, iterations=1, generator=generator())
+            tiny_model(), inputs, [0] * 6, iterations=1, generator=generator())

@@ -23,16 +23,16 @@ def linear(weights):
 
 
 @pytest.fixture
-def seeds(tiny_data):
+def inputs(tiny_data):
     return tiny_data.images[:6]
 
 
 @pytest.fixture
 def fuzz(generator):
     """``fuzz(fuzzer, model, ...)``: the images of every iteration, and the campaign."""
-    def fuzz(fuzzer, model, seeds, labels, iterations=1, seed=0):
+    def fuzz(fuzzer, model, inputs, labels, iterations=1, seed=0):
         frames = []
-        campaign = fuzzer.run(model, seeds, labels, iterations=iterations,
+        campaign = fuzzer.run(model, inputs, labels, iterations=iterations,
                               generator=generator(seed), watch=lambda x: frames.append(x.clone()))
         return torch.stack(frames), campaign
     return fuzz
@@ -177,15 +177,15 @@ def test_a_step_of_a_linear_model_is_that_of_the_equation(fuzz, generator):
         np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_the_objective_rises(fuzz, tiny_model, seeds):
+def test_the_objective_rises(fuzz, tiny_model, inputs):
     model, labels = tiny_model(), torch.tensor([0, 1, 2] * 2)
-    _, campaign = fuzz(DLFuzz(runners_up=2, neuron_weight=0, step=0.005), model, seeds, labels, 10)
+    _, campaign = fuzz(DLFuzz(runners_up=2, neuron_weight=0, step=0.005), model, inputs, labels, 10)
 
     def objective(x):
         z, mine = model(x), model(x)[range(6), labels]
         return 0.5 * (z.sum(1) - mine) - mine
 
-    assert (objective(campaign.images) > objective(seeds)).all()
+    assert (objective(campaign.images) > objective(inputs)).all()
 
 
 def chosen(scaled, t, m):
@@ -251,63 +251,63 @@ def tiny():
 
 @pytest.mark.parametrize("budget", [Budget(), Budget(l2=0.7), Budget(linf=0.1),
                                     Budget(l2=0.5, linf=0.2)])
-def test_examples_stay_within_the_budget(fuzz, tiny, tiny_model, seeds, budget):
-    frames, campaign = fuzz(tiny(budget=budget, step=0.2), tiny_model(), seeds, [0] * 6, 5)
+def test_examples_stay_within_the_budget(fuzz, tiny, tiny_model, inputs, budget):
+    frames, campaign = fuzz(tiny(budget=budget, step=0.2), tiny_model(), inputs, [0] * 6, 5)
     assert frames.min() >= 0 and frames.max() <= 1
-    torch.testing.assert_close(campaign.l2, (frames - seeds).flatten(2).norm(dim=2))
+    torch.testing.assert_close(campaign.l2, (frames - inputs).flatten(2).norm(dim=2))
     assert campaign.l2.max() <= (budget.l2 or math.inf) + 1e-5
     assert campaign.linf.max() <= (budget.linf or math.inf) + 1e-6
     assert campaign.linf.max() > 0.09
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_iteration_gives_an_example_for_each_seed(fuzz, tiny, tiny_model, seeds, strategy):
+def test_every_iteration_gives_an_example_for_each_seed(fuzz, tiny, tiny_model, inputs, strategy):
     model = tiny_model()
-    frames, campaign = fuzz(tiny(strategy=strategy, step=0.1), model, seeds, [0, 1, 2] * 2, 6)
-    assert frames.shape == (6, *seeds.shape)
+    frames, campaign = fuzz(tiny(strategy=strategy, step=0.1), model, inputs, [0, 1, 2] * 2, 6)
+    assert frames.shape == (6, *inputs.shape)
     for images, predicted in zip(frames, campaign.predicted):
         assert torch.equal(model(images).argmax(1), predicted)
     assert torch.equal(campaign.images, frames[-1])
 
 
-def test_errors_are_those_against_the_label_of_the_seed(fuzz, tiny, tiny_model, seeds):
+def test_errors_are_those_against_the_label_of_the_seed(fuzz, tiny, tiny_model, inputs):
     """An image that is wrong from the start, and is led further away from its label."""
     model = tiny_model()
-    labels = (model(seeds).argmax(1) + 1) % 3
-    _, campaign = fuzz(tiny(neuron_weight=0, step=0.1), model, seeds, labels, 6)
+    labels = (model(inputs).argmax(1) + 1) % 3
+    _, campaign = fuzz(tiny(neuron_weight=0, step=0.1), model, inputs, labels, 6)
     assert campaign.errors.all()
 
 
-def test_passes_are_counted(fuzz, tiny, tiny_model, seeds):
+def test_passes_are_counted(fuzz, tiny, tiny_model, inputs):
     sent, model = [], tiny_model()
     model.register_forward_hook(
         lambda module, inputs, y: sent.append(len(y) * (1 + 2 * y.requires_grad)))
-    _, campaign = fuzz(tiny(batch_size=4), model, seeds, [0, 1, 2] * 2, 3)
+    _, campaign = fuzz(tiny(batch_size=4), model, inputs, [0, 1, 2] * 2, 3)
     assert campaign.passes == sum(sent)
 
 
 @pytest.mark.parametrize("strategy", ["none", "frequent", "rare", "weight"])
-def test_runs_repeat_and_seeds_matter(fuzz, tiny_model, seeds, strategy):
-    model, before = tiny_model(), seeds.clone()
+def test_runs_repeat_and_seeds_matter(fuzz, tiny_model, inputs, strategy):
+    model, before = tiny_model(), inputs.clone()
     model[0].weight.data.abs_()
     model[3].weight.data.abs_()  # so that 'weight' has two candidates
     fuzzer = DLFuzz(strategy=strategy, neurons=1, runners_up=2, threshold=0.4, neuron_weight=5)
-    runs = [fuzz(fuzzer, model, seeds, [0, 1, 2] * 2, 3, seed)[0] for seed in (1, 1, 2)]
+    runs = [fuzz(fuzzer, model, inputs, [0, 1, 2] * 2, 3, seed)[0] for seed in (1, 1, 2)]
     assert torch.equal(runs[0], runs[1]) and not torch.equal(runs[0], runs[2])
-    assert torch.equal(seeds, before)
+    assert torch.equal(inputs, before)
 
 
-def test_many_seeds_are_as_one_by_one(fuzz, tiny, tiny_model, seeds):
+def test_many_seeds_are_as_one_by_one(fuzz, tiny, tiny_model, inputs):
     fuzzer = tiny(neuron_weight=0, within=0, step=0.1, budget=Budget(l2=1))
     labels = torch.tensor([0, 1, 2] * 2)
-    together, _ = fuzz(fuzzer, tiny_model(), seeds, labels, 4)
-    alone = [fuzz(fuzzer, tiny_model(), seeds[i:i + 1], labels[i:i + 1], 4)[0] for i in range(6)]
+    together, _ = fuzz(fuzzer, tiny_model(), inputs, labels, 4)
+    alone = [fuzz(fuzzer, tiny_model(), inputs[i:i + 1], labels[i:i + 1], 4)[0] for i in range(6)]
     torch.testing.assert_close(together, torch.cat(alone, 1))
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_batch_size_changes_nothing(fuzz, tiny, tiny_model, seeds, strategy):
-    runs = [fuzz(tiny(strategy=strategy, batch_size=size), tiny_model(), seeds, [0, 1, 2] * 2,
+def test_the_batch_size_changes_nothing(fuzz, tiny, tiny_model, inputs, strategy):
+    runs = [fuzz(tiny(strategy=strategy, batch_size=size), tiny_model(), inputs, [0, 1, 2] * 2,
                  4)[0] for size in (4, 256)]
     torch.testing.assert_close(*runs)
 
@@ -339,9 +339,9 @@ def test_bad_options(options, words):
     ({}, {"iterations": 0}, "iterations: expected a whole number"),
     ({}, {"labels": [0, 1]}, "labels: expected 6 classes"),
     ({}, {"labels": [-1] * 6}, "labels: expected classes 0 to 2"),
-    ({}, {"seeds": torch.zeros(6, 8, 8)}, "seeds: expected shape"),
+    ({}, {"inputs": torch.zeros(6, 8, 8)}, "inputs: expected shape"),
 ])
-def test_bad_runs(tiny, tiny_model, seeds, generator, options, change, words):
-    arguments = {"seeds": seeds, "labels": [0] * 6, "iterations": 1} | change
+def test_bad_runs(tiny, tiny_model, inputs, generator, options, change, words):
+    arguments = {"inputs": inputs, "labels": [0] * 6, "iterations": 1} | change
     with pytest.raises(ValueError, match=words):
         tiny(**options).run(tiny_model(), generator=generator(), **arguments)

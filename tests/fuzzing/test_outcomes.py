@@ -10,7 +10,7 @@ from dnnlib.fuzzing import Campaign, Key, outcomes
 
 @pytest.fixture
 def campaign(generator):
-    """5 iterations of 12 seeds, 4 classes; the fuzzer shows its examples in any order."""
+    """5 iterations of 12 inputs, 4 classes; the fuzzer shows its examples in any order."""
     g = generator(3)
     t, s = 5, 12
     return Campaign(
@@ -77,7 +77,7 @@ def test_given_the_target_is_less_than_wrong():
 
 
 def test_a_seed_of_the_target_class_is_refused():
-    with pytest.raises(ValueError, match="seeds of other classes than 2, got 1 of it among 3"):
+    with pytest.raises(ValueError, match="inputs of other classes than 2, got 1 of it among 3"):
         outcomes.hits(right([0, 2, 1], [2, 2, 2]), target=2)
 
 

@@ -14,7 +14,7 @@ S, T = 4, 6
 
 
 @pytest.fixture
-def seeds(generator):
+def inputs(generator):
     return torch.rand(S, 1, 2, 1, generator=generator(5))
 
 
@@ -26,11 +26,11 @@ def model():
 
 
 @pytest.fixture
-def run(model, seeds, generator):
+def run(model, inputs, generator):
     """``run(fuzzer, ...)``: the campaign, and its examples (T, S, C, H, W)."""
-    def run(fuzzer, seeds=seeds, iterations=T, seed=1):
+    def run(fuzzer, inputs=inputs, iterations=T, seed=1):
         examples = []
-        campaign = fuzzer.run(model, seeds, torch.zeros(len(seeds), dtype=torch.int64),
+        campaign = fuzzer.run(model, inputs, torch.zeros(len(inputs), dtype=torch.int64),
                               iterations=iterations, generator=generator(seed),
                               watch=lambda x: examples.append(x.clone()))
         return campaign, torch.stack(examples)
@@ -40,13 +40,13 @@ def run(model, seeds, generator):
 def towards(*target):
     """The fitness: minus the distance to one image of two pixels."""
     goal = torch.tensor(target)
-    return lambda model, seeds, labels: lambda x, of: -(x.flatten(1) - goal).norm(dim=1)
+    return lambda model, inputs, labels: lambda x, of: -(x.flatten(1) - goal).norm(dim=1)
 
 
 def spy(fitness, into):
-    """``fitness``, keeping the images and seeds that are scored, in every call."""
-    def watched(model, seeds, labels):
-        score = fitness(model, seeds, labels)
+    """``fitness``, keeping the images and inputs that are scored, in every call."""
+    def watched(model, inputs, labels):
+        score = fitness(model, inputs, labels)
 
         def keep(x, of):
             into.append((x.clone(), of.clone()))
@@ -99,12 +99,12 @@ def scalar_swarm(swarm, seed, draw, value, iterations):
 
 # ---- the update
 
-def assert_as_in_scalar_loops(run, seeds, swarm, value):
+def assert_as_in_scalar_loops(run, inputs, swarm, value):
     calls = []
     _, examples = run(replace(swarm, fitness=spy(swarm.fitness, calls)))
     keys = torch.randint(2**62, (S,), generator=torch.Generator().manual_seed(1)).tolist()
     for s, key in enumerate(keys):
-        scored, expected = scalar_swarm(swarm, seeds[s].flatten().tolist(),
+        scored, expected = scalar_swarm(swarm, inputs[s].flatten().tolist(),
                                         torch.Generator().manual_seed(key), value, T)
         found = torch.stack([x[of == s].flatten(1) for x, of in calls])
         assert torch.allclose(found, torch.tensor(scored), atol=1e-5)
@@ -112,25 +112,25 @@ def assert_as_in_scalar_loops(run, seeds, swarm, value):
 
 
 @pytest.mark.parametrize("options", [
-    {}, {"random": "pixel"}, {"start": "seed"}, {"inertia": (0.9, 0.4), "c1": 1.0},
+    {}, {"random": "pixel"}, {"start": "input"}, {"inertia": (0.9, 0.4), "c1": 1.0},
     {"clamp": 0.05, "velocity": (0.0, 0.7)}, {"compound": True, "population": 1},
-    {"population": 1, "start": "seed", "c2": 0.5}])
-def test_update_against_scalar_loops(run, seeds, options):
+    {"population": 1, "start": "input", "c2": 0.5}])
+def test_update_against_scalar_loops(run, inputs, options):
     swarm = Swarm(**{"fitness": towards(0.3, 0.6), "population": 5, "velocity": (-0.2, 0.3),
                      "epsilon": math.inf} | options)
-    assert_as_in_scalar_loops(run, seeds, swarm,
+    assert_as_in_scalar_loops(run, inputs, swarm,
                               lambda x: -math.hypot(x[0] - 0.3, x[1] - 0.6))
 
 
-def test_equals_do_not_replace_the_best(run, seeds):
+def test_equals_do_not_replace_the_best(run, inputs):
     swarm = Swarm(fitness=Constant(), population=5, velocity=(-0.2, 0.3))
-    assert_as_in_scalar_loops(run, seeds, swarm, lambda x: 0)
+    assert_as_in_scalar_loops(run, inputs, swarm, lambda x: 0)
 
 
 def test_the_first_of_equals_stays_the_swarms_best(run):
     calls = []
 
-    def fitness(model, seeds, labels):  # the second of three particles first, then all
+    def fitness(model, inputs, labels):  # the second of three particles first, then all
         return lambda x, of: (torch.arange(len(x)) % 3 == 1).float() if len(calls) == 1 \
             else torch.ones(len(x))
 
@@ -146,20 +146,20 @@ def test_inertia_is_linear_and_the_released_one_compounds():
                                       for t in range(20)])
 
 
-def test_velocity_without_numbers_is_the_change_of_the_start(run, seeds):
+def test_velocity_without_numbers_is_the_change_of_the_start(run, inputs):
     calls = []
     swarm = Swarm(fitness=spy(Constant(), calls), population=3, c1=0, c2=0, inertia=(0.5, 0.5),
                   budget=Budget(linf=0.2))
     run(swarm, iterations=2)
     (first, of), (second, _) = calls
-    expected = swarm.budget.project(first + 0.5 * (first - seeds[of]), seeds[of])
+    expected = swarm.budget.project(first + 0.5 * (first - inputs[of]), inputs[of])
     assert torch.allclose(second, expected, atol=1e-6)
 
 
 # ---- what it finds
 
-@pytest.mark.parametrize("start", ["random", "seed"])
-def test_it_climbs_to_the_target(run, seeds, start):
+@pytest.mark.parametrize("start", ["random", "input"])
+def test_it_climbs_to_the_target(run, inputs, start):
     swarm = Swarm(fitness=towards(0.25, 0.75), population=40, start=start, velocity=(-0.5, 0.5),
                   inertia=(0.9, 0.4))
     _, examples = run(swarm, iterations=40)
@@ -190,25 +190,25 @@ def test_random_fitness_repeats_by_its_seed(run):
 
 
 def test_sensitive_neurons_rise(tiny_model, tiny_data, generator):
-    model, seeds, fitness = tiny_model(), tiny_data.images[:3], SensitiveNeurons(threshold=0.02)
+    model, inputs, fitness = tiny_model(), tiny_data.images[:3], SensitiveNeurons(threshold=0.02)
     examples = []
     Swarm(fitness=fitness, population=10, budget=Budget(l2=1)).run(
-        model, seeds, tiny_data.labels[:3], iterations=8, generator=generator(),
+        model, inputs, tiny_data.labels[:3], iterations=8, generator=generator(),
         watch=lambda x: examples.append(x.clone()))
     with torch.no_grad():
-        score = fitness(model, seeds, None)
+        score = fitness(model, inputs, None)
         shares = torch.stack([score(x, torch.arange(3)) for x in examples])
     assert (shares[1:] >= shares[:-1]).all() and (shares[-1] > shares[0]).any()
 
 
 # ---- start, budget, stopping
 
-def test_random_start_fills_the_box_around_the_seed(run, seeds):
+def test_random_start_fills_the_box_around_the_seed(run, inputs):
     calls = []
     run(Swarm(fitness=spy(Constant(), calls), population=400, budget=Budget(linf=0.1)),
         iterations=1)
     x, of = calls[0]
-    low, high = (seeds - 0.1).clamp_min(0), (seeds + 0.1).clamp_max(1)
+    low, high = (inputs - 0.1).clamp_min(0), (inputs + 0.1).clamp_max(1)
     place = (x - low[of]) / (high - low)[of]
     assert -1e-5 < place.min() < 0.02 and 0.98 < place.max() < 1 + 1e-5
     assert abs(place.mean() - 0.5) < 0.02
@@ -234,7 +234,7 @@ def test_every_example_is_within_the_budget(run, make, budget):
     assert examples.min() >= 0 and examples.max() <= 1
 
 
-def test_a_swarm_stops_above_epsilon(run, seeds):
+def test_a_swarm_stops_above_epsilon(run, inputs):
     """Seeds reach the goal at different times: who has, is scored no more, and stays."""
     calls, epsilon = [], -0.15
     swarm = Swarm(fitness=spy(towards(0.5, 0.5), calls), population=2, epsilon=epsilon)
@@ -251,9 +251,9 @@ def test_a_swarm_stops_above_epsilon(run, seeds):
     assert campaign.predicted.shape == (12, S)
 
 
-def test_stopped_swarms_leave_the_others_alone(run, seeds):
+def test_stopped_swarms_leave_the_others_alone(run, inputs):
     def all_but(stopped):
-        def fitness(model, seeds, labels):
+        def fitness(model, inputs, labels):
             return lambda x, of: x.flatten(1).mean(1) + 5 * torch.isin(of, stopped)
         return fitness
 
@@ -263,7 +263,7 @@ def test_stopped_swarms_leave_the_others_alone(run, seeds):
     assert not torch.equal(found[0][:, [0, 2]], found[1][:, [0, 2]])
 
 
-def test_a_share_never_stops_at_one(run, seeds):
+def test_a_share_never_stops_at_one(run, inputs):
     full = run(Swarm(fitness=lambda *_: lambda x, of: torch.ones(len(x)), population=3))[0]
     over = run(Swarm(fitness=lambda *_: lambda x, of: torch.ones(len(x)), population=3,
                      epsilon=0.9))[0]
@@ -273,7 +273,7 @@ def test_a_share_never_stops_at_one(run, seeds):
     assert len(calls) == T
 
 
-def test_swarms_do_not_depend_on_the_batch_size(run, seeds):
+def test_swarms_do_not_depend_on_the_batch_size(run, inputs):
     calls = []
     swarm = Swarm(fitness=spy(towards(0.1, 0.9), calls), population=3)
     whole = run(swarm)[1]
@@ -291,7 +291,7 @@ def test_passes_are_counted(tiny_model, tiny_data, generator):
 
 
 def test_a_gradient_counts_as_two_passes_more(tiny_model, tiny_data, generator):
-    def steepness(model, seeds, labels):
+    def steepness(model, inputs, labels):
         def score(x, of):
             with torch.enable_grad():
                 x = x.clone().requires_grad_()
@@ -312,46 +312,46 @@ def test_presets():
         (100, "random", 2, 2, (0.4, 0.9), 1)
     assert paper.fitness == SensitiveNeurons(threshold=0.5)
     assert (released.population, released.start, released.velocity, released.clamp) == \
-        (1, "seed", (0, 0.7), 0.7)
+        (1, "input", (0, 0.7), 0.7)
     assert released.fitness == SensitiveNeurons(threshold=0.2, scale="difference", divide=False,
                                                 logits=False)
     assert (Swarm.paper(population=8).population, Swarm.released(clamp=None).clamp) == (8, None)
 
 
-def test_released_starts_at_the_seed_and_brightens(run, seeds):
+def test_released_starts_at_the_seed_and_brightens(run, inputs):
     calls = []
     run(Swarm.released(fitness=spy(towards(0.5, 0.5), calls)), iterations=2)
-    assert torch.equal(calls[0][0], seeds) and (calls[1][0] >= seeds).all()
+    assert torch.equal(calls[0][0], inputs) and (calls[1][0] >= inputs).all()
 
 
 @pytest.mark.parametrize("fuzzer", [
     Swarm(population=3, fitness=towards(0.1, 0.2)), Swarm.released(fitness=towards(0.1, 0.2)),
     Swarm(population=3, random="pixel", fitness=towards(0.1, 0.2)), Noise(),
     Noise(kind="uniform", cumulative=True)])
-def test_the_same_seed_gives_the_same_campaign(run, seeds, fuzzer):
-    before = seeds.clone()
+def test_the_same_seed_gives_the_same_campaign(run, inputs, fuzzer):
+    before = inputs.clone()
     found = [run(fuzzer, seed=seed)[1] for seed in (1, 1, 2)]
     assert torch.equal(found[0], found[1]) and not torch.equal(found[0], found[2])
-    assert torch.equal(seeds, before)
+    assert torch.equal(inputs, before)
 
 
 def test_colour_images_keep_their_pixels_in_place(generator):
     model = nn.Sequential(nn.Conv2d(3, 2, 1), nn.Flatten(), nn.Linear(40, 3)).eval()
-    seeds, calls = torch.rand(2, 3, 4, 5, generator=generator(2)), []
+    inputs, calls = torch.rand(2, 3, 4, 5, generator=generator(2)), []
     Swarm.released(fitness=spy(SensitiveNeurons(), calls), velocity=(0.0, 1e-9), c1=0, c2=0).run(
-        model, seeds, torch.tensor([0, 1]), iterations=2, generator=generator())
-    assert all(torch.allclose(x, seeds) for x, _ in calls)
+        model, inputs, torch.tensor([0, 1]), iterations=2, generator=generator())
+    assert all(torch.allclose(x, inputs) for x, _ in calls)
 
 
 # ---- noise
 
 def test_fresh_noise_has_its_scale(run, generator):
-    seeds = torch.full((1, 1, 60, 60), 0.5)
+    inputs = torch.full((1, 1, 60, 60), 0.5)
     model = nn.Sequential(nn.Flatten(), nn.Linear(3600, 2))
     steps = {}
     for kind in ("gaussian", "uniform"):
         seen = []
-        Noise(kind=kind, scale=0.05).run(model, seeds, torch.tensor([0]), iterations=2,
+        Noise(kind=kind, scale=0.05).run(model, inputs, torch.tensor([0]), iterations=2,
                                          generator=generator(), watch=seen.append)
         steps[kind] = torch.stack(seen) - 0.5
     assert steps["gaussian"].std().item() == pytest.approx(0.05, rel=0.05)
@@ -360,17 +360,17 @@ def test_fresh_noise_has_its_scale(run, generator):
 
 
 def test_cumulative_noise_walks(run):
-    seeds = torch.full((2, 1, 2, 1), 0.5)
-    fresh, walk = (run(Noise(scale=1e-3, cumulative=on), seeds, iterations=200)[1].squeeze()
+    inputs = torch.full((2, 1, 2, 1), 0.5)
+    fresh, walk = (run(Noise(scale=1e-3, cumulative=on), inputs, iterations=200)[1].squeeze()
                    for on in (False, True))
-    steps = walk - torch.cat([seeds.squeeze()[None], walk[:-1]])
+    steps = walk - torch.cat([inputs.squeeze()[None], walk[:-1]])
     assert torch.allclose(steps, fresh - 0.5, atol=1e-6)
 
 
 def test_noise_at_the_papers_budget_is_cut_to_it(generator):
-    seeds = torch.full((2, 1, 28, 28), 0.5)
+    inputs = torch.full((2, 1, 28, 28), 0.5)
     found = Noise(budget=Budget(l2=1)).run(
-        nn.Sequential(nn.Flatten(), nn.Linear(784, 2)), seeds, torch.tensor([0, 1]), iterations=3,
+        nn.Sequential(nn.Flatten(), nn.Linear(784, 2)), inputs, torch.tensor([0, 1]), iterations=3,
         generator=generator())
     assert torch.allclose(found.l2, torch.ones(3, 2), atol=1e-5)
     assert found.passes == 6
@@ -384,7 +384,7 @@ def test_noise_at_the_papers_budget_is_cut_to_it(generator):
     ({"start": "randm"}, "unknown start 'randm'; did you mean 'random'"),
     ({"random": "image"}, "unknown random"), ({"report": "last"}, "unknown report"),
     ({"velocity": (0.5, 0.1)}, "low <= high"), ({"velocity": (0.0, math.inf)}, "velocity"),
-    ({"start": "seed"}, "never move"), ({"start": "seed", "velocity": (0, 0)}, "never move"),
+    ({"start": "input"}, "never move"), ({"start": "input", "velocity": (0, 0)}, "never move"),
     ({"inertia": (0.4, math.nan)}, "inertia: expected two finite"),
     ({"inertia": (-0.1, 0.9)}, "inertia: .* at least 0"), ({"c1": -1.0}, "c1, c2"),
     ({"clamp": 0}, "clamp"), ({"epsilon": math.nan}, "epsilon")])
@@ -415,13 +415,13 @@ def test_bad_fitness(run, model, value, words):
 
 
 @pytest.mark.parametrize("fuzzer", [Swarm(population=2), Noise()])
-def test_bad_arguments(run, fuzzer, seeds):
+def test_bad_arguments(run, fuzzer, inputs):
     with pytest.raises(ValueError, match="iterations"):
         run(fuzzer, iterations=0)
-    with pytest.raises(ValueError, match="seeds: expected values"):
-        run(fuzzer, seeds + 1)
-    with pytest.raises(ValueError, match="seeds: expected at least one"):
-        run(fuzzer, seeds[:0])
+    with pytest.raises(ValueError, match="inputs: expected values"):
+        run(fuzzer, inputs + 1)
+    with pytest.raises(ValueError, match="inputs: expected at least one"):
+        run(fuzzer, inputs[:0])
 
 
 def test_options_do_not_change():

@@ -52,13 +52,13 @@ def test_extremes(n):
         assert measure(p).tolist() == pytest.approx(ends, abs=1e-9)
 
 
-@pytest.mark.parametrize("by", u.DISTANCES)
+@pytest.mark.parametrize("by", u.MEASURES)
 def test_order_of_classes_does_not_matter(p, by):
     turned = p[:, torch.randperm(10, generator=torch.Generator().manual_seed(0))]
-    assert torch.allclose(u.DISTANCES[by](p), u.DISTANCES[by](turned), atol=1e-12)
+    assert torch.allclose(u.MEASURES[by](p), u.MEASURES[by](turned), atol=1e-12)
 
 
-@pytest.mark.parametrize("by", u.DISTANCES)
+@pytest.mark.parametrize("by", u.MEASURES)
 def test_rank_puts_the_undecided_first_and_keeps_ties(by):
     sure, unsure, flat = [0.75, 0.25], [0.625, 0.375], [0.5, 0.5]  # exact in binary
     rows = [sure, flat, unsure, sure, flat] * 5
@@ -71,7 +71,7 @@ BAD = {"nan": [[float("nan"), 1.0]], "not summing to one": [[0.5, 0.4]], "negati
 
 
 @pytest.mark.parametrize("function, bad", [*itertools.product(
-    [*u.DISTANCES.values(), u.certainty, u.rank], BAD)])
+    [*u.MEASURES.values(), u.certainty, u.indecision, u.rank], BAD)])
 def test_what_is_no_distribution_is_refused(function, bad):
     with pytest.raises(ValueError, match="^p: expected"):
         function(BAD[bad])

@@ -9,6 +9,7 @@ from torch import nn
 from dnnlib import data, files, inference, models
 from dnnlib.data import sources
 from dnnlib.models import layers, resnet
+from dnnlib.neurons.activations import record
 
 # DeepSensor (sensitivity) Table I = DeepSensor (excitable) Table 1; lengths count a softmax of
 # its own and Flatten, but not the input
@@ -257,3 +258,13 @@ def test_pretrained_mobilenet_knows_its_images(monkeypatch):
         pytest.skip("needs all the 1,000 classes of ImageNet")
     model = models.load_keras_weights(models.build("mobilenet", width=0.75))
     assert inference.accuracy(model, images.images, images.labels, batch_size=50) > 0.84
+
+
+def test_a_users_model_may_have_a_spec_of_its_own():
+    model = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+    model.spec = "x"
+    assert models.spec_of(model) is None
+    assert list(models.neuron_layers(model)) == ["1", "2", "3"]
+    assert record(model, torch.rand(2, 1, 2, 2)).layers == ("1", "2", "3")
+    with pytest.raises(ValueError, match="^network: expected a name"):
+        models.count(model)

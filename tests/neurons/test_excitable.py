@@ -42,12 +42,12 @@ def test_bad_values(arguments, options, words):
 @pytest.mark.parametrize("scale, threshold", [("none", 0.01), ("total", 0.5)])
 @pytest.mark.parametrize("points", [1, 3])
 def test_fitness_is_the_share_by_the_diagonal(scale, threshold, points, tiny_model, x):
-    model, seeds, labels = tiny_model(), x[:2], torch.tensor([2, 0])
+    model, inputs, labels = tiny_model(), x[:2], torch.tensor([2, 0])
     of = torch.tensor([1, 0, 0, 1])
     fitness = ExcitableNeurons(threshold=threshold, scale=scale, points=points)
     with torch.no_grad():
-        found = fitness(model, seeds, labels)(x[2:], of)
-    psi = shapley.diagonal(shapley.Game(model, seeds[of], x[2:], labels[of]), points=points).values
+        found = fitness(model, inputs, labels)(x[2:], of)
+    psi = shapley.diagonal(shapley.Game(model, inputs[of], x[2:], labels[of]), points=points).values
     shares = [sum(p > threshold * (1 if scale == "none" else sum(map(abs, row)) / len(row))
                   for p in row) / len(row) for row in psi.tolist()]
     assert found.tolist() == pytest.approx(shares) and len(set(shares)) > 1
@@ -92,13 +92,13 @@ def test_seeds_pass_once(tiny_model, x):
 
 
 def test_a_swarm_raises_the_share(tiny_model, x, generator):
-    model, seeds, labels = tiny_model(), x[:3], torch.tensor([0, 1, 2])
+    model, inputs, labels = tiny_model(), x[:3], torch.tensor([0, 1, 2])
     fitness = ExcitableNeurons(threshold=1.0, scale="total")
     swarm = fuzzing.Swarm(fitness=fitness, population=8, budget=fuzzing.Budget(linf=0.3))
-    found = swarm.run(model, seeds, labels, iterations=6, generator=generator(0))
-    score, of = fitness(model, seeds, labels), torch.arange(3)
-    noise = 0.3 * (2 * torch.rand(20, *seeds.shape, generator=generator(1)) - 1)
-    random = torch.stack([score((seeds + move).clamp(0, 1), of) for move in noise])
+    found = swarm.run(model, inputs, labels, iterations=6, generator=generator(0))
+    score, of = fitness(model, inputs, labels), torch.arange(3)
+    noise = 0.3 * (2 * torch.rand(20, *inputs.shape, generator=generator(1)) - 1)
+    random = torch.stack([score((inputs + move).clamp(0, 1), of) for move in noise])
     assert (score(found.images, of) > random.mean(0)).all()
     assert not any(module._forward_hooks for module in model.modules())
 

@@ -126,32 +126,32 @@ def test_hooks_go_when_the_model_fails(tiny_model):
 @pytest.mark.parametrize("signed", [True, False])
 @pytest.mark.parametrize("divide", [True, False])
 def test_fitness_against_loops(tiny_model, x, signed, divide):
-    model, seeds, images = tiny_model(), x[:2], x[2:]
+    model, inputs, images = tiny_model(), x[:2], x[2:]
     of = torch.tensor([1, 0, 0, 1])
     options = {"threshold": 0.01, "signed": signed, "divide": divide}
     with torch.no_grad():
-        found = SensitiveNeurons(**options)(model, seeds, torch.zeros(2))(images, of)
-    expected = [by_hand(model, seeds[i], image, **options) for i, image in zip(of, images)]
+        found = SensitiveNeurons(**options)(model, inputs, torch.zeros(2))(images, of)
+    expected = [by_hand(model, inputs[i], image, **options) for i, image in zip(of, images)]
     assert 0 < max(expected) and found.tolist() == pytest.approx(expected)
 
 
 def test_scaled_difference_is_the_released_codes(tiny_model, x):
     """scale(f(x*) - f(x)) layer by layer, then the channel's mean (PSO_MNIST.py)."""
-    model, seeds, images, of = tiny_model(), x[:2], x[2:5], torch.tensor([1, 0, 1])
+    model, inputs, images, of = tiny_model(), x[:2], x[2:5], torch.tensor([1, 0, 1])
     expected = []
     for image, i in zip(images, of):
         sensitive = []
         for end in (1, 2, 4):  # the convolution, its ReLU, the logits
             with torch.no_grad():
-                change = model[:end](image[None])[0] - model[:end](seeds[i, None])[0]
+                change = model[:end](image[None])[0] - model[:end](inputs[i, None])[0]
             change = (change - change.min()) / (change.max() - change.min())
             sensitive += [channel.mean().item() > 0.45 for channel in change]
         expected.append(sum(sensitive) / len(sensitive))
     fitness = SensitiveNeurons(threshold=0.45, scale="difference", divide=False)
     with torch.no_grad():
-        score = fitness(model, seeds, torch.zeros(2))
+        score = fitness(model, inputs, torch.zeros(2))
         assert score(images, of).tolist() == pytest.approx(expected)
-        assert score(seeds, torch.arange(2)).tolist() == [0.0, 0.0]
+        assert score(inputs, torch.arange(2)).tolist() == [0.0, 0.0]
     assert len(set(expected)) > 1
 
 

@@ -226,7 +226,7 @@ def test_bad_arguments(tiny_model, x):
     ("deepfool", {"eps": 0.3}, "unknown option of 'deepfool' 'eps'"),
     ("deepfool", {"overshoot": -1}, "overshoot"), ("deepfool", {"classes": 0}, "classes"),
     ("deepfool", {"iterations": 1.5}, "iterations"),
-    ("jsma", {"theta": 0}, r"theta: expected a number in \(0, 1\]"),
+    ("jsma", {"theta": 0}, r"theta: expected a share in \(0, 1\]"),
     ("jsma", {"gamma": 1.1}, "gamma"), ("jsmaa", {}, "did you mean 'jsma'")])
 def test_bad_options(name, options, message):
     with pytest.raises(ValueError, match=message):

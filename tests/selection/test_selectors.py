@@ -10,6 +10,7 @@ from torch import nn
 from dnnlib import coverage as cov
 from dnnlib import models
 from dnnlib.inference import predict
+from dnnlib.measures import uncertainty
 from dnnlib.neurons.activations import record
 from dnnlib.perturb.mutations import mutate
 from dnnlib.selection import (
@@ -23,7 +24,6 @@ from dnnlib.selection import (
     selector,
     surprise,
     top,
-    uncertain,
 )
 from dnnlib.selection.covering import KMNC, NAC
 
@@ -187,10 +187,10 @@ def test_uncertain_against_the_formula(tiny_model, x, name):
 def test_pv_and_gini_are_one_order(tiny_model, x, p):
     orders = [selector(name).order(tiny_model(), x) for name in ("pv", "gini")]
     assert torch.equal(*orders)
-    assert torch.equal(by_score(-uncertain.probability_variance(p)), by_score(uncertain.gini(p)))
+    assert torch.equal(uncertainty.rank(p, "pv"), uncertainty.rank(p, "gini"))
 
 
-@pytest.mark.parametrize("measure", [uncertain.gini, uncertain.least_confidence, uncertain.margin])
+@pytest.mark.parametrize("measure", uncertainty.MEASURES.values())
 def test_logits_are_no_probabilities(measure):
     with pytest.raises(ValueError, match="sum to 1"):
         measure(torch.randn(4, 3))
@@ -218,7 +218,7 @@ def test_nac_covers_what_is_above(tiny_model, x, activation, method):
 def test_kmnc_is_that_of_the_reference(tiny_model, x, reference, monkeypatch):
     monkeypatch.setattr("dnnlib.selection.covering._REFERENCES", 7)  # in parts
     model = tiny_model()
-    seen = cov.profile(record(model, reference).values)
+    seen = cov.boundaries(record(model, reference).values)
     covered = cov.kmnc(record(model, x).values, seen, 20)
     found = KMNC(reference=reference, sections=20)
     assert torch.equal(found.covered(model, x).bins, covered.bins)

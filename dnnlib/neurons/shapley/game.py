@@ -16,13 +16,17 @@ from dnnlib.neurons.gates import Gates, finite
 class Game:
     """What a coalition of neurons is worth: the change of loss when all others are off.
 
-    ``clean``, ``perturbed``: images (B, C, H, W) in [0, 1]; ``labels``: int64 (B,). Every input
-    is a game of its own. The worth is Eq. 3, L(perturbed) - L(clean), the cross-entropy in nats,
-    with the same neurons switched off in both passes: their activation is 0 (Definition 1).
+    The worth is Eq. 3, L(perturbed) - L(clean), the cross-entropy in nats, with the same neurons
+    switched off in both passes: their activation is 0 (Definition 1). Every input is a game of
+    its own. The softmax is never a player: with all of it off the loss is infinite. The model is
+    put in evaluation mode.
 
-    ``layers``: names of modules, default :func:`models.neuron_layers`; ``neuron``: 'channel' or
-    'unit'. The softmax is never a player: with all of it off the loss is infinite.
-    ``batch_size``: images in a pass. The model is put in evaluation mode.
+    - ``model``: gives logits (B, classes).
+    - ``clean``, ``perturbed``: images (B, C, H, W) in [0, 1].
+    - ``labels``: classes, int64 (B,).
+    - ``layers``: names of modules, default :func:`models.neuron_layers`.
+    - ``neuron``: 'channel' or 'unit'.
+    - ``batch_size``: images in a pass.
 
     Raises ``ValueError`` for a layer that is unknown, does not run or runs more than once, for
     labels out of range, and where an input is not perturbed: nothing is to be shared out then,

@@ -10,11 +10,12 @@ ROWS = 256  # worked on at once: a chunk in double precision stays in the proces
 
 
 @dataclass(frozen=True, eq=False)
-class Profile:
-    """What neurons do on training data: float64 (neurons,) each, over ``count`` inputs.
+class Boundaries:
+    """Each neuron's boundaries on ``count`` training inputs (DeepGauge), float64 (neurons,) each.
 
-    ``squares``: the summed squared deviations from ``mean``. Made by :func:`profile`; profiles
-    of two parts of the data :meth:`merge` into that of the whole.
+    ``low``, ``high``: the least and greatest activation. ``squares``: the summed squared deviations
+    from ``mean``. Made by :func:`boundaries`; those of two parts of the data :meth:`merge` into
+    those of the whole.
     """
 
     count: int
@@ -28,40 +29,40 @@ class Profile:
         """The standard deviation over all inputs seen (divided by N, not N - 1)."""
         return (self.squares / self.count).sqrt()
 
-    def merge(self, other: "Profile") -> "Profile":
-        """The profile of both parts (Chan, Golub and LeVeque's update of the deviations).
+    def merge(self, other: "Boundaries") -> "Boundaries":
+        """The boundaries of both parts (Chan, Golub and LeVeque's update of the deviations).
 
         DeepHunter starts its deviations anew with every part, which makes them depend on it.
         """
         if len(self.low) != len(other.low):
-            raise ValueError(f"other: expected a profile of {len(self.low)} neurons, "
+            raise ValueError(f"other: expected boundaries of {len(self.low)} neurons, "
                              f"got {len(other.low)}")
         count, apart = self.count + other.count, other.mean - self.mean
-        return Profile(count, self.low.minimum(other.low), self.high.maximum(other.high),
+        return Boundaries(count, self.low.minimum(other.low), self.high.maximum(other.high),
                        self.mean + apart * (other.count / count),
                        self.squares + other.squares
                        + apart.square() * (self.count * other.count / count))
 
 
-def profile(values) -> Profile:
-    """The range and deviation of every neuron over training activations (N, neurons).
+def boundaries(values) -> Boundaries:
+    """The boundaries and deviation of every neuron over training activations (N, neurons).
 
     Raises ``ValueError`` unless there is at least one input and neuron and all is finite.
 
-    >>> seen = profile([[0.0, 1.0], [2.0, 1.0]])
+    >>> seen = boundaries([[0.0, 1.0], [2.0, 1.0]])
     >>> seen.low.tolist(), seen.high.tolist(), seen.std.tolist()
     ([0.0, 1.0], [2.0, 1.0], [1.0, 0.0])
     """
-    def of(part: torch.Tensor) -> Profile:
+    def of(part: torch.Tensor) -> Boundaries:
         part = part.double()
         mean = part.mean(0)
-        return Profile(len(part), *part.aminmax(dim=0), mean, (part - mean).square().sum(0))
+        return Boundaries(len(part), *part.aminmax(dim=0), mean, (part - mean).square().sum(0))
 
-    return reduce(Profile.merge, map(of, matrix(values).split(ROWS)))
+    return reduce(Boundaries.merge, map(of, matrix(values).split(ROWS)))
 
 
-def matrix(values, profile: Profile | None = None) -> torch.Tensor:
-    """Finite floating-point activations (N, neurons), as many neurons as in the profile.
+def matrix(values, seen: Boundaries | None = None) -> torch.Tensor:
+    """Finite floating-point activations (N, neurons), as many neurons as in ``seen``.
 
     Float32, or float64 if they were, on the CPU. Raises ``ValueError`` for anything else.
     """
@@ -75,8 +76,8 @@ def matrix(values, profile: Profile | None = None) -> torch.Tensor:
         column = int((~values.isfinite()).any(0).nonzero()[0, 0])
         raise ValueError("values: expected finite activations, got NaN or infinity in column "
                          f"{column}")
-    if profile is not None and values.shape[1] != len(profile.low):
-        raise ValueError(f"values: expected {len(profile.low)} neurons, as in the profile, "
+    if seen is not None and values.shape[1] != len(seen.low):
+        raise ValueError(f"values: expected {len(seen.low)} neurons, as in the boundaries, "
                          f"got {values.shape[1]}")
     return (values if values.dtype == torch.float64 else values.float()).detach().cpu()
 
