@@ -66,7 +66,7 @@ def headed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(value):
-    """Words for a code, or for what prints as one, such as a fuzzer's key; whole numbers as such."""
+    """Words for a code, or for what prints as one, such as a fuzzer's key; numbers as they are."""
     if isinstance(value, float) and value.is_integer():  # a column with gaps holds no integers
         return int(value)
     return value if isinstance(value, int | float) else shown(str(value))

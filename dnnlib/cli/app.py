@@ -92,10 +92,14 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
                    "--check", help="Instead: do the chapters show the records as they are now? "
-                                   "Exit code 1 if one does not.")] = False) -> None:
+                                   "Exit code 1 if one does not.")] = False,
+               output: Annotated[str, typer.Option(
+                   "-o", "--out", help="Write the table as CSV too; results/scoreboard.csv is the "
+                                       "one that was committed last.")] = "") -> None:
     """Every claim of the papers, and what the committed records say of it."""
-    from dnnlib.book import compare
+    from dnnlib import files
     from dnnlib.book import notebooks as books
+    from dnnlib.book import verdicts
 
     if check:
         names = [path.relative_to(books.folder()).with_suffix("").as_posix()
@@ -107,8 +111,11 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
             raise typer.Exit(1)
         say("every chapter shows the records as they are")
         return
-    board = compare.scoreboard(paper or None).reset_index(drop=True)
-    print_table(board, "Claims and verdicts", {
+    board = verdicts.scoreboard(paper or None)
+    if output:
+        files.write_atomically(Path(output).expanduser(), board.to_csv().encode())
+        say(f"wrote {output}")
+    print_table(board.reset_index(drop=True), "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
 

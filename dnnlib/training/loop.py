@@ -69,7 +69,8 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
     """
     model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
-           "recipe": asdict(recipe), "seed": seed, "device": torch.device(device).type, "torch": torch.__version__,
+           "recipe": asdict(recipe), "seed": seed, "device": torch.device(device).type,
+           "torch": torch.__version__,
            "revision": REVISION}
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     if path.exists():

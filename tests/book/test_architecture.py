@@ -43,7 +43,7 @@ def test_every_equation_has_its_line(name):
 
 
 def test_the_pages_of_the_engine_have_every_module():
-    modules = {"dnnlib." + path.relative_to(ROOT / "dnnlib").with_suffix("").as_posix().replace("/", ".")
+    modules = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
                for path in (ROOT / "dnnlib").rglob("*.py")
                if path.stem not in ("__init__", "__main__") and path.parent.name != "cli"}
     listed = {name for page in (ROOT / "book" / "api").glob("*.md")

@@ -20,8 +20,8 @@ def run():
 def test_rows_have_the_parameters_as_columns(run):
     assert run.rows == [{"fuzzer": "noise", "quantity": "error_rate", "value": 12.5},
                         {"fuzzer": "dlfuzz", "quantity": "bin", "x": 1, "value": 1}]
-    assert run.live[["dataset", "model", "seed", "seeds_count"]].drop_duplicates().values.tolist() == [
-        ["digits", "lenet1", 0, 5]]
+    columns = ["dataset", "model", "seed", "seeds_count"]
+    assert run.live[columns].drop_duplicates().values.tolist() == [["digits", "lenet1", 0, 5]]
 
 
 def test_what_is_saved_is_found_again(run):

@@ -161,7 +161,8 @@ def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkey
 
 
 @pytest.mark.parametrize("name, good, bad", [
-    ("model_name", "net2", "net3"), ("recipe", "nsatp", "nstap"), ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
+    ("model_name", "net2", "net3"), ("recipe", "nsatp", "nstap"),
+    ("patch", "invert", "inverted"), ("profile", "paper", "papr"),
     ("split", "train", "trian")])
 def test_unknown_names_are_refused(write, name, good, bad):
     path = write(SOURCE.replace("LINES", f'{name} = "{good}"')).with_suffix(".ipynb")
@@ -236,7 +237,8 @@ def test_what_judges_every_claim_reads_all_that_they_rest_on(write):
     assert set(about["reads"]) == {claim.experiment for claim in published.claims()}
 
 
-DECLARING = SOURCE.replace("LINES", "others = 'lenet1 lenet4'  # names\ndistances = '4 8'  # bounds") + """
+LISTS = "others = 'lenet1 lenet4'  # names\ndistances = '4 8'  # bounds"
+DECLARING = SOURCE.replace("LINES", LISTS) + """
 # %%
 from dnnlib.book.experiments import Experiment
 run = Experiment("toy/luck", "embedded", dataset=dataset, trials=trials, candidates="each")
@@ -377,7 +379,8 @@ def test_one_parameters_cell_and_none_injected(source):
 
 
 FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
-BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|verdicts)|\.pivot|wide\("
+BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|verdicts)"
+                         r"|\.pivot|wide\("
                          r"|\.unstack|\.query\(|assign\(|DataFrame\(|\.merge\(|plt\.show"
                          r"|set_index|rename\(")
 

@@ -89,7 +89,8 @@ def test_a_file_may_name_its_results_and_minutes_on_a_gpu(sweep):
 def test_all_problems_are_named_at_once(sweep, tmp_path):
     path = sweep('dataset = ["digits", "mnits"]\nseed = ["one"]')
     path.write_text(path.read_text() + '[[grid]]\nnotebook = "nosuch/01"\n'
-                    f'[[grid]]\nnotebook = "{tmp_path}/toys/01_toy.ipynb"\nsede = 1\nminutes = -1\n')
+                    f'[[grid]]\nnotebook = "{tmp_path}/toys/01_toy.ipynb"\n'
+                    'sede = 1\nminutes = -1\n')
     with pytest.raises(ValueError) as found:
         sweeps.read(path)
     text = str(found.value)
@@ -236,5 +237,6 @@ def test_no_scheduler_is_a_clear_error_within_ten_seconds(sweep, tmp_path):
     command = [sys.executable, "-m", "dnnlib.cli", "sweep", str(sweep("seed = 1")),
                "--scheduler", "tcp://127.0.0.1:9", "--results", str(tmp_path)]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert found.returncode == 1 and "no Dask scheduler answers at tcp://127.0.0.1:9" in found.stderr
+    assert found.returncode == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1:9" in found.stderr
     assert time.monotonic() - start < sweeps.TIMEOUT + 20  # the rest is starting Python

@@ -1,6 +1,5 @@
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -119,7 +118,8 @@ def test_order_and_where_choose_and_sort():
 
 def test_a_missing_value_is_not_averaged_away():
     rows = ROWS.assign(value=[math.nan, 5.0, 2.0, 3.0])
-    assert tables.wide(rows, index="model", columns="quantity", blank="-").loc["LeNet-5", "L2"] == "-"
+    table = tables.wide(rows, index="model", columns="quantity", blank="-")
+    assert table.loc["LeNet-5", "L2"] == "-"
 
 
 def test_rows_that_lack_a_part_of_their_name_stay():
@@ -135,7 +135,8 @@ def test_no_rows_give_no_rows():
 
 
 @pytest.mark.parametrize("code, text", [
-    ("deepsensor, errors_over", "DeepSensor, errors, times the rival's"), ("no_such_code", "no such code"),
+    ("deepsensor, errors_over", "DeepSensor, errors, times the rival's"),
+    ("no_such_code", "no such code"),
     ("error_rate", "errors (% of examples)"), (8.0, 8.0), (None, None)])
 def test_words_for_codes(code, text):
     assert words.shown(code) == text
