@@ -1,8 +1,9 @@
-"""Checks of arguments, shared by every public function: what came, what was expected."""
+"""Checks of arguments and of what is installed: what came, what was expected."""
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -20,6 +21,23 @@ def known(name: str, names: Iterable[str], what: str) -> str:
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ";"
     raise ValueError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around imports of what the extra ``name`` of pyproject.toml installs.
+
+    >>> with extra("book"):
+    ...     import papermil
+    Traceback (most recent call last):
+    ModuleNotFoundError: this needs papermil; install it with: pip install 'dnnlib[book]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        raise ModuleNotFoundError(f"this needs {missing}; install it with: "
+                                  f"pip install 'dnnlib[{name}]'", name=error.name) from error
 
 
 def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:

@@ -13,10 +13,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 import torch
-from art.attacks import EvasionAttack
-from art.attacks.evasion import DeepFool as ArtDeepFool
-from art.attacks.evasion import FastGradientMethod, ProjectedGradientDescent, SaliencyMapMethod
-from art.estimators.classification import PyTorchClassifier
 from torch import nn
 
 from dnnlib import checks
@@ -41,7 +37,9 @@ class FGSM:
         _from_zero(self.eps, "eps")
         checks.known(self.norm, NORMS, "norm")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import FastGradientMethod
+
         return FastGradientMethod(classifier, norm=NORMS[self.norm], eps=float(self.eps),
                                   batch_size=batch_size)
 
@@ -71,7 +69,9 @@ class PGD:
         if self.random_starts != 0:
             checks.positive(self.random_starts, "random_starts")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import ProjectedGradientDescent
+
         return ProjectedGradientDescent(
             classifier, norm=NORMS[self.norm], eps=float(self.eps),
             eps_step=float(self.eps_step), max_iter=self.iterations,
@@ -96,9 +96,12 @@ class DeepFool:
         _from_zero(self.overshoot, "overshoot")
         checks.positive(self.classes, "classes")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
-        return ArtDeepFool(classifier, max_iter=self.iterations, epsilon=float(self.overshoot),
-                           nb_grads=self.classes, batch_size=batch_size, verbose=False)
+    def build(self, classifier, batch_size: int):
+        from art.attacks import evasion
+
+        return evasion.DeepFool(
+            classifier, max_iter=self.iterations, epsilon=float(self.overshoot),
+            nb_grads=self.classes, batch_size=batch_size, verbose=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +121,9 @@ class JSMA:
                 raise ValueError(f"{name}: expected a number in (0, 1], "
                                  f"got {getattr(self, name)!r}")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import SaliencyMapMethod
+
         return SaliencyMapMethod(classifier, theta=self.theta, gamma=self.gamma,
                                  batch_size=batch_size, verbose=False)
 
@@ -218,6 +223,9 @@ def attack_success_rate(model: nn.Module, x: torch.Tensor, y: torch.Tensor,
 
 def _generate(model: nn.Module, x: torch.Tensor, y: torch.Tensor, classes: int, attack: Attack,
               seed: int, batch_size: int) -> torch.Tensor:
+    with checks.extra("attacks"):
+        from art.estimators.classification import PyTorchClassifier
+
     device = device_of(model)
     # a copy, since ART writes gradients into the parameters, and drops those that were there
     classifier = PyTorchClassifier(
