@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +23,10 @@ if importlib.util.find_spec("dnnlib") is None:  # opened alone, as on Colab: fet
     import subprocess
     import sys
 
-    url = "https://github.com/dnnlib/dnnlib"
-    subprocess.run(["git", "clone", "-q", "--depth", "1", url, "book"], check=True)
-    subprocess.run([sys.executable, "-m", "pip", "install", "-q", "-e", "book"], check=True)
+    subprocess.run(["git", "clone", "-q", "{url}", "book"], check=True)
+    subprocess.run(["git", "-C", "book", "checkout", "-q", "{commit}"], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "-q"]
+    subprocess.run([*pip, "-e", "./book[attacks,plots]"], check=True)
     sys.path.insert(0, "book")"""
 DECLARED = """\
 from dnnlib.book import experiments
@@ -192,7 +194,8 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
 def execute(path: Path, output: Path, **options) -> None:
     """papermill's ``execute_notebook``; raises :class:`CellFailed` if a cell does."""
-    import papermill
+    with checks.extra("book"):
+        import papermill
 
     for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
         if os.environ.get(name):  # the kernel runs in the notebook's folder
@@ -206,16 +209,37 @@ def execute(path: Path, output: Path, **options) -> None:
                          f"(what ran is in {output})") from error
 
 
-def make(source: Path) -> Path:
-    """Write the notebook beside a py:percent ``source``: same cells, run on its defaults.
+def repository() -> str:
+    """The book's own address: ``$DNNLIB_REPOSITORY``, else that in ``_config.yml``; '' for none."""
+    if url := os.environ.get("DNNLIB_REPOSITORY"):
+        return url
+    with checks.extra("book"):
+        import yaml
 
-    Before them stands a cell, not shown in the book, that fetches the book where it is not at hand.
-    Nothing in it depends on when or how fast it ran, so that two runs on one machine give
-    the same bytes. If a cell fails, the old notebook stays and :class:`CellFailed` is raised.
+    return yaml.safe_load((folder().parent / "_config.yml").read_text("utf-8"))["repository"]["url"]
+
+
+def fetching() -> str:
+    """A cell that fetches the book, as of this commit, from :func:`repository`; '' without one."""
+    if not (url := repository()):
+        return ""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder().parent, check=True,
+                            capture_output=True, text=True).stdout.strip()
+    return FETCH.format(url=url, commit=commit)
+
+
+def make(source: Path, into: Path | None = None) -> Path:
+    """Run a py:percent ``source`` on its defaults, and write the notebook beside it.
+
+    ``into``: a folder to write it below instead, as ``<paper>/<name>.ipynb``. If the book has an
+    address, the first cell, not shown in the book, is :func:`fetching`. Nothing in the notebook
+    depends on when or how fast it ran, so that two runs on one machine give the same bytes. If a
+    cell fails, the old notebook stays and :class:`CellFailed` is raised.
     """
-    import jupytext
-    import nbformat
-    from papermill.iorw import load_notebook_node
+    with checks.extra("book"):
+        import jupytext
+        import nbformat
+        from papermill.iorw import load_notebook_node
 
     os.environ["TQDM_DISABLE"] = "1"  # read by the kernel: bars do not belong in a page
     os.environ["PYTHONHASHSEED"] = "0"
@@ -223,13 +247,16 @@ def make(source: Path) -> Path:
     work.mkdir(parents=True, exist_ok=True)
     fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
     notebook = jupytext.read(source)
-    notebook.cells.insert(0, nbformat.v4.new_code_cell(FETCH, metadata={"tags": ["remove-cell"]}))
+    if fetch := fetching():
+        cell = nbformat.v4.new_code_cell(fetch, metadata={"tags": ["remove-cell"]})
+        notebook.cells.insert(0, cell)
     notebook.cells.append(nbformat.v4.new_code_cell(DECLARED))
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)
     execute(fresh, done, cwd=source.parent, progress_bar=False)
-    product = source.with_suffix(".ipynb")
+    place = into / source.parent.name if into else source.parent
+    product = place / f"{source.stem}.ipynb"
     text = nbformat.writes(_normalised(load_notebook_node(str(done)))) + "\n"
     files.write_atomically(product, text.encode())
     return product
