@@ -1,9 +1,10 @@
-"""Checks of arguments, shared by every public function: what came, what was expected."""
+"""Checks of arguments and of what is installed: what came, what was expected."""
 
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from numbers import Real
 
@@ -102,6 +103,23 @@ cumulative, kind, scale
         required = entry.default is MISSING and entry.default_factory is MISSING
         if required and entry.name not in given:
             raise ValueError(f"{name}: needs the option {entry.name}")
+
+
+@contextmanager
+def extra(name: str) -> Iterator[None]:
+    """Around imports of what the extra ``name`` of pyproject.toml installs.
+
+    >>> with extra("book"):
+    ...     import papermil
+    Traceback (most recent call last):
+    ModuleNotFoundError: this needs papermil; install it with: pip install 'dnnlib[book]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        missing = str(error.name).partition(".")[0]
+        raise ModuleNotFoundError(f"this needs {missing}; install it with: "
+                                  f"pip install 'dnnlib[{name}]'", name=error.name) from error
 
 
 def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""What the theme leaves undone: how long a chapter takes, figures without alternative text."""
+"""What the theme leaves undone: reading times, texts for figures, buttons only with an address."""
 
 import tomllib
 from pathlib import Path
@@ -6,6 +6,8 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from dnnlib.book import notebooks
 
 WORDS = 130  # a minute, of text and of code
 EXERCISE = 10  # minutes
@@ -78,6 +80,15 @@ def without_tuple_fields(app: Sphinx, what: str, name: str, thing, skip: bool,
     return True if type(thing).__name__ == "_tuplegetter" else None
 
 
+def with_address(app: Sphinx, config) -> None:
+    """Buttons that open, run or report on the book, if it has an address of its own."""
+    url = notebooks.repository()
+    config.html_theme_options |= {"repository_url": url, "use_repository_button": bool(url),
+                                  "use_issues_button": bool(url)}
+    if not url:
+        config.html_theme_options.pop("launch_buttons", None)
+
+
 def without_thebe(app: Sphinx, config) -> None:
     """Thebe, which runs cells in the page, is not offered; its script would be put in twice."""
     for event in ("env-before-read-docs", "doctree-resolved"):
@@ -88,6 +99,7 @@ def without_thebe(app: Sphinx, config) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.add_post_transform(FigureAlt)
+    app.connect("config-inited", with_address)
     app.connect("config-inited", without_thebe)
     app.connect("doctree-read", with_time)
     app.add_role("source", source)

@@ -3,7 +3,7 @@
 from base64 import b64decode
 from pathlib import Path
 
-from dnnlib import files
+from dnnlib import checks, files
 from dnnlib.book import notebooks
 
 FORMATS = """from matplotlib_inline.backend_inline import set_matplotlib_formats
@@ -18,7 +18,8 @@ def draw(path: Path, folder: Path) -> list[Path]:
     one by which the chapter refers to it. Gives the files. Raises
     :class:`notebooks.CellFailed` if a cell fails.
     """
-    import nbformat
+    with checks.extra("book"):
+        import nbformat
 
     notebook = nbformat.read(path, as_version=4)
     notebook.cells.insert(0, nbformat.v4.new_code_cell(FORMATS))

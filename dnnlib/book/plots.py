@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure, FigureBase
 
-from dnnlib import fuzzing
+from dnnlib import checks, fuzzing
 from dnnlib.book.words import headed
 from dnnlib.measures import fragility
+
+with checks.extra("plots"):
+    import matplotlib.pyplot as plt
+    import seaborn as sns
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure, FigureBase
 
 VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
             "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
-from dnnlib import files
+from dnnlib import checks, files
 from dnnlib.book import notebooks, records
 
 TIMEOUT = 10  # seconds in which a scheduler must answer
@@ -54,7 +54,7 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
 
     The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
     of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one
-    cell, or ``gpu_minutes``, which count with ``gpu``. Before them may stand ``results = "FOLDER"``.
+    cell, or ``gpu_minutes``, which count with ``gpu``. ``results = "FOLDER"`` may stand first.
     Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
     anything runs.
     """
@@ -160,8 +160,9 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
     ``workers``: how many of its own, default one for each core. Raises ``ConnectionError`` if no
     scheduler answers within ten seconds.
     """
-    import dask
-    from distributed import Client, LocalCluster
+    with checks.extra("sweep"):
+        import dask
+        from distributed import Client, LocalCluster
 
     if scheduler is None:
         # a worker gets a cell when it has nothing else to do, so that what is assigned runs

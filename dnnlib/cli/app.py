@@ -125,13 +125,16 @@ def notebooks(names: Annotated[list[str], typer.Argument(
         help="Starts of names; default: all.")] = [],
         jobs: Annotated[int, typer.Option(
             min=1, help="Chapters at a time; default: one for each core.")] = os.cpu_count() or 1,
+        into: Annotated[str, typer.Option(
+            help="A folder to write below; default: beside the sources.")] = "",
         ) -> None:
-    """Regenerate the book's notebooks from their sources, on the embedded default."""
+    """Make the book's notebooks from their sources, on the embedded default."""
     from dnnlib.book import notebooks as books
 
     sources = books.starting(names, ".py")
+    target = Path(into).expanduser().resolve() if into else None
     with ProcessPoolExecutor(min(jobs, len(sources)), get_context("spawn")) as pool:
-        running = [pool.submit(books.make, source) for source in sources]
+        running = [pool.submit(books.make, source, target) for source in sources]
         try:
             for done in track(as_completed(running), total=len(running),
                               description="notebooks", console=err):
@@ -178,14 +181,15 @@ def _attempt(action: Callable, *arguments):
 
 
 def main() -> None:
-    """Entry point: a user's mistake is one line and exit code 2, a failed run or missing data 1."""
+    """Entry point: a mistake is one line and exit code 2; a failed run, or what is missing, is 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
-    except (ValueError, TypeError, FileNotFoundError, ConnectionError) as error:
+    except (ValueError, TypeError, FileNotFoundError, ConnectionError,
+            ModuleNotFoundError) as error:
         if DEBUG:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1 if isinstance(error, OSError) else 2)
+        sys.exit(1 if isinstance(error, OSError | ImportError) else 2)
 
 
 def _pairs(arguments: list[str]) -> list[str]:

@@ -41,7 +41,6 @@ def rank(model: Model, images: Images,
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
     from dnnlib import custom, files
-    from dnnlib.book import plots
 
     custom.parse_methods(by, reference=bool(reference))
     network, photos, seen = _read(model, weights, images, reference, size, channels,
@@ -50,7 +49,7 @@ def rank(model: Model, images: Images,
                          top=top, seed=seed, probabilities=probabilities, batch_size=batch_size)
     files.write_atomically(target, table.to_csv(index=False).encode())
     firsts = custom.first(table, photos)
-    _save(plots.sheet(firsts), target.with_suffix(".png"))
+    _save(custom.sheet(firsts), target.with_suffix(".png"))
     for name in firsts:
         columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
         rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
@@ -93,7 +92,6 @@ def fuzz(model: Model, images: Images,
          batch_size: BatchSize = 64) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom
-    from dnnlib.book import plots
 
     options = custom.Options(
         by=by, l2=l2, linf=linf, iterations=iterations, population=population, labels=labels,
@@ -108,7 +106,7 @@ def fuzz(model: Model, images: Images,
     wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
         columns = max(3, len(parts["inputs"][1]))
-        _save(plots.sheet(parts, columns=columns), target / "sheet.png")
+        _save(custom.sheet(parts, columns=columns), target / "sheet.png")
         wrote = "images, failures.csv, inputs.csv, sheet.png"
         print_table(found.failures.sort_values("l2", kind="stable")[:5], "Nearest failing inputs")
     outcomes = found.inputs["outcome"].value_counts()
@@ -141,10 +139,10 @@ def _read(model: str, weights: str, images: str, reference: str, size: int | Non
     return network, photos, seen
 
 
-def _save(figure, path: Path) -> None:
+def _save(sheet, path: Path) -> None:
     from dnnlib import files
 
-    figure.savefig(picture := io.BytesIO(), dpi=150)
+    sheet.save(picture := io.BytesIO(), format="PNG")
     files.write_atomically(path, picture.getvalue())
 
 

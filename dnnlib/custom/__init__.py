@@ -6,7 +6,8 @@ from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, read_photos
 from dnnlib.custom.ranking import first, needs_reference, parse_methods, parse_top, rank
 from dnnlib.custom.runs import Found, fuzz, pictures
+from dnnlib.custom.sheet import sheet
 
 __all__ = ["Classifier", "Found", "LABELS", "METHODS", "Options", "Photos", "classifier", "first",
            "fuzz", "load_model", "needs_reference", "parse_methods", "parse_top", "pictures",
-           "rank", "read_photos", "whole_levels"]
+           "rank", "read_photos", "sheet", "whole_levels"]

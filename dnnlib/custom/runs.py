@@ -182,7 +182,7 @@ def _tables(photos: Photos, labels: torch.Tensor, clean: torch.Tensor, names: Se
 
 def pictures(found: Found, photos: Photos, folder: str | Path, *,
              limit: int = 8) -> dict[str, tuple[torch.Tensor, list[str]]]:
-    """The nearest failing inputs of at most ``limit`` inputs, for :func:`plots.sheet`.
+    """The nearest failing inputs of at most ``limit`` inputs, for :func:`sheet`.
 
     In columns: the input, the example, and what changed, times ten, on gray where nothing did.
     Empty if nothing failed.
@@ -199,4 +199,4 @@ def pictures(found: Found, photos: Photos, folder: str | Path, *,
             "failing inputs": (examples, [f"{a}\nL2 {b:.2f}"
                                           for a, b in zip(rows["predicted"], rows["l2"])]),
             "difference, times ten": ((0.5 + 10 * (examples - inputs)).clamp(0, 1),
-                                      [f"L∞ {a:.3f}" for a in rows["linf"]])}
+                                      [f"Linf {a:.3f}" for a in rows["linf"]])}

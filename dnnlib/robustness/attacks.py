@@ -12,10 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from art.attacks import EvasionAttack
-from art.attacks.evasion import DeepFool as ArtDeepFool
-from art.attacks.evasion import FastGradientMethod, ProjectedGradientDescent, SaliencyMapMethod
-from art.estimators.classification import PyTorchClassifier
 from torch import nn
 
 from dnnlib import checks
@@ -40,7 +36,9 @@ class FGSM:
         checks.finite(self.eps, "eps", least=0)
         checks.known(self.norm, NORMS, "norm")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import FastGradientMethod
+
         return FastGradientMethod(classifier, norm=NORMS[self.norm], eps=float(self.eps),
                                   batch_size=batch_size)
 
@@ -70,7 +68,9 @@ class PGD:
         if self.random_starts != 0:
             checks.positive(self.random_starts, "random_starts")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import ProjectedGradientDescent
+
         return ProjectedGradientDescent(
             classifier, norm=NORMS[self.norm], eps=float(self.eps),
             eps_step=float(self.eps_step), max_iter=self.iterations,
@@ -95,9 +95,12 @@ class DeepFool:
         checks.finite(self.overshoot, "overshoot", least=0)
         checks.positive(self.classes, "classes")
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
-        return ArtDeepFool(classifier, max_iter=self.iterations, epsilon=float(self.overshoot),
-                           nb_grads=self.classes, batch_size=batch_size, verbose=False)
+    def build(self, classifier, batch_size: int):
+        from art.attacks import evasion
+
+        return evasion.DeepFool(
+            classifier, max_iter=self.iterations, epsilon=float(self.overshoot),
+            nb_grads=self.classes, batch_size=batch_size, verbose=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +118,9 @@ class JSMA:
         for name in ("theta", "gamma"):
             checks.share(getattr(self, name), name)
 
-    def build(self, classifier: PyTorchClassifier, batch_size: int) -> EvasionAttack:
+    def build(self, classifier, batch_size: int):
+        from art.attacks.evasion import SaliencyMapMethod
+
         return SaliencyMapMethod(classifier, theta=self.theta, gamma=self.gamma,
                                  batch_size=batch_size, verbose=False)
 
@@ -214,6 +219,9 @@ def attack_success_rate(model: nn.Module, x: torch.Tensor, y: torch.Tensor,
 
 def _generate(model: nn.Module, x: torch.Tensor, y: torch.Tensor, classes: int, attack: Attack,
               seed: int, batch_size: int) -> torch.Tensor:
+    with checks.extra("attacks"):
+        from art.estimators.classification import PyTorchClassifier
+
     device = device_of(model)
     # a copy, since ART writes gradients into the parameters, and drops those that were there
     classifier = PyTorchClassifier(

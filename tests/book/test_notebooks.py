@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -34,6 +35,7 @@ FAILING = SOURCE.replace("trials + 1", "1 / (trials - 3)")
 @pytest.fixture
 def write(tmp_path, monkeypatch):
     """``write(text)``: a source in a folder of its own, as the book has it."""
+    monkeypatch.delenv("DNNLIB_REPOSITORY", raising=False)
     for name in ("TQDM_DISABLE", "PYTHONHASHSEED"):
         monkeypatch.setenv(name, os.environ.get(name, "0"))  # put back afterwards
 
@@ -198,13 +200,47 @@ def test_made_twice_gives_the_same_bytes(write):
     made = nbformat.read(product, 4)
     nbformat.validate(made)
     assert printed(product) == "digits 3\n"
-    assert made.cells[4].outputs[0]["data"]["text/plain"] == "4"
-    assert [c.metadata for c in made.cells[1:]] == [
+    assert made.cells[3].outputs[0]["data"]["text/plain"] == "4"
+    assert [c.metadata for c in made.cells] == [
         {}, {"tags": ["parameters"]}, {"mystnb": {"figure": {"caption": "Nothing.",
                                                              "name": "fig-x"}}}, {}]
     assert set(made.metadata) == {"kernelspec", "language_info", "dnnlib"}
     assert made.metadata.language_info == {"name": "python"}  # no version
-    assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3, 4]
+    assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3]
+
+
+def test_a_folder_of_readers_leaves_the_source_alone(write, tmp_path):
+    source = write()
+    product = notebooks.make(source, tmp_path / "into")
+    assert product == tmp_path / "into" / "nsatp" / "01_page.ipynb"
+    assert printed(product) == "digits 3\n" and [*source.parent.iterdir()] == [source]
+
+
+ADDRESS = "https://git.example.org/reader/book"
+
+
+def test_no_address_no_cell_that_fetches(tmp_path, monkeypatch):
+    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path / "notebooks")
+    (tmp_path / "_config.yml").write_text('repository:\n  url: ""\n')
+    assert notebooks.repository() == notebooks.fetching() == ""
+
+
+@pytest.mark.parametrize("home", ["_config.yml", "DNNLIB_REPOSITORY"])
+def test_with_an_address_the_first_cell_fetches_this_commit(write, tmp_path, monkeypatch, home):
+    source = write()
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(tmp_path)]
+    for command in (["init", "-q"], ["add", "notebooks"], ["commit", "-q", "-m", "A page"]):
+        subprocess.run(git + command, check=True)
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    in_file = ADDRESS if home == "_config.yml" else ""
+    (tmp_path / "_config.yml").write_text(f'repository:\n  url: "{in_file}"\n')
+    if home == "DNNLIB_REPOSITORY":
+        monkeypatch.setenv(home, ADDRESS)
+    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path / "notebooks")
+    fetch, *rest = nbformat.read(notebooks.make(source), 4).cells
+    assert fetch.metadata.tags == ["remove-cell"] and len(rest) == 4 and not fetch.outputs
+    assert f'"clone", "-q", "{ADDRESS}"' in fetch.source
+    assert f'"checkout", "-q", "{commit}"' in fetch.source
 
 
 QUOTING = """# %%
@@ -295,7 +331,7 @@ def test_failing_source_keeps_the_old_notebook(write):
     source = write(FAILING)
     product = source.with_suffix(".ipynb")
     product.write_text("old")
-    with pytest.raises(notebooks.CellFailed, match="cell 4 of .*: ZeroDivisionError"):
+    with pytest.raises(notebooks.CellFailed, match="cell 3 of .*: ZeroDivisionError"):
         notebooks.make(source)
     assert product.read_text() == "old"
     assert sorted(p.name for p in source.parent.iterdir()) == ["01_page.ipynb", "01_page.py"]
@@ -352,19 +388,14 @@ def test_every_notebook_has_a_source():
 
 @pair
 def test_pair_has_the_same_cells(source):
-    fetch, *ours = product(source).cells
-    theirs = jupytext.read(source).cells
-    assert fetch.source == notebooks.FETCH and tags(fetch) == ["remove-cell"]
+    ours, theirs = product(source).cells, jupytext.read(source).cells
+    if notebooks.repository():
+        fetch = ours.pop(0)
+        assert notebooks.repository() in fetch.source and tags(fetch) == ["remove-cell"]
     assert [(c.cell_type, c.source) for c in ours] == [(c.cell_type, c.source) for c in theirs]
     assert [c.metadata for c in ours] == [
         {k: v for k, v in c.metadata.items() if k in notebooks.KEPT_METADATA} for c in theirs]
     assert len({c.id for c in ours}) == len(ours)
-
-
-def test_a_notebook_opened_alone_fetches_the_repository_of_the_book():
-    lines = (notebooks.folder().parent / "_config.yml").read_text().splitlines()
-    url = next(line.split()[1] for line in lines if line.strip().startswith("url:"))
-    assert f'url = "{url}"\n' in notebooks.FETCH
 
 
 @pair

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from dnnlib import published
-from dnnlib.book import compare
+from dnnlib.book import verdicts
 
 CELL = ["model", "dataset", "distance"]
 PAPERS = {"deepsensor_excitable": 8, "deepsensor_sensitivity": 6, "nsatp": 6, "nss": 10,
@@ -143,7 +143,7 @@ def test_claim_can_be_decided(claim):
 
 
 def test_rules_are_those_that_verdicts_know():
-    assert set(published.RULES) == set(compare.RULES)
+    assert set(published.RULES) == set(verdicts.RULES)
 
 
 @pytest.mark.parametrize("paper", PAPERS)

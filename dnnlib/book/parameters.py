@@ -1,0 +1,104 @@
+"""What a chapter can be asked: its parameters, and values for them, checked before it runs."""
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from dnnlib import checks, data, models, training
+from dnnlib.data import sources
+from dnnlib.perturb import vulnerability
+
+OTHERS = {"others"}  # parameters that list networks by name
+CHOICES = {"model_name": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
+           "split": ("train", "test"), "recipe": (*training.RECIPES, "pretrained")}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A line of a notebook's parameters cell."""
+
+    name: str
+    default: object
+    help: str
+
+
+def metadata(path: Path) -> dict:
+    """The metadata of a notebook; ``ValueError`` for a file that is none."""
+    try:
+        content = json.loads(path.read_bytes())
+        return content["metadata"] | {"cells": len(content["cells"])}
+    except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is not a notebook: {error}") from error
+
+
+def parameters(path: Path) -> dict[str, Parameter]:
+    """The parameters of a notebook with their defaults, in order; comments are their help."""
+    with checks.extra("book"):
+        import papermill
+    metadata(path)  # a clear word on a file that is no notebook
+    found = {}
+    for name, about in papermill.inspect_notebook(str(path)).items():
+        try:
+            found[name] = Parameter(name, ast.literal_eval(about["default"]), about["help"])
+        except (SyntaxError, ValueError) as error:
+            raise ValueError(f"{path}: the parameters cell holds more than plain values: "
+                             f"{name} = {about['default']}") from error
+    return found
+
+
+def typed(path: Path, given: dict[str, str]) -> dict:
+    """Values from the command line as the types of the notebook's defaults.
+
+    Raises ``ValueError`` for a name the notebook lacks (with the nearest), a value of another
+    type, a count below one, or a dataset, network, patch, profile or split that does not exist:
+    before anything is computed.
+    """
+    known = parameters(path)
+    values = {}
+    for name, text in given.items():
+        if not known:
+            raise ValueError(f"{path.name} has no parameters; got {name!r}")
+        default = known[checks.known(name, known, f"parameter of {path.stem}")].default
+        values[name] = _typed(name, text, default)
+    if "dataset" in values:
+        if sources.is_folder(values["dataset"]):  # the notebook runs in its own folder
+            values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
+        else:
+            checks.known(values["dataset"], sources.SOURCES, "dataset")
+    for name, choices in CHOICES.items():
+        if name in values:
+            checks.known(values[name], choices, name)
+    for name in OTHERS & set(values):
+        for other in values[name].split():
+            checks.known(other, models.SPECS, f"network in {name}")
+    for name, value in values.items():
+        if type(value) is int and name != "seed":
+            checks.positive(value, name)
+        if _numbers(known[name].default) and not _numbers(value):
+            raise ValueError(f"parameter {name}: expected numbers with spaces between, such as "
+                             f"{known[name].default!r}, got {value!r}")
+    return values
+
+
+def _numbers(text) -> bool:
+    """Whether a value is a list of numbers as text, "4 8 12"."""
+    try:
+        return isinstance(text, str) and bool([float(word) for word in text.split()])
+    except ValueError:
+        return False
+
+
+def _typed(name: str, text: str, default):
+    kind = type(default)
+    if kind is str:
+        return text
+    if kind is bool and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError(f"parameter {name}: expected {kind.__name__}, such as {default!r}, "
+                     f"got {text!r}")

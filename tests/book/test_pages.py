@@ -1,0 +1,23 @@
+"""The book has buttons that lead to its repository only if it has one."""
+
+import importlib.util
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+EXTENSION = Path(__file__).resolve().parents[2] / "book" / "extensions" / "pages.py"
+spec = importlib.util.spec_from_file_location("pages", EXTENSION)
+pages = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pages)
+
+
+@pytest.mark.parametrize("url", ["", "https://git.example.org/reader/book"])
+def test_buttons_only_with_an_address(monkeypatch, url):
+    monkeypatch.setattr(pages.notebooks, "repository", lambda: url)
+    config = SimpleNamespace(html_theme_options={"repository_url": "",
+                                                 "launch_buttons": {"colab_url": "https://c"}})
+    pages.with_address(None, config)
+    options = config.html_theme_options
+    assert ("launch_buttons" in options) == bool(url) and options["repository_url"] == url
+    assert options["use_repository_button"] is options["use_issues_button"] is bool(url)
