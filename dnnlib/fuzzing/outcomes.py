@@ -230,11 +230,11 @@ def lines(measured: pd.DataFrame, name: str) -> list[dict]:
             for row in rows(line, **{name: which}, **key.columns)]
 
 
-def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Profile, *,
+def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Boundaries, *,
             sections: int = 10_000) -> pd.Series:
     """The six coverage criteria of the first paper's Fig. 3 for images (N, C, H, W), in percent.
 
-    With the options of IV.C; ``usual``: the profile of neurons over training images; ``sections``:
+    With the options of IV.C; ``usual``: neurons' boundaries over training images; ``sections``:
     k of KMNC.
     """
     raw = activations.record(model, images)
