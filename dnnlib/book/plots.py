@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
 from dnnlib import fuzzing
-from dnnlib.book.words import headed
+from dnnlib.book.words import headed, shown
 from dnnlib.measures import fragility
 
 VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
@@ -166,9 +166,9 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
             there = paper[(paper[list(panel)] == list(key)).all(axis=1) & paper[row].isin(names)]
             axis.plot(there["value"], [names.index(n) for n in there[row]], "x", color="C3", ms=5,
                       label="paper")
-        axis.set_title(" ".join(key), fontsize=9)
+        axis.set_title(" ".join(map(shown, key)), fontsize=9)
         axis.set(xlabel=xlabel)
-    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].set_yticks(range(len(names)), map(shown, names))
     axes[0, 0].invert_yaxis()
     axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

@@ -16,14 +16,17 @@ WORDS = {
     "deepsensor": "DeepSensor", "deepxplore": "DeepXplore", "dlfuzz": "DLFuzz",
     "deephunter": "DeepHunter", "gini": "DeepGini", "nss": "NSS", "dsa": "DSA",
     "dsa_coverage": "DSA by coverage", "ats": "ATS",
+    "nc": "NC", "nbc": "NBC", "snac": "SNAC", "tknc": "TKNC", "bknc": "BKNC",
     "kmnc": "KMNC", "nac": "NAC", "npc": "NPC", "pd": "PD", "pv": "PV", "pe": "PE",
     "fgsm": "FGSM", "pgd": "PGD", "pgd_at": "PGD-AT", "jsma": "JSMA", "deepfool": "DeepFool",
     # papers
     "nsatp": "NSATP", "peacepact": "PEACEPACT", "deepsensor_sensitivity": "DeepSensor I",
     "deepsensor_excitable": "DeepSensor II", "synthesis": "all five",
     # columns
-    "model": "network", "model_name": "network", "seeds_count": "inputs", "l2": "L2",
-    "linf": "L∞", "fdr": "FDR", "apfd": "APFD", "auc": "AUC", "asr": "attack success rate",
+    "model": "network", "model_name": "network", "key": "fuzzer", "seeds_count": "inputs",
+    "l2": "L2", "linf": "L∞", "fdr": "FDR", "apfd": "APFD", "auc": "AUC",
+    "asr": "attack success rate",
+    "asr_gain": "ASR gain", "asr_lead": "ASR lead", "asr_lead_pgd_at": "ASR lead over PGD-AT",
     "share_near": "share of errors near", "error_rate": "errors (% of examples)",
     "errors_per_1000_passes": "errors per 1,000 passes",
     "categories_per_seed": "wrong classes per input",
@@ -66,7 +69,7 @@ def headed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _label(value):
-    """Words for a code, or for what prints as one, such as a fuzzer's key; whole numbers as such."""
+    """Words for a code, or for what prints as one, such as a fuzzer's key; whole numbers plain."""
     if isinstance(value, float) and value.is_integer():  # a column with gaps holds no integers
         return int(value)
     return value if isinstance(value, int | float) else shown(str(value))
