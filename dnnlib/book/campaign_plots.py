@@ -174,7 +174,7 @@ def methods(rows: pd.DataFrame) -> pd.DataFrame:
 def fuzzer_bars(rows: pd.DataFrame, *, group: Sequence[str], ylabel: str,
                 line: float | None = None) -> Figure:
     """:func:`plots.bars` of tidy rows: a colour for each fuzzer, and words for codes."""
-    words = rows[list(group)].map(lambda code: str(shown(code)))
+    words = rows[list(group)].map(lambda code: str(shown(code)).replace(", ", ",\n"))
     return bars(methods(rows.assign(**words)), group=group, hue="method", ylabel=ylabel, line=line)
 
 

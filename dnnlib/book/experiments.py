@@ -63,11 +63,12 @@ class Experiment:
     def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
         """The rows of all records, of those with these ``parameters``; ``where``: a query.
 
-        Without records the table has no rows, and the columns of :attr:`live`.
+        Without records the table has no rows, and the columns of :attr:`live`, of the same types.
         """
         found = records.frame(self.name, **parameters)
         columns = [*found, *(column for column in self.live if column not in found)]
         found = found.reindex(columns=columns)
+        found = found.astype(self.live.dtypes) if found.empty else found
         return found.query(where) if where is not None else found
 
     def beside(self, paper: pd.DataFrame, where: str, *, on: Sequence[str], digits: int = 2,

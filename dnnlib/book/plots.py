@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dnnlib import checks, fuzzing
-from dnnlib.book.words import headed
+from dnnlib.book.words import headed, shown
 from dnnlib.measures import fragility
 
 with checks.extra("plots"):
@@ -168,9 +168,9 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
             there = paper[(paper[list(panel)] == list(key)).all(axis=1) & paper[row].isin(names)]
             axis.plot(there["value"], [names.index(n) for n in there[row]], "x", color="C3", ms=5,
                       label="paper")
-        axis.set_title(" ".join(key), fontsize=9)
+        axis.set_title(" ".join(map(shown, key)), fontsize=9)
         axis.set(xlabel=xlabel)
-    axes[0, 0].set_yticks(range(len(names)), names)
+    axes[0, 0].set_yticks(range(len(names)), map(shown, names))
     axes[0, 0].invert_yaxis()
     axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure

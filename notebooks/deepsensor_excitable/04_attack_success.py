@@ -22,6 +22,7 @@ from dnnlib import fuzzing, inference, robustness, training
 from dnnlib.book import campaign_plots, plots
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load
 from dnnlib.fuzzing import Key
 from dnnlib.training import retraining
@@ -206,7 +207,7 @@ fall = run.live[run.live["quantity"] == "asr_gain"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
 for axis, attack in zip(axes, ("pgd", SMALL["pgd"])):
     campaign_plots.bars_by_bound(axis, fall[fall["attack"] == attack],
-                                 f"{attack}: decrease in ASR (points)")
+                                 f"{shown(attack)}: decrease in ASR (points)")
 plt.show()
 
 # %% [markdown]
@@ -218,15 +219,15 @@ SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "const
 
 
 def four_attacks(rows: pd.DataFrame) -> plt.Figure:
-    """Decrease in ASR by attack, mean over the random seeds: sizes above each other, bounds abreast."""
+    """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
     if rows.empty:
         return plots.nothing()
     rows = rows.assign(key=fuzzing.outcomes.keys(rows))
-    shown = list(dict.fromkeys(rows["budget"]))
-    figure, axes = plt.subplots(2, len(shown), figsize=(9.5, 4.6), sharey=True, squeeze=False)
+    abreast = list(dict.fromkeys(rows["budget"]))
+    figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
     means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
     for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
-        for axis, budget in zip(line, shown):
+        for axis, budget in zip(line, abreast):
             headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
                                                                 legend=False, xlabel="")
             axis.set_title(f"bound on the examples: {budget}", fontsize=9)

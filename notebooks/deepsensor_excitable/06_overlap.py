@@ -22,6 +22,7 @@ from dnnlib.book.plots import nothing, style
 from dnnlib.book.tables import wide
 from dnnlib.book.words import headed, shown
 from dnnlib.data import load
+from dnnlib.fuzzing import Key
 from dnnlib.neurons import shapley
 
 style()
@@ -161,10 +162,9 @@ circles = [*attacks, "excitable"]
 common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
 members = torch.stack([tens[name][common] for name in circles], 2)
 parts = {}
-for pattern in product((True, False), repeat=len(circles)):
+for pattern in [*product((True, False), repeat=len(circles))][:-1]:  # the last is in none
     exact = (members == torch.tensor(pattern)).all(2)
     parts[pattern] = float(exact.sum(1).double().mean())
-del parts[False, False, False, False]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to ten.", "name": "fig-excitable-overlap"}}
 def upset(rows: pd.DataFrame) -> None:
@@ -198,9 +198,9 @@ plt.show()
 # gradients. A top ten that is not stable here cannot be compared between methods.
 
 # %%
-guided = {key: swarm for key, swarm in swarms.items() if key.reading == "excitable"}
-again, = fuzzing.campaigns(model, x, labels, guided, iterations=iterations,
-                           seed=seed + 1).values()
+guided = Key("deepsensor", "excitable")
+again = fuzzing.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
+                          seed=seed + 1)[guided]
 draws = [0.1 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1000 * draw + seed))
          for draw in (1, 2)]
 started = replace(attacks["pgd"], random_starts=1)
@@ -227,19 +227,20 @@ headed(pd.Series(stability, name="of ten neurons, shared").round(1).to_frame())
 # ## What the claim asks for
 #
 # `overlap` of a swarm with an attack, and `overlap_lead`: that, less the largest overlap of this
-# attack with another. `beyond` is what is left of the overlap without what different seeds share.
+# attack with another. `beyond` is what is left of the overlap without what different inputs share.
 
 # %% tags=["hide-input"]
 beyond = overlap - apart
 for name, attack in product([key.reading for key in swarms], attacks):
     others = max(overlap.loc[attack, other] for other in attacks if other != attack)
-    run.add({"overlap": overlap.loc[name, attack], "beyond": beyond.loc[name, attack],
-             "overlap_lead": overlap.loc[name, attack] - others},
+    run.add({"overlap": overlap.loc[name, attack],
+             "overlap_lead": overlap.loc[name, attack] - others,
+             "beyond": beyond.loc[name, attack]},
             fuzzer="deepsensor", budget="none", swarm=name, attack=attack)
 for a, b in combinations(attacks, 2):
     run.add({"between_attacks": overlap.loc[a, b], "between_attacks_beyond": beyond.loc[a, b]},
             attack=a, other=b)
-run.add({"chance": chance, "neurons": neurons})
+run.add([{"quantity": "chance", "value": chance}, {"quantity": "neurons", "value": neurons}])
 run.save(data)
 wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 

@@ -9,9 +9,7 @@
 # and how to listen to a picture that a fuzzer has changed; and to ask of a fitness, before comparing
 # what it finds, whether it is ever anything but 0.
 
-# %%
-from dataclasses import replace
-
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -20,31 +18,41 @@ from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
 from dnnlib import fuzzing, inference, models, published, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import beside, headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import audio, load, voices
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
-model = "deep_speaker_s"  # or resnet34_s: a quarter of the width; the paper: deep_speaker, resnet34
+model_name = "deep_speaker_s"  # or resnet34_s: a quarter of the paper's deep_speaker, resnet34
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of seeds and of the fuzzers
-seeds_count = 6  # benign utterances; the paper has 4,000, of which the tables count 1,000
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 6  # benign utterances; the paper has 4,000, of which the tables count 1,000
 iterations = 20  # of every fuzzer
-population = 4  # particles to a seed; the paper has 100
+population = 4  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value, as in the chapter on test errors
 near = 4.0  # a bound on the L2 distance; the paper has none
 others = "resnet34_s deep_speaker_s"  # trained alike, DeepXplore's oracles; the model is left out
 references = 480  # training utterances that give DeepHunter its neuron boundaries
 under_epochs = 4  # of the underfitted network; the paper has 5
 over_epochs = 24  # of the overfitted one; the paper has 80
-batch_size = 20  # of both
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: a look; paper: also a record
+
+# %% tags=["hide-input"]
+batch_size = 20  # of the underfitted and of the overfitted network
+run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, points=points, near=near, others=others,
+                 references=references, under_epochs=under_epochs, over_epochs=over_epochs,
+                 batch_size=batch_size)
 
 # %% [markdown]
 # ## A picture of a sound
@@ -75,7 +83,7 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 # \frac{1}{1 - 2 r_k \cos(2 \pi v f_k / R) z^{-1} + r_k^2 z^{-2}}, \quad r_k = e^{-\pi b_k / R}.$$
 
 
-# %% mystnb={"figure": {"caption": "The same two vowels of two speakers, then utterances of two to four vowels: time to the right, pitch upwards, bright is loud.", "name": "fig-excitable-voices"}}
+# %%
 def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
     """The picture of a vowel, said for as long as a clip lasts."""
     sound = (np.arange(audio.SAMPLES) % round(audio.RATE / who.pitch) == 0).astype(float)
@@ -89,6 +97,8 @@ def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
 data = load(dataset)
 said = {f"{who.name}: {name}": vowel(who, name)
         for name in ("a", "i") for who in voices.SPEAKERS[:2]}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The same two vowels of two speakers, then utterances of two to four vowels: time to the right, pitch upwards, bright is loud.", "name": "fig-excitable-voices"}}
 places = [int((data.labels == c).nonzero()[0]) for c in range(4)]
 upright = torch.cat([torch.stack(list(said.values())), data.images[places]]).flip(2)
 plots.images(upright, [*said, *(data.classes[data.labels[i]] for i in places)])
@@ -99,7 +109,7 @@ plt.show()
 # overtones stand apart as stripes; ben's is half of it, and they run together. Compare them by ear, too.
 
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 def player(picture: torch.Tensor, label: str) -> str:
     """An audio player for a picture, under its label."""
     sound = Audio(audio.resynthesise(picture), rate=audio.RATE, normalize=False)._repr_html_()
@@ -117,19 +127,22 @@ HTML("".join([player(picture, label) for label, picture in said.items()]
 # same in training and test; utterances are not.
 
 # %%
-networks = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-            for name in dict.fromkeys([model, *others.split()])}
-network, oracles = networks[model], tuple(n for name, n in networks.items() if name != model)
-accuracy = inference.accuracy(network, data.images, data.labels)
-chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:seeds_count]
-seeds, labels = data.images[chosen], data.labels[chosen]
+trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
+           for name in dict.fromkeys([model_name, *others.split()])}
+model = trained[model_name]
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+accuracy = {name: inference.accuracy(each, data.images, data.labels)
+            for name, each in trained.items()}
+
+# %% tags=["hide-input"]
 print(data)
-for name, each in networks.items():
-    print(f"{name}: accuracy {inference.accuracy(each, data.images, data.labels):.1%}")
-print(f"{len(seeds)} seeds, {len(seeds) * iterations} examples a fuzzer")
+for name, value in accuracy.items():
+    print(f"{shown(name)}: accuracy {value:.1%}")
+print(f"{len(x)} inputs, {len(x) * iterations} examples a fuzzer")
 sizes = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_speaker_s"],
                            ["parameters", "neurons", "published parameters", "published neurons"]]
-sizes.astype(object).where(sizes.notna(), "-")
+headed(sizes.astype(object).where(sizes.notna(), "-"))
 
 # %% [markdown]
 # At their full width the networks have as many neurons as published, and as many parameters if
@@ -143,43 +156,33 @@ sizes.astype(object).where(sizes.notna(), "-")
 
 # %%
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
-                          "excitable excitable_scaled sensitive constant", points=points)
+                        "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
-baselines = fuzzing.rivals(oracles, known)
-fuzzers = {f"deepsensor, {name}": each for name, each in swarms.items()} | baselines | {
-    "noise": fuzzing.Noise(scale=1.0)}
+rivals = {name: fuzzing.rivals([each for other, each in trained.items() if other != name], known)
+          for name in trained}
+fuzzers = swarms | rivals[model_name] | {Key("noise"): fuzzing.Noise(scale=1.0)}
 bounds = {"near": near, "none": None}
-found = {(budget, name): campaign for budget, l2 in bounds.items()
-         for name, campaign in fuzzing.campaigns(
-             network, seeds, labels, iterations=iterations, seed=seed,
-             fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                      for name, fuzzer in fuzzers.items()}).items()}
-measured = pd.DataFrame({key: outcomes.every_example(campaign, near=near)
-                         for key, campaign in found.items()}).T
-rows = [row for (budget, name), line in measured.iterrows()
-        for row in outcomes.rows(line, table=6, budget=budget, bound=bounds[budget],
-                                 **outcomes.columns(name))]
-measured["error_rate"].unstack(0)[list(bounds)].loc[list(fuzzers)].join(
-    measured["l2"]["none"].rename("L2 without a bound")).astype(float).round(1)
+found = fuzzing.at_bounds(model, x, labels, fuzzers, bounds, iterations=iterations, seed=seed)
+measured = outcomes.table(found, outcomes.every_example, near=near)
+
+# %% tags=["hide-input"]
+run.add(outcomes.tidy(measured, bounds), table=6)
+rates = measured["error_rate"]
+headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).assign(
+    **{"L2 without a bound": measured["l2"]["none"]}).round(1))
 
 # %% [markdown]
 # Percent of the examples of all iterations that are test errors, and the mean L2 distance without a
-# bound. The other network, from its own seeds:
+# bound. The other network, from inputs that it gets right itself:
 
-# %%
-if profile == "embedded":  # at paper scale it has a run of its own
-    for name in [name for name in networks if name != model]:
-        right = fuzzing.benign(networks[name], data.images, data.labels, seed=seed)[:seeds_count]
-        theirs = fuzzers | fuzzing.rivals([n for other, n in networks.items() if other != name],
-                                          known)
-        runs = {budget: fuzzing.campaigns(
-            networks[name], data.images[right], data.labels[right], iterations=iterations,
-            seed=seed, fuzzers={n: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
-                                for n, fuzzer in theirs.items()}) for budget, l2 in bounds.items()}
-        print(name)
-        display(pd.DataFrame({budget: {n: 100 * campaign.errors.double().mean().item()
-                                       for n, campaign in campaigns.items()}
-                              for budget, campaigns in runs.items()}).round(1))
+# %% tags=["hide-input"]
+for name in list(trained)[1:] if profile == "embedded" else ():  # else it has a run of its own
+    right = fuzzing.benign(trained[name], data.images, data.labels, seed=seed)[:inputs]
+    rates = outcomes.table(fuzzing.at_bounds(
+        trained[name], data.images[right], data.labels[right], fuzzers | rivals[name], bounds,
+        iterations=iterations, seed=seed), outcomes.every_example, near=near)["error_rate"]
+    print(shown(name))
+    display(headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).round(1)))
 
 # %% [markdown]
 # ## Is the swarm guided at all?
@@ -192,99 +195,99 @@ if profile == "embedded":  # at paper scale it has a run of its own
 # pixel.
 
 # %%
-for budget in bounds:
-    where = {"table": 6, "budget": budget, "bound": bounds[budget]}
-    run = found[budget, "deepsensor, constant"]
-    x, y = seeds[run.origin[-1]], labels[run.origin[-1]]
-    psi = shapley.diagonal(shapley.Game(network, x, run.images, y)).values
-    rows += outcomes.rows({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
-                           "excitable": 100 * excitable.excitable(psi).double().mean()}, **where)
-    for name in swarms:
-        same = (found[budget, f"deepsensor, {name}"].images == run.images).flatten(1).all(1)
-        rows += outcomes.rows({"same_as_constant": 100 * same.double().mean()},
-                              fuzzer="deepsensor", swarm=name, **where)
-GUIDED = ["change_of_loss", "largest_psi", "excitable", "same_as_constant"]
-guided = pd.DataFrame(rows).query("quantity in @GUIDED").fillna({"swarm": ""})
-guided.pivot(index=["quantity", "swarm"], columns="budget", values="value").loc[GUIDED].round(2)
+for budget, bound in bounds.items():
+    where = {"table": 6, "budget": budget, "bound": bound}
+    images = found[budget, Key("deepsensor", "constant")].images
+    psi = shapley.diagonal(shapley.Game(model, x, images, labels)).values
+    run.add({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
+             "excitable": 100 * excitable.excitable(psi).double().mean()}, **where)
+    for key in swarms:
+        same = (found[budget, key].images == images).flatten(1).all(1)
+        run.add({"same_as_constant": 100 * same.double().mean()}, **where, **key.columns)
+
+# %% tags=["hide-input"]
+GUIDED = "quantity in ('change_of_loss', 'largest_psi', 'excitable', 'same_as_constant')"
+wide(run.live, GUIDED, index=["quantity", "swarm"], columns="budget", digits=2)
 
 # %% [markdown]
 # ## Listen
 #
-# One seed; what the excitable swarm made of it without a bound; and the nearest error that any fuzzer
-# made of it within `near` (of the last examples). The seed is the one whose nearest error is nearest,
-# among those of which both are errors if there are any. Do the three sound like one speaker?
+# One input; what the excitable swarm made of it without a bound; and the nearest error that any fuzzer
+# made of it within `near` (of the last examples). We show the input with the closest error, preferring
+# inputs of which both searches made an error. Do the three sound like one speaker?
 
-# %% mystnb={"figure": {"caption": "Above: a seed, the excitable swarm's example without a bound, and the nearest one within the bound. Below: what was added, magnified three times (gray: nothing). Titles: the speaker that the network hears, and the L2 distance to the seed.", "name": "fig-excitable-listen"}}
-def nearest(name: str, i: int) -> list[tuple]:
-    """Last examples within the bound of seed ``i``: (no error, L2, fuzzer, picture)."""
-    run = found["near", name]
-    return [(not bool(run.errors[-1, j]), float(run.l2[-1, j]), name, run.images[j])
-            for j in (run.origin[-1] == i).nonzero()[:, 0].tolist()]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Above: an input, the excitable swarm's example without a bound, and the nearest one within the bound. Below: what was added, magnified three times (gray: nothing). Titles: the speaker that the network hears, and the L2 distance to the input.", "name": "fig-excitable-listen"}}
+def nearest(i: int) -> tuple:
+    """The nearest error within the bound of input ``i``: (no error, L2, fuzzer, picture)."""
+    return min(((not bool(campaign.errors[-1, j]), float(campaign.l2[-1, j]), key,
+                 campaign.images[j])
+                for (budget, key), campaign in found.items() if budget == "near"
+                for j in (campaign.origin[-1] == i).nonzero()[:, 0].tolist()),
+               key=lambda hit: hit[:2])
 
 
-free = found["none", "deepsensor, excitable"]
-near_by = [min((hit for name in fuzzers for hit in nearest(name, i)), key=lambda hit: hit[:2])
-           for i in range(len(seeds))]
-i = min(range(len(seeds)), key=lambda i: (near_by[i][0] or not bool(free.errors[-1, i]),
-                                          *near_by[i][:2]))
-heard = {"seed": seeds[i], "excitable swarm, no bound": free.images[i],
-         f"nearest within {near:g}, by {near_by[i][2]}": near_by[i][3]}
+free = found["none", Key("deepsensor", "excitable")]
+near_by = [nearest(i) for i in range(len(x))]
+i = min(range(len(x)), key=lambda i: (near_by[i][0] or not bool(free.errors[-1, i]),
+                                      *near_by[i][:2]))
+heard = {"input": x[i], "excitable swarm, no bound": free.images[i],
+         f"nearest within {near:g}, by {shown(str(near_by[i][2]))}": near_by[i][3]}
 pictures = torch.stack(list(heard.values()))
-l2 = (pictures - seeds[i]).flatten(1).norm(dim=1).tolist()
-given = [data.classes[c] for c in inference.predict(network, pictures).argmax(1)]
-plots.sheet({f"a seed of {data.classes[labels[i]]}": (pictures.flip(2), [
+l2 = (pictures - x[i]).flatten(1).norm(dim=1).tolist()
+given = [data.classes[c] for c in inference.predict(model, pictures).argmax(1)]
+plots.sheet({f"an input of {data.classes[labels[i]]}": (pictures.flip(2), [
                 f"{who}, L2 {length:.1f}" for who, length in zip(given, l2)]),
-             "changes": ((0.5 + 3 * (pictures - seeds[i])).clamp(0, 1).flip(2), [""] * len(heard))},
+             "changes": ((0.5 + 3 * (pictures - x[i])).clamp(0, 1).flip(2), [""] * len(heard))},
             columns=len(heard), scale=2)
 plt.show()
 
-# %% tags=["nbval-ignore-output"]
+# %% tags=["hide-input", "nbval-ignore-output"]
 HTML("".join(player(picture, f"{what}: a voice of {data.classes[labels[i]]}, taken for {who}, "
                              f"L2 distance {length:.1f}")
              for (what, picture), who, length in zip(heard.items(), given, l2)))
 
 # %% [markdown]
-# The seed is a voice of a few vowels, somewhat metallic, as guessed phases are. Without a bound nothing
+# The input is a voice of a few vowels, somewhat metallic, as guessed phases are. Without a bound nothing
 # of it is left: the picture is random in every band and at every moment, and what one hears is a hiss.
 # Within the bound the vowels can still be followed; a bright line to the right, where a fuzzer drew one,
 # is a tone held over them.
 #
 # A picture that a fuzzer made need not be one that a sound can have. So look at the sounds that you
 # heard once more: what does the network call them, and how far is their picture (`moved`) from the one
-# that the sound was made of? `likeness` is the correlation of the two pictures, seed and example.
+# that the sound was made of? `likeness` is the correlation of the two pictures, input and example.
 
 # %%
 sounds = torch.stack([audio.log_mel(audio.resynthesise(picture)) for picture in pictures])
-pd.DataFrame({"taken for": given, "its sound taken for": [
-    data.classes[c] for c in inference.predict(network, sounds).argmax(1)],
-    "moved": (sounds - pictures).flatten(1).norm(dim=1).tolist(),
-    "likeness": [float(np.corrcoef(seeds[i].flatten(), picture.flatten())[0, 1])
-                             for picture in pictures]}, index=list(heard)).round(2)
+taken = [data.classes[c] for c in inference.predict(model, sounds).argmax(1)]
+moved = (sounds - pictures).flatten(1).norm(dim=1).tolist()
+likeness = [float(np.corrcoef(x[i].flatten(), picture.flatten())[0, 1]) for picture in pictures]
+
+# %% tags=["hide-input"]
+pd.DataFrame({"taken for": given, "its sound taken for": taken, "moved": moved,
+              "likeness": likeness}, index=list(heard)).round(2)
 
 # %% [markdown]
 # ## Trained too little, and too long
 #
-# The same network after few and after many epochs, and for each the last example of each seed.
+# The same network after few and after many epochs, and for each the last example of each input.
 
 # %%
 kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "well_trained": {},
          "overfitted": {"epochs": over_epochs, "batch_size": batch_size}}
-for kind, changes in kinds.items():
-    other = training.trained(model, dataset, recipe_name=recipe, seed=seed, **changes).to(device)
-    right = fuzzing.benign(other, data.images, data.labels, seed=seed)[:seeds_count]
-    campaigns = fuzzing.campaigns(other, data.images[right], data.labels[right], fuzzers,
-                                  iterations=iterations, seed=seed)
-    rows += outcomes.rows({"accuracy": 100 * inference.accuracy(other, data.images, data.labels),
-                           "seeds": len(right)}, table=7, training=kind)
-    for name, campaign in campaigns.items():
-        rows += outcomes.rows(outcomes.last_examples(campaign), table=7, training=kind,
-                              budget="none", method=name, **outcomes.columns(name))
-live = pd.DataFrame(rows)
-last = live[live["method"].notna()]
-counts = last[last["quantity"] == "test_errors"].pivot(
-    index="method", columns="training", values="value").loc[list(fuzzers), list(kinds)]
-accuracies = live[(live["table"] == 7) & (live["quantity"] == "accuracy")].set_index("training")
-pd.concat([counts, accuracies["value"].rename("accuracy (%)").to_frame().T])[list(kinds)].round(1)
+by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=seed,
+                                  **changes).to(device) for kind, changes in kinds.items()}
+right = fuzzing.benign_for_each(by_kind, data.images, data.labels, count=inputs, seed=seed)
+last = fuzzing.in_each(by_kind, right, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
+for kind, each in by_kind.items():
+    run.add({"accuracy": 100 * inference.accuracy(each, data.images, data.labels),
+             "seeds": len(right[kind][0])}, table=7, training=kind)
+for (kind, key), campaign in last.items():
+    run.add(outcomes.last_examples(campaign), table=7, training=kind, budget="none",
+            method=str(key), **key.columns)
+wide(run.live, "table == 7", index=["quantity", "method"], columns="training",
+     order={"quantity": ["test_errors", "accuracy"]})
 
 # %% [markdown]
 # ## What the claims ask for
@@ -292,104 +295,72 @@ pd.concat([counts, accuracies["value"].rename("accuracy (%)").to_frame().T])[lis
 # DeepSensor's errors over each baseline's and over the mean of the three, of all examples without a
 # bound (Table 6), and of the last ones (Table 7); what finds none counts as one.
 
-# %%
-for name in swarms:
-    for budget in bounds:
-        errors = measured["test_errors"][budget]
-        rows += [{"table": 6, "fuzzer": "deepsensor", "swarm": name, "budget": budget,
-                  "baseline": baseline, "quantity": "errors_over", "value": value}
-                 for baseline, value in outcomes.over(errors[f"deepsensor, {name}"],
-                                                      errors[list(baselines)]).items()]
-    for kind in kinds:
-        rows += [{"table": 7, "training": kind, "fuzzer": "deepsensor", "swarm": name,
-                  "budget": "none", "baseline": baseline, "quantity": "errors_over",
-                  "value": value}
-                 for baseline, value in outcomes.over(counts.loc[f"deepsensor, {name}", kind],
-                                                      counts.loc[list(baselines), kind]).items()]
-rows += outcomes.rows({"accuracy": 100 * accuracy}, table=6)
-live = pd.DataFrame(rows)
-live.query("quantity == 'errors_over' and budget == 'none'").fillna({"training": "Table 6"}).pivot(
-    index=["swarm", "training"], columns="baseline", values="value").round(2)
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_excitable/speakers",
-        dict(dataset=dataset, model=model, recipe=recipe, seed=seed, seeds_count=seeds_count,
-             iterations=iterations, population=population, points=points, near=near,
-             others=others, references=references, under_epochs=under_epochs,
-             over_epochs=over_epochs, batch_size=batch_size), rows,
-        records.provenance(data=data.fingerprint, device=device, clock=clock)))
+# %% tags=["hide-input"]
+baselines = list(rivals[model_name])
+for budget in bounds:
+    run.add(outcomes.times(measured["test_errors"][budget], swarms, baselines, "errors_over",
+                           table=6, budget=budget))
+for kind in kinds:
+    counts = {key: int(last[kind, key].errors[-1].sum()) for key in fuzzers}
+    run.add(outcomes.times(counts, swarms, baselines, "errors_over", table=7, training=kind,
+                           budget="none"))
+run.add({"accuracy": 100 * accuracy[model_name]}, table=6)
+run.save(data, device=device)
+wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and budget == 'none'",
+     index=["swarm", "training"], columns="baseline", digits=2)
 
 # %% [markdown]
 # ## Table 6, beside the paper's
 #
-# Without a bound: test errors in percent of all examples, then error categories for each seed; mean
+# Without a bound: test errors in percent of all examples, then error categories for each input; mean
 # [least, greatest] over the seeds. VCTK was not at hand; the spoken digits of `fsdd` have six
-# speakers, so that a seed has at most five error categories, and noise is right once in six times.
+# speakers, so that an input has at most five error categories, and noise is right once in six times.
 
-# %%
-ours = records.frame("deepsensor_excitable/speakers")
-on = ["dataset", "model", "fuzzer", "quantity"]
-text = ("table == 6 and budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'excitable') "
-        "and fuzzer != 'noise'")
-here = live.assign(dataset=dataset, model=model)
+# %% tags=["hide-input"]
+CELL = ["dataset", "model"]
+TEXT = ("table == 6 and budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'excitable') "
+        "and fuzzer != 'noise' and quantity == ")
 table_6 = published.table("deepsensor_excitable", 6)
 errors = table_6[table_6["quantity"] == "test_errors"]
-compare.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), ours, on=on,
-               digits=1, live=here, where=f"quantity == 'error_rate' and {text}")
+run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TEXT + "'error_rate'",
+           on=[*CELL, "fuzzer", "quantity"], digits=1)
 
-# %%
-compare.beside(table_6.query("quantity == 'categories_per_seed'"), ours, on=on, live=here,
-               where=f"quantity == 'categories_per_seed' and {text}")
+# %% tags=["hide-input"]
+run.beside(table_6.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'",
+           on=[*CELL, "fuzzer", "quantity"])
 
 # %% [markdown]
 # ## Table 7, beside the paper's
 #
 # Test errors in percent of the last examples, of which the paper has 1,000.
 
-# %%
+# %% tags=["hide-input"]
 table_7 = published.table("deepsensor_excitable", 7)
-on = ["dataset", "model", "training", "fuzzer"]
-
-
-def shares(table: pd.DataFrame, seeds: pd.Series | int) -> pd.DataFrame:
-    """Test errors of the excitable swarm and the baselines, in percent of the seeds."""
-    part = table.query("table == 7 and quantity == 'test_errors' and fuzzer != 'noise' "
-                       "and swarm not in ('excitable_scaled', 'sensitive', 'constant')")
-    return part.assign(value=100 * part["value"] / seeds)
-
-
-compare.beside(table_7.assign(value=table_7["value"] / 10), on=on, digits=1,
-               ours=shares(ours, ours["seeds_count"]) if len(ours) else ours,
-               live=shares(here, seeds_count))
+beside(table_7.assign(value=table_7["value"] / 10), outcomes.error_shares(run.recorded()),
+       live=outcomes.error_shares(run.live), on=[*CELL, "training", "fuzzer"], digits=1,
+       where="table == 7 and fuzzer != 'noise' and "
+             "swarm not in ('excitable_scaled', 'sensitive', 'constant')")
 
 # %% [markdown]
 # From the records: all swarms and noise, within the bound and without, and the networks' accuracy.
 
-# %%
-if len(ours):
-    every = ours.query("table == 6 and quantity == 'error_rate'").fillna({"swarm": ""})
-    display(every.pivot_table(index=["dataset", "model", "fuzzer", "swarm"], columns="budget",
-                              values="value", sort=False).round(1))
-    display(ours.query("quantity in @GUIDED").fillna({"swarm": ""}).pivot_table(
-        index=["dataset", "model", "quantity", "swarm"], columns="budget", values="value",
-        sort=False).round(2))
-    display(ours.query("table == 7 and quantity == 'accuracy'").pivot_table(
-        index=["dataset", "model"], columns="training", values="value", sort=False).round(1))
+# %% tags=["hide-input"]
+ours = run.recorded()
+display(wide(ours, "table == 6 and quantity == 'error_rate'", index=[*CELL, "fuzzer", "swarm"],
+             columns="budget"))
+display(wide(ours, GUIDED, index=[*CELL, "quantity", "swarm"], columns="budget", digits=2))
+wide(ours, "table == 7 and quantity == 'accuracy'", index=CELL, columns="training")
 
-# %% mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: of the records, mean over the seeds, lines give the range; without records, of the run above.", "name": "fig-excitable-speakers"}}
-drawn = ours if len(ours) else here.assign(seeds_count=seeds_count)
-drawn = drawn.query("table == 7 and quantity == 'test_errors'").copy()
-drawn["value"] *= 100 / drawn["seeds_count"]
-plots.bars(drawn, group=["dataset", "model", "training"], hue="method", ylabel="test errors (%)")
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: of the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
+fuzzer_bars(outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"],
+            ylabel="test errors (%)")
 plt.show()
 
 # %% [markdown]
 # ## Verdict
 
-# %%
-compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/speakers")
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # **What it means.** To the fuzzers a spectrogram is an image, so that the method carries over, and so
@@ -397,32 +368,33 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/spea
 # nothing, and whatever the line `excitable` finds, excitable neurons did not find it, at many times the
 # passes of a constant. A threshold in nats asks more of a neuron the more neurons there are to share
 # the loss. `excitable_scaled` has no such trouble; compare that one with `sensitive`, and all with
-# `constant` and `noise`. And a failing input counts if the voice is still that of the seed, which is
+# `constant` and `noise`. And a failing input counts if the voice is still that of the input, which is
 # for the ear to say.
 #
-# For the six speakers of `fsdd`, with both networks at a quarter of their width, it is 100 with every
-# seed, without a bound and within it: the swarm of the paper, with its threshold of 0.5 nats, never
-# once preferred a particle to another. Without a bound it is ahead of DeepXplore and DeepHunter all the
-# same, several times over, because a picture of noise is taken for another speaker four times in five;
-# plain noise is as good. Scaled values do guide the swarm, but on the whole not to more errors.
+# For the six speakers of `fsdd`, with both networks at a quarter of their width, `same_as_constant` is
+# 100 with every random seed, without a bound and within it: the swarm of the paper, with its threshold
+# of 0.5 nats, never once preferred a particle to another. Without a bound it is ahead of DeepXplore and
+# DeepHunter all the same, several times over, because a picture of noise is taken for another speaker
+# four times in five; plain noise is as good. Scaled values do guide the swarm, but on the whole not to
+# more errors.
 #
 # Over DLFuzz the networks part. In ResNet-34 nearly all its examples are errors, at a distance at which
 # the voice can still be followed. Deep Speaker stands firm against four in ten of them, so that without
 # a bound the swarm is ahead of DLFuzz too, as the paper says, and so are a constant fitness and noise;
-# within the bound DLFuzz has about six times the errors of the best swarm. The ratio to DeepXplore is
-# left open by one seed in which DeepXplore found nothing: what is divided by one is as large as the
-# other's count.
+# within the bound DLFuzz has about six times the errors of the best swarm. One random seed leaves the
+# ratio to DeepXplore open: with it DeepXplore found nothing, which counts as one, so that the ratio is
+# as large as the swarm's own count.
 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Which bound is silent? Add noise of L2 length 1, 2, 4 and 8 to a seed, and listen.
+# **1.** Which bound is silent? Add noise of L2 length 1, 2, 4 and 8 to an input, and listen.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
 # for length in (1.0, 2.0, 4.0, 8.0):
-#     moved = fuzzing.with_noise(seeds[:1], torch.tensor([length]))[0]
+#     moved = fuzzing.with_noise(x[:1], torch.tensor([length]))[0]
 #     display(HTML(player(moved, f"L2 distance {length:g}")))
 # ~~~
 #
@@ -435,9 +407,9 @@ compare.scoreboard("deepsensor_excitable", experiment="deepsensor_excitable/spea
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# higher = seeds.roll(2, dims=2)
+# higher = x.roll(2, dims=2)
 # higher[:, :, :2] = 0
-# print((inference.predict(network, higher).argmax(1) == labels).double().mean())
+# print((inference.predict(model, higher).argmax(1) == labels).double().mean())
 # ~~~
 #
 # Moving all bands moves the resonances too, as if the vocal tract were shorter.

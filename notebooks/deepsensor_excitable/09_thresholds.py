@@ -155,23 +155,22 @@ plt.show()
 
 # %%
 x, y = benign["adversarial"]
-for name in [*SCALE, "sensitive", "constant"]:
-    key = (name, "lambda" if name in SCALE else "control", 0.5)
-    if key not in found["adversarial"]:  # other values of lambda were asked for
-        continue
-    game = shapley.Game(models["adversarial"], x, found["adversarial"][key].images, y)
-    values = {count: shapley.diagonal(game, points=count) for count in (1, 2, 8)}
-    psi = values[8]
-    positive = psi.values.clamp_min(0).sum(1)
-    possible = (positive / 0.5 / game.players).clamp_max(1)
-    where = {"fuzzer": "deepsensor", "swarm": name, "errors": "adversarial"}
-    run.add({"total": psi.total.mean(), "positive": positive.mean(),
-             "possible": possible.mean()}, **where)
-    for scale, (count, each) in product(excitable.SCALES, values.items()):
-        share = excitable.excitable(each.values, scale=scale).double().mean()
-        run.add({"share": share}, **where, scale=scale, gradients=count)
+games = {name: shapley.Game(models["adversarial"], x, campaign.images, y)
+         for (name, varied, threshold), campaign in found["adversarial"].items()
+         if varied != "epsilon" and threshold == 0.5}
+values = {(name, count): shapley.diagonal(game, points=count)
+          for name, game in games.items() for count in (1, 2, 8)}
 
 # %% tags=["hide-input"]
+for name, game in games.items():
+    where = {"fuzzer": "deepsensor", "swarm": name, "errors": "adversarial"}
+    psi = values[name, 8]
+    positive = psi.values.clamp_min(0).sum(1)
+    run.add({"total": psi.total.mean(), "positive": positive.mean(),
+             "possible": (positive / 0.5 / game.players).clamp_max(1).mean()}, **where)
+    for scale, count in product(excitable.SCALES, (1, 2, 8)):
+        above = excitable.excitable(values[name, count].values, scale=scale)
+        run.add({"share": above.double().mean()}, **where, scale=scale, gradients=count)
 wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="swarm",
      columns=["quantity", "scale", "gradients"], digits=3)
 

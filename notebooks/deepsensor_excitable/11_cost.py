@@ -219,10 +219,12 @@ wide(pd.concat([paper.assign(quantity="paper", baseline="mean"), multiples]),
 # Test errors for 1,000 passes, within `near` and without a bound; means over the seeds.
 
 # %% tags=["hide-input"]
-mean = ours.fillna({"swarm": ""}).groupby(
-    ["quantity", *CELL, "budget", "fuzzer", "swarm"], sort=False)["value"].mean()
-paid = 1000 * mean.xs("test_errors") / mean.xs("passes")
-wide(paid.reset_index(), index=[*CELL, "fuzzer", "swarm"], columns="budget", digits=2)
+part = ours[ours["quantity"].isin(["test_errors", "passes"])].fillna({"swarm": ""})
+errors, passes = (part[part["quantity"] == quantity].groupby(
+    [*CELL, "fuzzer", "swarm", "budget"], sort=False)["value"].mean()
+    for quantity in ("test_errors", "passes"))
+wide((1000 * errors / passes).reset_index(), index=[*CELL, "fuzzer", "swarm"], columns="budget",
+     digits=2)
 
 # %% [markdown]
 # ## Verdict

@@ -212,7 +212,7 @@ run.beside(table_3, "quantity == 'test_errors' and network == 'polluted' and fuz
 # The controls, from the records: every fuzzer in the polluted and in the clean network.
 
 # %% tags=["hide-input"]
-ours = run.recorded("quantity == 'test_errors'", patches="one").sort_values("alpha")
+ours = run.recorded("quantity == 'test_errors'", patches="one").sort_values("alpha", kind="stable")
 wide(ours, index=["fuzzer", "swarm"], columns=["dataset", "model", "alpha", "network"], digits=0)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Examples that are given the polluted class, in the polluted networks: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}

@@ -120,7 +120,7 @@ for key, campaign in found.items():
     run.add({"l2": campaign.l2[-1].mean(), "test_errors": campaign.errors[-1].sum()}, **key.columns)
 print("coverage of the inputs (%):", before.round(2).to_dict())
 wide(run.live, "quantity == 'gain'", index=["counted", "fuzzer", "swarm"], columns="criterion",
-     order={"counted": ["alone", "together"]}, digits=3).rename(columns=str.upper)
+     order={"counted": ["alone", "together"]}, digits=3)
 
 # %% [markdown]
 # The gain is in points of percent. And how far from their inputs the examples really are, on
@@ -128,7 +128,7 @@ wide(run.live, "quantity == 'gain'", index=["counted", "fuzzer", "swarm"], colum
 
 # %% tags=["hide-input"]
 wide(run.live, "quantity in ('l2', 'test_errors')", index=["fuzzer", "swarm"], columns="quantity",
-     digits=2)
+     digits={"l2": 2, "test_errors": 0})
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale: examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
 def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
@@ -142,7 +142,9 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
     for axis, ((*network, criterion), part) in zip(axes.flat, panels):
         sns.barplot(part, x="value", y="method", hue="counted", errorbar=None, ax=axis,
                     legend=axis is axes[0, 0])
+        axis.axvline(0, color="0.3", lw=0.8)
         axis.set(title=criterion.upper(), xlabel="", ylabel=", ".join(map(shown, network)))
+        axis.locator_params(axis="x", nbins=4)
     axes[0, 0].legend(fontsize=7)
 
 
@@ -175,8 +177,7 @@ wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')", index="s
 
 # %% tags=["hide-input"]
 ours = run.recorded("quantity == 'gain' and counted == 'alone'")
-wide(ours, index=["dataset", "model", "fuzzer", "swarm"], columns="criterion",
-     digits=3).rename(columns=str.upper)
+wide(ours, index=["dataset", "model", "fuzzer", "swarm"], columns="criterion", digits=3)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs, mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
 draw(ours, columns=6, height=2.2)

@@ -126,7 +126,7 @@ for kind, campaigns in found.items():
 x, _ = benign["adversarial"]
 neurons = activations.record(models["adversarial"], x[:1]).values.shape[1]
 print(f"{len(x)} inputs; one of {neurons} neurons is a share of {1 / neurons:.4f}")
-wide(run.live.sort_values(["varied", "threshold"]), "errors == 'adversarial'",
+wide(run.live.sort_values("threshold", kind="stable"), "errors == 'adversarial'",
      index=["varied", "threshold"], columns="quantity",
      digits={"l2": 4, "passes": 0, "sensitive": 4, "test_errors": 0, "test_errors_all": 0})
 
@@ -157,7 +157,7 @@ wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 
 # %% tags=["hide-input"]
 ours = run.recorded()
-wide(outcomes.error_shares(ours).sort_values("threshold"), columns="threshold",
+wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), columns="threshold",
      index=["dataset", "model", "swarm", "varied", "errors"])
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}

@@ -131,8 +131,7 @@ for (budget, start), campaign in found["adversarial"].items():
     run.add(outcomes.each("criterion", after - before), budget=budget, start=start, quantity="gain")
 
 # %% tags=["hide-input"]
-wide(run.live, "quantity == 'gain'", index=["budget", "start"], columns="criterion",
-     digits=2).rename(columns=str.upper)
+wide(run.live, "quantity == 'gain'", index=["budget", "start"], columns="criterion", digits=2)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above, without a bound: test errors of the three kinds (left) and points of coverage gained (right), for each start.", "name": "fig-deepsensor-start"}}
 def draw(rows: pd.DataFrame) -> None:
@@ -175,7 +174,7 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
 ours = run.recorded()
 CELL = ["dataset", "model", "budget", "start"]
 display(wide(outcomes.error_shares(ours), index=CELL, columns="errors"))
-wide(ours, "quantity == 'gain'", index=CELL, columns="criterion").rename(columns=str.upper)
+wide(ours, "quantity == 'gain'", index=CELL, columns="criterion")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 of the paper from the records, without a bound; means over all networks and random seeds.", "name": "fig-deepsensor-start-records"}}
 draw(ours)

@@ -9,10 +9,7 @@
 # open and keep as tests; what it takes that a file really fails; and which fuzzer to begin with, at
 # a distance that you choose.
 
-# %%
-import os
-import subprocess
-import sys
+# %% tags=["hide-input"]
 import tempfile
 from pathlib import Path
 
@@ -22,22 +19,28 @@ import pandas as pd
 from PIL import Image
 
 from dnnlib import custom, files, inference, training
-from dnnlib.book import plots, records
+from dnnlib.book import folders, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 
 plots.style()
-clock = records.Clock()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
-model = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
-l2 = 2.0  # the greatest L2 distance from the seed
-iterations = 20  # inputs made of each seed
-population = 20  # particles of the swarm, for the method deepsensor
-limit = 100  # seeds
+model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+methods = "dlfuzz,deepxplore,noise,sensitivity"  # names of methods, with commas
+l2 = 2.0  # the greatest L2 distance from the benign image
+iterations = 20  # inputs made of each benign image
+population = 20  # particles of the swarm, for the method sensitivity
+limit = 100  # benign images to start from
 seed = 0  # of the training, and of all that is random in a method
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
+# %% tags=["hide-input"]
+run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=dataset,
+                 model_name=model_name, seed=seed, l2=l2, iterations=iterations,
+                 population=population, limit=limit)
 
 # %% [markdown]
 # ## What the command needs
@@ -48,28 +51,28 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 #
 # ```text
 # dnnlib fuzz --model my_model.py:build --weights w.safetensors --images photos \
-#             --by deepsensor --l2 2 --iterations 20 --out failures
+#             --by sensitivity --l2 2 --iterations 20 --out cases
 # ```
 #
-# **A method**, `--by`: `deepsensor` is DeepSensor's swarm, `noise` tells what chance does;
+# **A method**, `--by`: `sensitivity` is DeepSensor's swarm, `noise` tells what chance does;
 # `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training
 # images, `--reference`. A module that a network uses twice, such as one ReLU for all layers, has no
 # activation of its own: `--layers` then names the modules that count.
 #
-# **A distance**, `--l2` or `--linf` or both, from the image that an input was made from, its
-# *seed*. Pixels are in [0, 1]. Without a bound, an input may look like nothing at all, and its
-# label means nothing.
+# **A distance**, `--l2` or `--linf` or both, from the image that an input was made from; the tables
+# call that image its *seed*. Pixels are in [0, 1]. Without a bound, an input may look like nothing
+# at all, and its label means nothing.
 #
 # **What is right.** `--labels folders` takes the sub-folders, in order of name, as the model's
 # classes. Images that the model gets wrong to begin with are then dropped, and listed. The default
-# takes the model's own prediction for the seed, for images that nobody has labelled: an error is
+# takes the model's own prediction for the image, for images that nobody has labelled: an error is
 # then a changed prediction. The table says which of the two it was.
 #
 # ## A folder to try it on
 #
 # As in the chapter on ranking, the digits become PNG files in a sub-folder for each class.
 
-# %%
+# %% tags=["hide-input"]
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)
 data = load(dataset, limit=profile_limit(profile))
@@ -78,73 +81,63 @@ if dataset == "imagenet":
     weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
     options = {"width": 0.75}
 else:
-    photos_folder, weights = work / "photos", work / "w.safetensors"
-    for i, (image, label) in enumerate(zip(data.images, data.labels)):
-        path = photos_folder / data.classes[label] / f"{i:04d}.png"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pixels = (image * 255).round().byte().permute(1, 2, 0).squeeze(2)
-        Image.fromarray(pixels.numpy()).save(path)
-    files.save_tensors(weights, training.trained(model, dataset, seed=seed).state_dict())
+    photos_folder = folders.save_photos(data, work / "photos")
+    weights = work / "w.safetensors"
+    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
 print(f"{len(data)} images in {len(data.classes)} sub-folders")
 
 # %% [markdown]
 # ## The command
 #
-# Run as you would run it, with the first of the methods. Only the progress bar over the seeds, with
-# the time left, is left out.
+# Run as you would run it, with the first of the methods. Only the progress bar over the images,
+# with the time left, is left out.
 
-# %%
+# %% tags=["hide-input"]
 first, *_ = methods.split(",")
 if dataset != "imagenet":
-    words = ["fuzz", "--model", model, "--weights", "w.safetensors", "--images", "photos",
-             "--by", first, "--l2", l2, "--iterations", iterations, "--labels", "folders",
-             "--limit", limit, "--seed", seed, "--out", "failures",
-             *(word for name, value in options.items() for word in (f"--{name}", value))]
-    words = [str(word) for word in words]
-    print("$ dnnlib", *words)
-    done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
-                          env=os.environ | {"COLUMNS": "100"},  # as wide here as anywhere
-                          capture_output=True, text=True, check=True)
-    print(done.stdout)
+    print(folders.command(work, "fuzz", {
+        "model": model_name, "weights": "w.safetensors", "images": "photos", "by": first, "l2": l2,
+        "iterations": iterations, "labels": "folders", "limit": limit, "seed": seed,
+        "out": "cases", **options}))
 
 # %% [markdown]
-# Of each seed and each wrong class, the folder holds the nearest input that was found. `failures.csv`
-# has a row for each of them, `inputs.csv` one for each image of your folder, and `sheet.png` shows
-# some.
+# Of each image and each wrong class, the folder holds the nearest failing input that was found.
+# `custom.csv` has a row for each of them, `seeds.csv` one for each image of your folder, and
+# `sheet.png` shows some.
 #
 # **What it takes that a file fails.** A fuzzer works with numbers, a PNG file has 256 levels.
 # Rounding moves each pixel by up to 1/510, which may undo an error, or lead out of the distance
 # that you chose. So it is the rounded image that is judged; where it would be too far from its
-# seed, the pixels that were rounded up by the most are rounded down; and the wrong class must lead
+# image, the pixels that were rounded up by the most are rounded down; and the wrong class must lead
 # by 0.0001 in probability, more than rounding errors inside the network amount to.
 #
-# **If it is interrupted**, the same command goes on where it was. Seeds are fuzzed in blocks of
-# `--block`. Which seeds are in a block is fixed before the first, and a block's random numbers
-# depend on the seed number and its place alone. So nothing is lost or done twice, and the files are
+# **If it is interrupted**, the same command goes on where it was. Images are fuzzed in blocks of
+# `--block`. Which images are in a block is fixed before the first, and a block's random numbers
+# depend on the random seed and its place alone. So nothing is lost or done twice, and the files are
 # those of a run that nobody interrupted. A folder holds one run: with other options, other weights
 # or other images the command refuses to go on in it, and says what differs.
 #
 # ## The same in Python
 #
 # Three calls: the model, the images, the search. A method for each name, all at the same distance
-# and with the same seeds:
+# and from the same images:
 
 # %%
-network = custom.load_model(model, weights, **options)
-photos = custom.read_photos(photos_folder, network)
+model = custom.load_model(model_name, weights, **options)
+photos = custom.read_photos(photos_folder, model)
 found = {}
 for name in methods.split(","):
     how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
-                        seed=seed, population=population if name == "deepsensor" else None)
-    found[name] = custom.fuzz(network, photos, work / f"failures-{name}", how)
-found[first].failures.head(8)
+                         seed=seed, population=population if name == "sensitivity" else None)
+    found[name] = custom.fuzz(model, photos, work / f"cases-{name}", how)
+found[first].cases.head(8)
 
 # %%
-found[first].inputs["outcome"].value_counts()
+found[first].seeds["outcome"].value_counts()
 
-# %% mystnb={"figure": {"caption": "Seeds and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = custom.pictures(found[first], photos, work / f"failures-{first}")
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
+parts = custom.pictures(found[first], photos, work / f"cases-{first}")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()
 
@@ -153,47 +146,38 @@ plt.show()
 
 # %%
 files_fail = []
-for failure in found[first].failures.itertuples():
-    pixels = np.asarray(Image.open(work / f"failures-{first}" / failure.file).convert(
+for case in found[first].cases.itertuples():
+    pixels = np.asarray(Image.open(work / f"cases-{first}" / case.file).convert(
         "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
     x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
-    given = inference.predict(network, x).argmax(1).item()
-    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != failure.label)
+    given = inference.predict(model, x).argmax(1).item()
+    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
 print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 
 # %% [markdown]
 # ## Which method?
 #
-# *Broken* is the share of the seeds for which a failing input was found; *mean L2* the mean
-# distance of the nearest one, over the broken seeds. *Wrong classes* are counted for each seed
-# tried.
+# *Broken* is the share of the images for which a failing input was found; *mean l2* the mean
+# distance of the nearest one, over the broken images. *Wrong classes* are counted for each image
+# tried, and *seeds* are the images tried.
 
-# %%
-rows = []
+# %% tags=["hide-input"]
 for name, result in found.items():
-    tried = result.inputs["outcome"].isin(["broken", "held"]).sum()
-    nearest = result.failures.groupby("input")["l2"].min()
-    values = {"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
-              "wrong_classes": len(result.failures) / tried, "seeds": tried}
-    rows += [{"method": name, "quantity": quantity, "value": value}
-             for quantity, value in values.items()]
+    tried = result.seeds["outcome"].isin(["broken", "held"]).sum()
+    nearest = result.cases.groupby("seed")["l2"].min()
+    run.add({"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
+             "wrong_classes": len(result.cases) / tried, "seeds": tried}, method=name)
 
 
-def shown(rows: pd.DataFrame) -> pd.DataFrame:
+def ranked(rows: pd.DataFrame) -> pd.DataFrame:
     """A line for each method, the most successful first."""
-    return rows.pivot_table(index="method", columns="quantity", values="value", dropna=False,
-                            sort=False).sort_values("broken", ascending=False).round(2)
+    best = rows.query("quantity == 'broken'").sort_values("value", ascending=False)["method"]
+    return wide(rows, index="method", columns="quantity", order={"method": dict.fromkeys(best)},
+                digits={"broken": 2, "mean_l2": 2, "wrong_classes": 2, "seeds": 0})
 
 
-shown(pd.DataFrame(rows))
-
-# %%
-if profile == "paper":
-    records.save(records.Record(
-        "deepsensor_sensitivity/your_own_model",
-        dict(dataset=dataset, model=model, seed=seed, l2=l2, iterations=iterations,
-             population=population, limit=limit),
-        rows, records.provenance(data=data.fingerprint, clock=clock)))
+run.save(data)
+ranked(run.live)
 
 # %% [markdown]
 # ## A network that others trained, on photographs
@@ -201,26 +185,24 @@ if profile == "paper":
 # The same cells, run with
 #
 # ```text
-# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model mobilenet -p profile paper
+# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model_name mobilenet -p profile paper
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
 # photographs are not ours to print.
 
-# %%
-ours = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet").replace(
-    {"method": {"sensitivity": "deepsensor"}})  # as the swarm was called when this was run
-shown(ours) if len(ours) else "nothing yet"
+# %% tags=["hide-input"]
+ranked(run.recorded(dataset="imagenet"))
 
 # %% [markdown]
 # ## Readings
 #
 # The command has one reading of each fuzzer, that of its paper where there is a choice; DeepXplore
 # runs on one model, since you may have no second one for the same task. DLFuzz and DeepXplore share
-# what their seeds cover. The originals take one seed after the other, here a block runs at once,
-# and which seeds it holds matters: where a block was few digits of one class, DLFuzz broke far
+# what their images cover. The originals take one image after the other, here a block runs at once,
+# and which images it holds matters: where a block was few digits of one class, DLFuzz broke far
 # fewer of them. It raises the neurons that are active most often, and in such a block these may
-# speak for the class. So blocks are dealt at random, and hold 32 seeds unless you say otherwise; a
+# speak for the class. So blocks are dealt at random, and hold 32 images unless you say otherwise; a
 # swarm's, which share nothing, hold 4.
 #
 # **What it means.** On the digits, at a distance at which the eye sees little, following a gradient
@@ -239,7 +221,8 @@ shown(ours) if len(ours) else "nothing yet"
 # :class: dropdown
 # Only that the prediction changed within the distance: it may even have become right. That the
 # decision is not stable is still worth knowing, but before you keep the file as a test with a
-# label, look at the seed. `label_from` is `prediction` in such rows, as a reminder.
+# label, look at the image that it was made from. `label_from` is `prediction` in such rows, as a
+# reminder.
 # ```
 #
 # **2.** How far does rounding to 256 levels move an image of 28 × 28 pixels, and one of 3 × 224 ×

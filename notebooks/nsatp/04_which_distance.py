@@ -55,7 +55,8 @@ distances = {name: distance(measured.probabilities).numpy()
              for name, distance in uncertainty.DISTANCES.items()}
 slopes = {name: abs(fragility.fit_exponential(x, eff).b) for name, x in distances.items()}
 lead = slopes["pd"] - max(slopes["pv"], slopes["pe"])
-print({name.upper(): f"{slope:.2f}" for name, slope in slopes.items()}, f"PD's lead: {lead:.2f}")
+print(*(f"{name.upper()} {slope:.2f}" for name, slope in slopes.items()), sep=", ")
+print(f"PD's lead: {lead:.2f}")
 
 # %% [markdown]
 # ## A slope depends on the ruler

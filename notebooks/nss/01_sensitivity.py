@@ -78,8 +78,7 @@ def sensitivity(before, after, difference, anyone):
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
-for state, (accuracy, model) in stages.items():
-    run.add({"accuracy": 100 * accuracy}, state=state)
+for state, (_, model) in stages.items():
     clean = activated(model, data.images)
     anyone = torch.randperm(clean.shape[1], generator=generator)
     for reading, strength in product(mutations.READINGS, mutations.STRENGTHS):
@@ -109,7 +108,8 @@ def against_strength(rows, panel, **line):
         axis.set_xlabel("strength of the mutation")
     axes[0, 0].set_ylabel("mean sensitivity")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    axes[0, 0].legend(*zip(*dict(zip(labels, zip(handles, labels))).values()), fontsize=7)
+    first = dict(zip(labels, handles))  # of the lines of all seeds
+    axes[0, -1].legend(first.values(), first, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 
 
 against_strength(run.live, ["difference"], marker="o")
@@ -123,13 +123,15 @@ plt.show()
 
 # %%
 ON = ["mutations", "difference", "neurons"]
-found = run.live.dropna(subset="strength").set_index([*ON, "strength", "state"])["value"]
+found = run.live.set_index([*ON, "strength", "state"])["value"]
 ratio = found.xs("worse", level="state") / found.xs("better", level="state")
 steps = found.groupby([*ON, "state"]).agg(lambda values: values.sort_index().diff().min())
 
 # %% tags=["hide-input"]
 run.add(ratio.reset_index().to_dict("records"), quantity="worse_over_better")
 run.add(steps.reset_index().to_dict("records"), quantity="least_step")
+for state, (accuracy, _) in stages.items():
+    run.add({"accuracy": 100 * accuracy}, state=state)
 run.save(data)
 wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", digits=2)
 

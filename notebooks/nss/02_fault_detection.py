@@ -84,6 +84,7 @@ selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
                                                     order_by="coverage", seed=seed)
 readings = selection.nss_readings(data.images, seed=1000 + seed)
 orders = selection.orders(model, candidates, selectors | readings)
+L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures
 
 # %% [markdown]
 # ## Fault detection rate
@@ -114,7 +115,6 @@ headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=Fa
 # earlier the faults come.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
-L1 = [key for key in readings if key.difference == "l1"]
 figure, axis = plt.subplots(figsize=(6, 3.8))
 plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
     *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")

@@ -25,8 +25,6 @@ for row in printed.itertuples():
     assert sum(source.sizes.values()) == row.samples, row.dataset
     assert f"{source.shape[1]}×{source.shape[2]}" == row.size
     assert source.classes == row.categories
-
-# %% tags=["hide-input", "nbval-check-output"]
 headed(printed.set_index("dataset"))
 
 # %% [markdown]
@@ -67,8 +65,6 @@ for row in table_3.itertuples():
     recipe = training.recipe("nsatp", row.dataset)
     assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (
         row.learning_rate, row.batch_size, row.epochs)
-
-# %% tags=["hide-input", "nbval-check-output"]
 headed(table_3.set_index("dataset"))
 
 # %% [markdown]

@@ -18,7 +18,6 @@ import torch
 from dnnlib import inference, training
 from dnnlib.book import plots
 from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import headed
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches

@@ -79,7 +79,7 @@ plt.show()
 # %% tags=["hide-input"]
 CHAPTERS = {experiment: f"../{path.parent.name}/{path.stem}.html#verdict"
             for path in sorted(notebooks.folder().glob("*/*.py"), reverse=True)  # the first wins
-            for experiment in re.findall(r'(?:Experiment\(\s*|experiment=)"([\w/]+)"', path.read_text("utf-8"))}
+            for experiment in re.findall(r'Experiment\(\s*"([\w/]+)"', path.read_text("utf-8"))}
 
 
 def ours(claim: published.Claim) -> tuple[str, str]:

@@ -9,23 +9,26 @@
 #
 # **What you will learn.** What to use, and what the choice depends on.
 
-# %%
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
 from dnnlib import inference, selection, training
-from dnnlib.book import compare, plots, records
-from dnnlib.data import load, profile_limit
+from dnnlib.book import plots, records
+from dnnlib.book.tables import headed, mean_and_interval
+from dnnlib.book.words import shown
+from dnnlib.data import Dataset, load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
+from dnnlib.selection import Key
 
 plots.style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
 seeds = "0 1 2"  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
@@ -35,51 +38,65 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 #
 # Test images, each changed by one of seven benign mutations, as in
 # [the chapters on NSS](../nss/02_fault_detection). NSS and the
-# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, known
-# original* is the released code's reading, which compares with the clean image that a candidate was
-# made from. Nobody with unlabelled images has that one; it is here as a mark.
+# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, original*
+# is the released code's reading, which compares with the clean image that a candidate was made from. Nobody with unlabelled images has that one; it is here as a mark.
 #
 # - **FDR**: the share of faults among the first 5 or 20 %, in percent;
 # - **APFD**: how early the faults come over the whole order; 50 is random;
 # - **kinds**: the share of all kinds of fault, pairs of true and given class, among the first 5 %.
 
 # %%
-KNOWN = "nss, known original"
+KNOWN = Key("nss", "original")  # told the image that a candidate was made from
 
 
-def measured(seed: int) -> list[dict]:
+def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
+    """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
+    fresh = {"seed": 1000 + seed}
+    alone = ("pd", "pv", "pe", "least_confidence", "margin")
+    chosen = selection.table_iv(load(dataset, "train").images[:references], seed=seed)
+    chosen |= {name: selection.selector(name) for name in alone}
+    chosen |= {name: selection.selector(name, **fresh) for name in ("nss", "excitable")}
+    return {Key(name): selector for name, selector in chosen.items()} | {
+        KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)}
+
+
+# %%
+def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict[str, float]]:
+    """What each order finds, and the best order there is: shares, by selector and measure."""
+    rates = {"FDR 5 %": 0.05, "FDR 20 %": 0.2}
+    found = {str(key): {name: faults.fault_detection_rate(wrong, order, rate)
+                        for name, rate in rates.items()} | {
+                 "APFD": faults.apfd(wrong, order),
+                 "kinds 5 %": faults.fault_type_coverage(types, order, [0.05])[0]}
+             for key, order in orders.items()}
+    best = {name: faults.best_rate(wrong, rate) for name, rate in rates.items()}
+    return found | {"best possible": best}
+
+
+# %%
+def measured(seed: int) -> dict[str, dict[str, float]]:
     """What every selector finds with the network of one seed."""
     data = load(dataset, limit=profile_limit("embedded"))
-    reference = load(dataset, "train").images[:references]
-    network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
+    model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
     candidates = mutations.mutate(data.images, seed=seed).images
-    given = inference.predict(network, candidates).argmax(1)
+    given = inference.predict(model, candidates).argmax(1)
     wrong = (given != data.labels).numpy()
     types = faults.fault_types(data.labels, given, len(data.classes))
-    fresh = {"seed": 1000 + seed}
-    selectors = selection.table_iv(reference, seed=seed) | {
-        name: selection.selector(name) for name in ("pd", "pv", "pe", "least_confidence", "margin")}
-    selectors |= {"nss": selection.selector("nss", **fresh),
-                  "excitable": selection.selector("excitable", **fresh),
-                  KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)}
-    rows = []
-    for name, order in selection.orders(network, candidates, selectors).items():
-        value = {f"FDR {rate} %": faults.fault_detection_rate(wrong, order, rate / 100)
-                 for rate in (5, 20)}
-        value |= {"APFD": faults.apfd(wrong, order),
-                  "kinds 5 %": faults.fault_type_coverage(types, order, [0.05])[0]}
-        rows += [{"seed": seed, "selector": name, "quantity": quantity, "value": 100 * v}
-                 for quantity, v in value.items()]
-    best = {f"FDR {rate} %": faults.best_rate(wrong, rate / 100) for rate in (5, 20)}
-    return rows + [{"seed": seed, "selector": "best possible", "quantity": quantity,
-                    "value": 100 * v} for quantity, v in best.items()]
+    return judged(wrong, types, selection.orders(model, candidates, lineup(data, seed)))
 
 
-live = pd.DataFrame([row for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
-                     for row in measured(int(seed))])
-here = compare.mean_and_interval(live, index=["selector"], columns=["quantity"])
-by_apfd = live[live["quantity"] == "APFD"].groupby("selector")["value"].mean()
-here.loc[by_apfd.sort_values(ascending=False).index.tolist() + ["best possible"]]
+# %% tags=["hide-input"]
+def best_first(rows: pd.DataFrame) -> list[str]:
+    """The selectors, that with the highest mean first."""
+    return [*rows.groupby("selector")["value"].mean().sort_values(ascending=False).index]
+
+
+live = pd.DataFrame([
+    {"seed": seed, "selector": name, "quantity": quantity, "value": 100 * value}
+    for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
+    for name, values in measured(int(seed)).items() for quantity, value in values.items()])
+mean_and_interval(live, index=["selector"], columns=["quantity"], order={
+    "selector": [*best_first(live.query("quantity == 'APFD'")), "best possible"]})
 
 # %% [markdown]
 # Mean over the seeds and half the width of its 95 % interval. With 500 images and three networks
@@ -95,44 +112,44 @@ here.loc[by_apfd.sort_values(ascending=False).index.tolist() + ["best possible"]
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
 
-# %%
-found = records.existing("nss/fault_detection", recipe="nss", candidates="random")
-excited = records.existing("deepsensor_excitable/selector", recipe="nss", candidates="random")
-kinds = records.existing("nss/diversity", recipe="nss", candidates="random")
-cost = records.existing("nss/overhead", recipe="nss")
+# %% tags=["hide-input"]
 CELL = ["dataset", "model"]
+RUN = [*CELL, "seed"]
+MUTANTS = {"recipe": "nss", "candidates": "random"}
+ENDS = ["random, expected", "best possible"]
 
 
-def named(table: pd.DataFrame) -> pd.DataFrame:
-    """With one column for the selector: NSS by what is known, in the text's difference."""
-    pair, difference = (table.get(name, pd.Series(np.nan, table.index))
-                        for name in ("pair", "difference"))
-    kept = (table["method"] != "nss") | pair.isna() | (difference == "l1")
-    table = table.assign(selector=table["method"].where(pair != "original", KNOWN))
-    return table[kept & table["selector"].notna()]
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of selectors, and which it is: NSS by what is known, in the text's difference."""
+    rows = rows.reindex(columns=[*rows, *{"pair", "difference"}.difference(rows)])
+    rows = rows.query("method.notna() and (pair.isna() or difference == 'l1')")
+    return rows.assign(selector=rows["method"].where(rows["pair"] != KNOWN.pair, str(KNOWN)))
 
 
-def gains(table: pd.DataFrame) -> pd.DataFrame:
+def gains(rows: pd.DataFrame) -> pd.DataFrame:
     """FDR of each selector, network and seed as a share of what the best order gains."""
-    key = [*CELL, "seed", "rate"]
-    rates = table[table["quantity"] == "fdr"]
-    ends = {name: rates[rates["method"] == name].set_index(key)["value"]
-            for name in ("random, expected", "best possible")}
-    ours = named(rates[~rates["method"].isin(ends)]).set_index(key)
-    low, high = (ends[name].reindex(ours.index) for name in ("random, expected", "best possible"))
+    rates = rows.query("quantity == 'fdr'").set_index([*RUN, "rate"])
+    ours = rates.query("method not in @ENDS")
+    low, high = (rates.loc[rates["method"] == end, "value"].reindex(ours.index) for end in ENDS)
     return ours.assign(value=100 * (ours["value"] - low) / (high - low)).reset_index()
 
 
-extra = excited[excited["method"].isin(["excitable", "random, expected", "best possible"])
-                & excited["scale"].isna()]
-gain = pd.concat([gains(found), gains(extra)])
-early = gain[gain["rate"] == 5]
-order = early.groupby("selector")["value"].mean().sort_values(ascending=False).index
-compare.mean_and_interval(early, index=["selector"], columns=CELL).loc[order]
+def ranked(rows: pd.DataFrame, first: list[str]) -> pd.DataFrame:
+    """A line for each selector, in this order, a column for each network."""
+    return mean_and_interval(rows, index=["selector"], columns=CELL, order={"selector": first})
 
-# %% mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over three seeds, lines give the range.", "name": "fig-selectors-gain"}}
-drawn = early.set_index("selector").loc[order].reset_index()
-plots.dots(drawn, row="selector", panel=CELL, xlabel="gain at 5 % (%)")
+
+found = named(records.existing("nss/fault_detection", **MUTANTS))
+extra = named(records.existing("deepsensor_excitable/selector", **MUTANTS)).query(
+    "method in ['excitable', 'random, expected', 'best possible'] and scale.isna()")
+gain = pd.concat([gains(found), gains(extra)])
+early = gain.query("rate == 5")
+order = best_first(early)
+ranked(early, order)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over three seeds, lines give the range.", "name": "fig-selectors-gain"}}
+plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
+           xlabel="gain at 5 % (%)")
 plt.show()
 
 # %% [markdown]
@@ -141,13 +158,11 @@ plt.show()
 # The APFD, and the mean share of the kinds of fault found on the way to 20 % (the area of NSS's
 # Table VII).
 
-# %%
-apfd = pd.concat([found, extra])
-apfd = named(apfd[apfd["quantity"] == "apfd"])
-display(compare.mean_and_interval(apfd, index=["selector"], columns=CELL).loc[order])
-area = named(kinds[kinds["quantity"] == "area"])
-area_order = area.groupby("selector")["value"].mean().sort_values(ascending=False).index
-compare.mean_and_interval(area, index=["selector"], columns=CELL).loc[area_order]
+# %% tags=["hide-input"]
+apfd = pd.concat([found, extra]).query("quantity == 'apfd'")
+area = named(records.existing("nss/diversity", **MUTANTS)).query("quantity == 'area'")
+display(ranked(apfd, order))
+ranked(area, best_first(area))
 
 # %% [markdown]
 # ### What it costs
@@ -155,20 +170,20 @@ compare.mean_and_interval(area, index=["selector"], columns=CELL).loc[area_order
 # Seconds to order 10,000 candidates, in units of one pass of the network over them; with the time
 # to prepare what the selector needs of the training images.
 
-# %%
-whole = cost[(cost["quantity"] == "seconds") & (cost["candidates"] == 10_000)]
-key = [*CELL, "seed"]
-spent = whole.groupby([*key, "method"])["value"].sum()
-passes = (spent / spent.xs("one pass", level="method")).rename("value").reset_index()
-passes = passes[passes["method"] != "one pass"].rename(columns={"method": "selector"})
-compare.mean_and_interval(passes, index=["selector"], columns=CELL)
+# %% tags=["hide-input"]
+spent = records.existing("nss/overhead", recipe="nss").query(
+    "quantity == 'seconds' and candidates == 10_000").groupby([*RUN, "method"])["value"].sum()
+passes = (spent / spent.xs("one pass", level="method")).drop("one pass", level="method")
+passes = passes.rename_axis([*RUN, "selector"]).reset_index(name="value")
+ranked(passes, sorted(set(passes["selector"])))
 
-# %% mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs, both as means over the cells in which both were measured.", "name": "fig-selectors-cost"}}
-both = early.merge(passes, on=[*key, "selector"], suffixes=("", " spent"))
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs, both as means over the cells in which both were measured.", "name": "fig-selectors-cost"}}
+both = early.merge(passes, on=[*RUN, "selector"], suffixes=("", " spent"))
 figure, axis = plt.subplots(figsize=(6, 3.6))
 for name, (gained, price) in both.groupby("selector")[["value", "value spent"]].mean().iterrows():
     axis.plot(price, gained, "o", color="C0")
-    axis.annotate(name, (price, gained), xytext=(5, 4), textcoords="offset points", fontsize=8)
+    axis.annotate(shown(name), (price, gained), xytext=(5, 4), textcoords="offset points",
+                  fontsize=8)
 axis.axhline(0, color="0.3", lw=1, ls=":")
 axis.set(xlim=(-0.4, None), xlabel="cost (passes of the network)", ylabel="gain at 5 % (%)")
 plt.show()
@@ -180,26 +195,25 @@ plt.show()
 # random order. The selector that knows the originals is left out: in none of these situations does
 # one have them.
 
-# %%
-sure = named(found[(found["quantity"] == "confident_fdr") & (found["rate"] == 10)])
-repair = records.existing("nss/repair", recipe="nss", candidates="random")
-repair = named(repair[(repair["quantity"] == "gain") & (repair["test"] == "mutated")
-                      & (repair["rate"] == 20) & (repair["method"] != "none")])
+# %% tags=["hide-input"]
+repair = named(records.existing("nss/repair", **MUTANTS)).query(
+    "quantity == 'gain' and test == 'mutated' and rate == 20 and method != 'none'")
 SITUATIONS = {
     "labels for 5 %: faults (gain, %)": early,
-    "labels for 20 %: faults (gain, %)": gain[gain["rate"] == 20],
+    "labels for 20 %: faults (gain, %)": gain.query("rate == 20"),
     "the whole order: APFD (%)": apfd,
     "many kinds of fault (area, %)": area,
-    "confident mistakes: FDR at 10 % of those above 0.9 (%)": sure,
+    "confident mistakes: FDR at 10 % of those above 0.9 (%)": found.query(
+        "quantity == 'confident_fdr' and rate == 10"),
     "accuracy after retraining on 20 % (points)": repair}
 best = {}
-for situation, table in SITUATIONS.items():
-    means = table[table["selector"] != KNOWN].groupby("selector")["value"].mean()
-    first = means.drop("random").nlargest(2)
-    best[situation] = {f"{place}": f"{name}: {value:.2f}" for place, (name, value) in
-                       zip(("best", "second"), first.items())} | {
+for situation, rows in SITUATIONS.items():
+    means = rows.groupby("selector")["value"].mean().drop(str(KNOWN), errors="ignore")
+    first = [f"{shown(name)}: {value:.2f}" for name, value in
+             means.drop("random").nlargest(2).items()]
+    best[situation] = dict(zip(["best", "second"], first)) | {
         name: f"{means[name]:.2f}" for name in ("gini", "nss", "random")}
-pd.DataFrame(best).T
+headed(pd.DataFrame(best).T)
 
 # %% [markdown]
 # **What it means.** Whatever one counts, the list falls into three parts. The measures of the
@@ -209,7 +223,7 @@ pd.DataFrame(best).T
 # neurons do is not what the network gets wrong. In between stands the distance from the training
 # data, DSA: the best of all with LeNet-1 on MNIST, useless with ResNet-20 on CIFAR-10.
 #
-# *NSS, known original* finds most at 5 %, and less than DeepGini over the whole order; it is told
+# *NSS, original* finds most at 5 %, and less than DeepGini over the whole order; it is told
 # what the others have to guess.
 #
 # **What to use.**
@@ -234,8 +248,9 @@ pd.DataFrame(best).T
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# wide = early.pivot_table(index=[*CELL, "seed"], columns="selector", values="value")
-# (wide["least_confidence"] - wide["gini"]).groupby(CELL).agg(compare.interval)
+# from dnnlib.book.verdicts import interval
+# at = early.set_index([*RUN, "selector"])["value"].unstack()
+# (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~
 #
 # A paired difference takes out what the seeds have in common, and its interval is narrower.

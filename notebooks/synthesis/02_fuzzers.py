@@ -4,31 +4,31 @@
 # **The question.** You have inputs that the network gets right, and look for others beside them
 # that it gets wrong. Both DeepSensor papers compare a swarm with DeepXplore, DLFuzz and DeepHunter,
 # and count errors at whatever distance they come. Here all fuzzers have the same bounds on the L2
-# distance, the same seeds and the same number of iterations.
+# distance, the same inputs and the same number of iterations.
 #
 # **What you will learn.** What to use at which distance; and to ask three things of every such
 # comparison: how far, for how many passes, and compared with what.
 
-# %%
-from dataclasses import replace
-
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
 from dnnlib import fuzzing, training
-from dnnlib.book import compare, plots, records
+from dnnlib.book import plots, records
+from dnnlib.book.tables import mean_and_interval
+from dnnlib.book.words import shown
 from dnnlib.data import load
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seeds = "0 1 2"  # of the training, of the choice of inputs and of the fuzzers
-inputs = 6  # benign inputs of each seed
+inputs = 6  # benign inputs for each random seed
 iterations = 20  # of every fuzzer
 population = 10  # particles of a swarm
 distances = "2 4 8"  # bounds on the L2 distance
@@ -43,46 +43,49 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 # guided to it.
 
 # %%
-def measured(seed: int) -> list[dict]:
-    """Error rate, kinds of error and passes of every fuzzer, at every bound."""
+bounds = {name: l2 for name, l2 in fuzzing.bounds(distances).items() if l2 is not None}
+
+
+def measured(seed: int) -> pd.DataFrame:
+    """What every fuzzer finds at every bound: a line for each of them."""
     data = load(dataset)
-    network = training.trained(model, dataset, recipe_name=recipe, seed=seed)
-    chosen = fuzzing.benign(network, data.images, data.labels, seed=seed)[:inputs]
-    oracles = training.others(others, model, dataset, recipe_name=recipe, seed=seed)
-    swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
-                              "sensitive excitable constant", points=1)
-    fuzzers = {**{f"deepsensor, {name}": swarm for name, swarm in swarms.items()},
+    model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+    chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+    swarm = fuzzing.Swarm.paper(population=population)
+    oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+    fuzzers = {**fuzzing.swarms(swarm, "sensitive excitable constant", points=1),
                **fuzzing.rivals(oracles, load(dataset, "train").images[:references]),
-               "noise": fuzzing.Noise(scale=1.0)}
-    rows = []
-    for distance in map(float, str(distances).split()):
-        found = fuzzing.campaigns(
-            network, data.images[chosen], data.labels[chosen], iterations=iterations, seed=seed,
-            fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=distance))
-                     for name, fuzzer in fuzzers.items()})
-        rows += [row for name, campaign in found.items() for row in outcomes.rows(
-            outcomes.every_example(campaign, near=distance), seed=seed, bound=distance, name=name)]
-    return rows
+               Key("noise"): fuzzing.Noise(scale=1.0)}
+    found = fuzzing.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
+                              iterations=iterations, seed=seed)
+    return outcomes.table(found, outcomes.every_example, near=1.0)
 
 
-def by_bound(table: pd.DataFrame, quantity: str, index: list[str]) -> pd.DataFrame:
-    """One column for each bound on the distance."""
-    table = compare.mean_and_interval(table[table["quantity"] == quantity], index=index,
-                                      columns=["bound"])
-    return table.sort_index(axis=1).rename(columns=lambda bound: f"L2 {bound:g}")
+# %% tags=["hide-input"]
+def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
+    """A line for each fuzzer, a column for each bound on the distance."""
+    table = mean_and_interval(rows, f"quantity == '{quantity}'", index=[*index, "fuzzer"],
+                              columns=["bound"])
+    return table.sort_index(axis=1).rename(columns="L2 {:g}".format)
 
 
-live = pd.DataFrame([row for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
-                     for row in measured(int(seed))])
-by_bound(live, "error_rate", ["name"])
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, their fuzzers with their readings."""
+    return rows.assign(fuzzer=outcomes.keys(rows).map(str))
+
+
+live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
+    list(map(int, str(seeds).split())), desc="seeds", leave=False)
+    for row in outcomes.tidy(measured(seed), bounds)]))
+by_bound(live, "error_rate")
 
 # %% [markdown]
 # Test errors in percent of the examples of all iterations: mean over the seeds and half the width
 # of its 95 % interval. And errors for 1,000 passes of the network, where a gradient counts as two
 # passes more:
 
-# %%
-by_bound(live, "errors_per_1000_passes", ["name"])
+# %% tags=["hide-input"]
+by_bound(live, "errors_per_1000_passes")
 
 # %% [markdown]
 # ## From the records
@@ -90,43 +93,38 @@ by_bound(live, "errors_per_1000_passes", ["name"])
 # The same at paper scale, from [the chapter on sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
 # ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean:
-# LeNet-5 from the same seeds, LeNet-1 and LeNet-4 from as many, trained again (the accuracies in the
+# LeNet-5 from the same inputs, LeNet-1 and LeNet-4 from as many, trained again (the accuracies in the
 # records differ by 0.2 points at most), ResNet-20 from fewer.
 # CIFAR-10 is a JPEG copy; its images have 3,072 numbers and ImageNet's 150,528 where MNIST's have 784,
 # so the same distance is less of a change.
 
-# %%
-first = records.existing("deepsensor_sensitivity/test_errors")
-first["name"] = outcomes.names(first).replace({"deepsensor, paper": "deepsensor, sensitive"})
-second = records.existing("deepsensor_excitable/test_errors")
-second = second[second["swarm"].isin(["excitable", "excitable_scaled"])]
-second = second.assign(name="deepsensor, " + second["swarm"])
-bounded = pd.concat([table[table["bound"].notna()] for table in (first, second)])
-LEFT_OUT = ["deepsensor, random", "deepsensor, released"]
-bounded = bounded[~bounded["name"].isin(LEFT_OUT)]
-GROUPS = ["dataset", "model"]
-rates = bounded[bounded["quantity"] == "error_rate"]
-by_bound(bounded, "error_rate", [*GROUPS, "name"])
+# %% tags=["hide-input"]
+CELL = ["dataset", "model"]
+sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
+    {"swarm": {"paper": "sensitive"}}).query("swarm not in ('random', 'released')")
+excitable = records.existing("deepsensor_excitable/test_errors").query(
+    "swarm in ('excitable', 'excitable_scaled')")
+bounded = named(pd.concat([sensitive, excitable]).query("bound.notna()"))
+by_bound(bounded, "error_rate", *CELL)
 
-# %% mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds, and their range. Lines join the bounds that were run and say nothing of those between: excitable neurons were not run at 2, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
-groups = list(rates.groupby(GROUPS, sort=False))
-names = list(dict.fromkeys(rates["name"]))
-style = {name: f"C{i}" for i, name in enumerate(names)}
-columns = min(3, len(groups))
-lines = -(-len(groups) // columns)
-figure, axes = plt.subplots(lines, columns, figsize=(3.6 * columns, 3.0 * lines), sharey=True,
-                            squeeze=False)
-for axis, (key, group) in zip(axes.flat, groups):
-    for name, part in group.groupby("name", sort=False):
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between: excitable neurons were not run at 2, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
+rates = bounded[bounded["quantity"] == "error_rate"]
+colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(rates["fuzzer"]))}
+networks = list(rates.groupby(CELL, sort=False))
+lines = -(-len(networks) // 3)
+figure, axes = plt.subplots(lines, 3, figsize=(10.8, 3.0 * lines), sharey=True, squeeze=False)
+for axis, (cell, group) in zip(axes.flat, networks):
+    for name, part in group.groupby("fuzzer", sort=False):
         spread = part.groupby("bound")["value"].agg(["mean", "min", "max"])
-        axis.plot(spread.index, spread["mean"], "o-", ms=4, lw=1.3, color=style[name], label=name)
-        axis.fill_between(spread.index, spread["min"], spread["max"], color=style[name],
+        axis.plot(spread["mean"], "o-", ms=4, lw=1.3, color=colours[name], label=shown(name))
+        axis.fill_between(spread.index, spread["min"], spread["max"], color=colours[name],
                           alpha=0.15, lw=0)
-    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(key), ylim=(-3, 103))
+    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(map(shown, cell)),
+             ylim=(-3, 103))
     ticks = sorted(group["bound"].unique())
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
-for axis in axes.flat[len(groups):]:
+for axis in axes.flat[len(networks):]:
     axis.axis("off")
 for axis in axes[:, 0]:
     axis.set_ylabel("test errors (%)")
@@ -139,19 +137,19 @@ plt.show()
 #
 # Errors for 1,000 passes. A swarm makes a pass for each of its particles and shows one of them.
 
-# %%
-by_bound(bounded, "errors_per_1000_passes", [*GROUPS, "name"])
+# %% tags=["hide-input"]
+by_bound(bounded, "errors_per_1000_passes", *CELL)
 
 # %% [markdown]
 # ### More than nothing?
 #
 # Points of the error rate above those of noise at the same bound, paired by seed.
 
-# %%
-wide = rates.pivot_table(index=[*GROUPS, "bound", "seed"], columns="name", values="value")
-ahead = wide.drop(columns="noise").sub(wide["noise"], axis=0)
-ahead = ahead.stack().dropna().rename("value").reset_index().assign(quantity="ahead")
-by_bound(ahead, "ahead", [*GROUPS, "name"])
+# %% tags=["hide-input"]
+PAIR = [*CELL, "bound", "seed"]
+both = rates.merge(rates.loc[rates["fuzzer"] == "noise", [*PAIR, "value"]], on=PAIR,
+                   suffixes=("", "_noise")).query("fuzzer != 'noise'")
+by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *CELL)
 
 # %% [markdown]
 # **What it means.** Near an input, where an error is an error to a person, one thing finds them: to

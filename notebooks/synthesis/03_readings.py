@@ -12,14 +12,16 @@
 # [The list of inconsistencies](../../book/inconsistencies.md) has all places where the texts
 # disagree with themselves; here are those of which both sides were run.
 
-# %%
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pandas as pd
 
 from dnnlib import published
-from dnnlib.book import compare, plots
+from dnnlib.book import plots, verdicts
+from dnnlib.book.tables import sentences
+from dnnlib.book.words import shown
 
 plots.style()
 
@@ -28,7 +30,7 @@ plots.style()
 #
 # By column of the records: what is open, and the values that it can take.
 
-# %%
+# %% tags=["hide-input"]
 OPEN = {
     "fit": ("least squares on ln Eff, or on Eff", ["loglinear", "curve"]),
     "points": ("points of a fit: images, or means over intervals", ["examples", "bins"]),
@@ -46,18 +48,21 @@ OPEN = {
               "nats, or scaled by their mean size",
               ["paper", "released", "excitable", "excitable_scaled"]),
     "scale": ("Shapley values in nats, or scaled by their mean size", ["none", "total"]),
-    "quantity": ("the last example of each seed counts, or those of all iterations", [])}
+    "quantity": ("the last example of each input counts, or those of all iterations", [])}
 LAST_OR_ALL = {"errors_over": "errors_over_all_iterations", "test_errors": "test_errors_all",
                "least_step": "least_step_all"}
 
 
 def name(reading: str | list[str]) -> str:
-    """A reading in one word, or a few."""
-    return reading if isinstance(reading, str) else " ".join(reading)
+    """A reading in a word, or a few."""
+    if isinstance(reading, list):
+        return ", ".join(map(shown, reading))
+    return ("last" if reading in LAST_OR_ALL else "all" if reading in LAST_OR_ALL.values()
+            else shown(reading))
 
 
-plots.sentences(pd.DataFrame(
-    [{"what is open": text, "readings": ", ".join(map(name, values)) or "last, all"}
+sentences(pd.DataFrame(
+    [{"what is open": text, "readings": "; ".join(map(name, values or ["last", "all"]))}
      for text, values in OPEN.values()], index=OPEN))
 
 # %% [markdown]
@@ -78,52 +83,56 @@ def readings(claim: published.Claim) -> dict[str, list]:
         {"quantity": [claim.quantity, last]} if last else {})
 
 
-def judged(claim: published.Claim, column: str, value: str | list[str]) -> dict:
+def judged(claim: published.Claim, column: str, value: str | list[str]) -> verdicts.Verdict:
     """The verdict of a claim, had this reading been taken."""
-    found = compare.verdict(replace(claim, where=claim.where | {column: value}))
+    return verdicts.verdict(replace(claim, where=claim.where | {column: value}))
+
+
+# %% tags=["hide-input"]
+def row(claim: published.Claim, column: str, value: str | list[str]) -> dict:
+    """What a reading makes of a claim, for the tables below."""
+    found = judged(claim, column, value)
     means = (f"; {found.cells['mean'].min():.3g} to {found.cells['mean'].max():.3g}"
              if found.run else "")
-    return {"paper": claim.paper, "claim": claim.statement, "column": column,
-            "reading": name(value),
-            "needed": f"{claim.rule.replace('_', ' ')} {claim.threshold:g}",
-            "verdict": found.state, "share": found.holds / max(1, found.run), "id": claim.id,
+    return {"id": claim.id, "paper": shown(claim.paper), "claim": claim.statement,
+            "needed": f"{shown(claim.rule)} {claim.threshold:g}", "column": column,
+            "verdict": found.state, "share": found.holds / max(1, found.run),
             "text": f"{name(value)}: {found.state} ({found.holds} of {found.run} hold{means})"}
 
 
-rows = pd.DataFrame([judged(claim, column, value) for claim in published.claims()
+rows = pd.DataFrame([row(claim, column, value) for claim in published.claims()
                      for column, values in readings(claim).items() for value in values])
-rows = rows[rows["verdict"] != "not run"]
-several = rows.groupby(["id", "column"])["reading"].transform("nunique") > 1
-rows = rows[several]
-changed = rows.groupby(["id", "column"])["verdict"].transform("nunique") > 1
+places = rows[rows["verdict"] != "not run"].groupby(["id", "column"], sort=False)
+rows = places.filter(lambda place: len(place) > 1)  # run in one reading only: nothing to compare
+depends = rows.groupby(["id", "column"])["verdict"].transform("nunique") > 1
+changed, rest = rows[depends], rows[~depends]
 print(f"{rows['id'].nunique()} claims have a place that was run in more than one reading; "
-      f"for {rows[changed]['id'].nunique()} the verdict depends on it")
+      f"for {changed['id'].nunique()} the verdict depends on it")
 
 # %% [markdown]
 # Where the verdict depends on the reading:
 
-# %%
+# %% tags=["hide-input"]
 def side_by_side(part: pd.DataFrame) -> pd.DataFrame:
     """One row for each claim and column: as judged, and otherwise."""
-    keys = ["paper", "claim", "needed", "column"]
-    return pd.DataFrame([dict(zip(keys, key)) | dict(zip(["as judged", "otherwise"], group["text"]))
-                         for key, group in part.groupby(keys, sort=False)]).set_index("paper")
+    texts = part.groupby(["paper", "claim", "needed", "column"], sort=False)["text"]
+    return texts.agg(["first", "last"]).set_axis(["as judged", "otherwise"], axis=1).reset_index(
+        level=["claim", "needed", "column"])
 
 
-plots.sentences(side_by_side(rows[changed]))
+sentences(side_by_side(changed))
 
 # %% [markdown]
 # The same as a picture. A cell is one combination of dataset, network and measure.
 
-# %% mystnb={"figure": {"caption": "Share of the cells in which a claim holds, where the verdict depends on the reading. Filled: the reading that this book judges by; open: the other one. The claim's name, and in brackets the column.", "name": "fig-readings"}}
-pairs = [(f"{key} ({column})", *group["share"])
-         for (key, column), group in rows[changed].groupby(["id", "column"], sort=False)]
-figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.27 * len(pairs)))
-for y, (label, own, other) in enumerate(pairs):
-    axis.plot([own, other], [y, y], color="0.7", lw=1.5, zorder=1)
-axis.scatter([other for *_, other in pairs], range(len(pairs)), fc="white", ec="C0", s=36, zorder=2)
-axis.scatter([own for _, own, _ in pairs], range(len(pairs)), color="C0", s=20, zorder=3)
-axis.set_yticks(range(len(pairs)), [label for label, *_ in pairs], fontsize=8)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the cells in which a claim holds, where the verdict depends on the reading. Filled: the reading that this book judges by; open: the other one. The claim's name, and in brackets the column.", "name": "fig-readings"}}
+shares = changed.groupby(["id", "column"], sort=False)["share"].agg(["first", "last"])
+figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.27 * len(shares)))
+lines = range(len(shares))
+axis.hlines(lines, shares["first"], shares["last"], color="0.7", lw=1.5, zorder=1)
+axis.scatter(shares["last"], lines, fc="white", ec="C0", s=36, zorder=2)
+axis.scatter(shares["first"], lines, color="C0", s=20, zorder=3)
+axis.set_yticks(lines, [f"{claim} ({column})" for claim, column in shares.index], fontsize=8)
 axis.set(xlabel="share of the cells in which the claim holds", xlim=(-0.03, 1.03))
 axis.invert_yaxis()
 plt.show()
@@ -131,18 +140,17 @@ plt.show()
 # %% [markdown]
 # And where it does not:
 
-# %%
-plots.sentences(side_by_side(rows[~changed]))
+# %% tags=["hide-input"]
+sentences(side_by_side(rest))
 
 # %% [markdown]
 # ## How often, and where
 
-# %%
-counts = rows.assign(depends=changed).groupby(["column", "id"])["depends"].any().groupby(
-    level="column").agg(["size", "sum"])
-plots.sentences(counts.rename(columns={
-    "size": "claims judged", "sum": "verdict depends on it"}).rename_axis(None).join(
-        pd.Series({column: text for column, (text, _) in OPEN.items()}, name="what is open")))
+# %% tags=["hide-input"]
+counts = rows.assign(depends=depends).groupby(["column", "id"])["depends"].any().groupby("column")
+counts = counts.agg(["size", "sum"]).set_axis(["claims judged", "verdict depends on it"], axis=1)
+sentences(counts.rename_axis(None).assign(
+    **{"what is open": [OPEN[column][0] for column in counts.index]}))
 
 # %% [markdown]
 # **What it means.** Most alternatives change a number and no verdict: how one fits the curve of
@@ -177,7 +185,7 @@ plots.sentences(counts.rename(columns={
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# [judged(claim, "recipe", "nss_second") for claim in published.claims("nss")
+# [judged(claim, "recipe", "nss_second").state for claim in published.claims("nss")
 #  if claim.experiment == "nss/fault_detection" and claim.where.get("candidates") == "random"]
 # ~~~
 # ```
