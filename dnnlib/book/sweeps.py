@@ -53,10 +53,10 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
     """The cells of a sweep file, in order, each once; and the folder of its results, if it has one.
 
     The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
-    of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one cell,
-    or ``gpu_minutes``, which count with ``gpu``. Before them may stand ``results = "FOLDER"``.
-    Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
-    anything runs.
+    of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one
+    cell, or ``gpu_minutes``, which count with ``gpu``. Before them may stand
+    ``results = "FOLDER"``. Raises ``ValueError`` naming every unknown
+    notebook, parameter, dataset or network, before anything runs.
     """
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))

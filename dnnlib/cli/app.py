@@ -94,8 +94,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                    "--check", help="Instead: do the chapters show the records as they are now? "
                                    "Exit code 1 if one does not.")] = False) -> None:
     """Every claim of the papers, and what the committed records say of it."""
-    from dnnlib.book import compare
     from dnnlib.book import notebooks as books
+    from dnnlib.book import verdicts
 
     if check:
         names = [path.relative_to(books.folder()).with_suffix("").as_posix()
@@ -107,7 +107,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
             raise typer.Exit(1)
         say("every chapter shows the records as they are")
         return
-    board = compare.scoreboard(paper or None).reset_index(drop=True)
+    board = verdicts.scoreboard(paper or None).reset_index(drop=True)
     print_table(board, "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
@@ -174,7 +174,7 @@ def _attempt(action: Callable, *arguments):
 
 
 def main() -> None:
-    """Entry point: a mistake is one line and exit code 2; 1 if a run fails or something is missing."""
+    """Entry point: a mistake is one line and code 2; a failed run, or what is missing, 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
     except (ValueError, TypeError, FileNotFoundError, ConnectionError,

@@ -19,7 +19,8 @@ from dnnlib.fuzzing.swarm import Swarm
 
 __all__ = ["Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore", "FUZZERS",
            "Fuzzer", "Key", "Noise", "RandomFitness", "Swarm", "at_bounds", "benign",
-           "bounds", "campaigns", "corner_cases", "fuzzer", "outcomes", "rivals", "swarms", "with_noise"]
+           "bounds", "campaigns", "corner_cases", "fuzzer", "outcomes", "rivals", "swarms",
+           "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

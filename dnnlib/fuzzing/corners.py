@@ -1,4 +1,4 @@
-"""Corner cases of benign images, and what to compare them with (Fig. 1 of both DeepSensor papers)."""
+"""Corner cases of benign images, and what to compare them with: Fig. 1 of DeepSensor I and II."""
 
 import numpy as np
 import torch
@@ -18,7 +18,8 @@ def with_noise(x: torch.Tensor, length: torch.Tensor, *, seed: int = 0) -> torch
     lengths that are not N finite numbers from 0 up.
 
     >>> x = torch.full((2, 1, 4, 4), 0.5)
-    >>> (with_noise(x, torch.tensor([0.5, 1.0])) - x).flatten(1).norm(dim=1).round(decimals=3).tolist()
+    >>> moved = with_noise(x, torch.tensor([0.5, 1.0])) - x
+    >>> moved.flatten(1).norm(dim=1).round(decimals=3).tolist()
     [0.5, 1.0]
     """
     checks.images(x)

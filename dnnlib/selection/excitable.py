@@ -25,8 +25,9 @@ class Excitable(Scored):
 
     ``threshold`` and ``scale``: lambda and its unit, see :func:`excitable.excitable`.
     ``points``: of :func:`shapley.diagonal`, of which each takes six passes for a candidate, after
-    four at the ends. Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
-    scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
+    four at the ends. Scores are whole numbers, with many ties. A candidate that its
+    mutation leaves as it was scores 0. Raises ``ValueError`` for bad options, and for a loss that
+    is not finite.
 
     >>> from dnnlib import models
     >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))

@@ -5,9 +5,9 @@ import re
 
 import pandas as pd
 import pytest
+from dnnlib.book.compare import RULES
 
 from dnnlib import models, published
-from dnnlib.book.compare import RULES
 
 PAPER, FIRST = "deepsensor_excitable", "deepsensor_sensitivity"
 FILE = published.FOLDER / "claims.toml"

@@ -4,9 +4,9 @@ import math
 
 import pandas as pd
 import pytest
+from dnnlib.book.compare import RULES
 
 from dnnlib import models, published
-from dnnlib.book.compare import RULES
 
 PAPER = "deepsensor_sensitivity"
 FILE = published.FOLDER / "claims.toml"
