@@ -52,7 +52,9 @@ units: $(READY)  ## the tests of the code alone
 test: units  ## the tests, and the notebooks' marked cells against the committed outputs
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval-lax notebooks
 
-strict: $(READY)  ## every cell of the notebooks that `make book` made, against a second run
+strict: $(READY)  ## the notebooks that `make book` made: against the committed, and a second run
+	@test -d $(FRESH)/notebooks || { echo "first: make book"; exit 1; }
+	DNNLIB_FRESH=$(abspath $(FRESH)/notebooks) python -m pytest tests/book/test_fresh.py
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/notebooks
 
 lint: $(READY)  ## style and types

@@ -227,7 +227,7 @@ def verdicts(board: pd.DataFrame) -> Figure:
     axis.invert_yaxis()
     axis.grid(False)
     axis.set(xlabel="claims")
-    axis.xaxis.get_major_locator().set_params(integer=True)
+    axis.locator_params(axis="x", integer=True)
     figure.legend(loc="outside upper center", ncols=len(VERDICTS), fontsize=9)
     return figure
 

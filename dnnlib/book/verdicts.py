@@ -76,11 +76,11 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     >>> round(low, 2), round(high, 2)
     (-0.48, 4.48)
     """
-    values = pd.Series(values, dtype=float)
-    if values.isna().any() or len(values) < 2:
+    sample = pd.Series(values, dtype=float)
+    if sample.isna().any() or len(sample) < 2:
         return math.nan, math.nan
-    half = stats.t.ppf(0.975, len(values) - 1) * values.sem()
-    return float(values.mean() - half), float(values.mean() + half)
+    half = stats.t.ppf(0.975, len(sample) - 1) * sample.sem()
+    return float(sample.mean() - half), float(sample.mean() + half)
 
 
 def scoreboard(paper: str | None = None, root: Path | None = None, *,

@@ -19,6 +19,7 @@ WORDS = {
     "nc": "NC", "nbc": "NBC", "snac": "SNAC", "tknc": "TKNC", "bknc": "BKNC",
     "kmnc": "KMNC", "nac": "NAC", "npc": "NPC", "pd": "PD", "pv": "PV", "pe": "PE",
     "fgsm": "FGSM", "pgd": "PGD", "pgd_at": "PGD-AT", "jsma": "JSMA", "deepfool": "DeepFool",
+    "sensitivity": "DeepSensor",  # as records of single runs call its swarm
     # papers
     "nsatp": "NSATP", "peacepact": "PEACEPACT", "deepsensor_sensitivity": "DeepSensor I",
     "deepsensor_excitable": "DeepSensor II", "synthesis": "all five",

@@ -181,7 +181,7 @@ def _attempt(action: Callable, *arguments):
 
 
 def main() -> None:
-    """Entry point: a mistake is one line and exit code 2; a failed run, or what is missing, is 1."""
+    """Entry point: a mistake is one line and code 2; a failed run, or what is missing, 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
     except (ValueError, TypeError, FileNotFoundError, ConnectionError,

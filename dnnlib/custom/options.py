@@ -106,5 +106,5 @@ class Options:
                 return DLFuzz(runners_up=min(DLFuzz.runners_up, classes - 1), **shared)
             case "deepxplore":
                 return DeepXplore(reading="single", **shared)
-            case "deephunter":
+            case _:  # deephunter
                 return DeepHunter(reference=reference, layers=self.layers, **shared)

@@ -96,6 +96,9 @@ class Fuzzer(Protocol):
     one example for each input. ``generator``: all that is random, on the CPU.
     """
 
+    @property
+    def budget(self) -> Budget: ...
+
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator,
             watch: Watch | None = None) -> Campaign: ...
@@ -142,6 +145,7 @@ class Log:
 
     def campaign(self) -> Campaign:
         """What was added so far."""
-        columns = [torch.stack(column) for column in zip(*self.rows)]
-        return Campaign(self.labels, *columns, self.last.detach().cpu().clone(), self.passes,
+        predicted, origin, l2, linf = (torch.stack(column) for column in zip(*self.rows))
+        images = self.last.detach().cpu().clone()
+        return Campaign(self.labels, predicted, origin, l2, linf, images, self.passes,
                         time.perf_counter() - self.start)

@@ -22,8 +22,8 @@ def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.T
     'total', psi in units of the mean absolute psi of the input's neurons, so that 1 is an average
     one and the size of the perturbation cancels. The paper's example, 37 % of VGG16's 12,426
     neurons above 0.5, would take 2,299 nats by the first reading unless negative values cancel,
-    since the values sum to the change of loss; by the second it is possible. An input whose values are
-    all 0 has no excitable neuron. Raises ``ValueError`` for values that are not finite.
+    since the values sum to the change of loss; by the second it is possible. An input whose values
+    are all 0 has no excitable neuron. Raises ``ValueError`` for values that are not finite.
 
     >>> psi = torch.tensor([0.3, 0.1, -0.2, 0.0])
     >>> excitable(psi).sum().item(), excitable(psi, scale="total").tolist()

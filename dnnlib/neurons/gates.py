@@ -157,7 +157,7 @@ def _chain(module: nn.Module, gated: Sequence[nn.Module]) -> Iterator[nn.Module]
     """The modules that run one after the other; a container that does more is kept whole."""
     plain = type(module).forward is nn.Sequential.forward and module not in gated
     if plain and not module._forward_hooks and not module._forward_pre_hooks:
-        for part in module:
+        for part in module.children():
             yield from _chain(part, gated)
     else:
         yield module

@@ -95,11 +95,11 @@ def _evaluate(model: nn.Module, x: torch.Tensor, original: torch.Tensor, patches
               batch_size: int) -> tuple[torch.Tensor, torch.Tensor]:
     """Probability of the class ``original``, and whether the prediction left it: (N, M) each."""
     device, (n, m) = device_of(model), patches.top.shape
-    logits = []
+    parts = []
     for chunk in torch.arange(n).split(max(1, batch_size // m)):
         tried = patching.apply(x[chunk], patches[chunk]).flatten(0, 1)
-        logits += [model(fast_layout(part, device)).cpu() for part in tried.split(batch_size)]
-    logits = torch.cat(logits).double()  # in float32 a sure network's probabilities are all 1
+        parts += [model(fast_layout(part, device)).cpu() for part in tried.split(batch_size)]
+    logits = torch.cat(parts).double()  # in float32 a sure network's probabilities are all 1
     if not torch.isfinite(logits).all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     original = original.repeat_interleave(m)

@@ -88,8 +88,8 @@ print(data)
 # (`near`).
 
 # %%
-starts = {"random": {}, "seed": {"start": "seed", "velocity": (0.0, 0.7)},
-          "seed, signed": {"start": "seed", "velocity": (-0.7, 0.7)}}
+starts = {"random": {}, "seed": {"start": "input", "velocity": (0.0, 0.7)},
+          "seed, signed": {"start": "input", "velocity": (-0.7, 0.7)}}
 fitnesses = {"excitable": ExcitableNeurons(points=points), "sensitive": fuzzing.Swarm().fitness,
              "constant": fuzzing.Constant()}
 swarms = {(name, start): fuzzing.Swarm.paper(population=population, fitness=fitness, **options)

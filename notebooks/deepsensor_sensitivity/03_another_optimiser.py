@@ -88,10 +88,10 @@ class Evolution:
 
     def run(self, model, x, labels, *, iterations, generator, watch=None):
         log = Log(model, x, labels, watch)
-        score = SensitiveNeurons()(model, log.seeds, log.labels)
+        score = SensitiveNeurons()(model, log.inputs, log.labels)
         log.passes += len(x) * (1 + iterations * self.population)
         found = [evolve(self, score, clean, i, iterations, generator)
-                 for i, clean in enumerate(log.seeds)]
+                 for i, clean in enumerate(log.inputs)]
         for best in zip(*found):
             log.add(torch.stack(best))
         return log.campaign()

@@ -65,7 +65,7 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
 # One neuron with a range from 0 to 4, in four sections, and three inputs:
 
 # %% tags=["nbval-check-output"]
-usual = coverage.profile([[0.0], [4.0]])
+usual = coverage.boundaries([[0.0], [4.0]])
 values = [[0.5], [0.7], [4.5]]
 print("KMNC:", coverage.coverage(coverage.kmnc(values, usual, 4)), "(one section of four)")
 print("NBC: ", coverage.coverage(coverage.nbc(values, usual)), "(one end of two)")
@@ -79,7 +79,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 # %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
-usual = coverage.profile(activations.record(model, train.images[:references]).values)
+usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 
 # %% [markdown]
 # ## The fuzzers, within the budget

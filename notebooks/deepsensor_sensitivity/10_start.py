@@ -58,8 +58,8 @@ run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model
 
 # %% tags=["nbval-check-output"]
 still = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1, 2))
-starts = {"random": {}, "seed": {"start": "seed", "velocity": (0.0, 0.7)},
-          "seed, signed": {"start": "seed", "velocity": (-0.7, 0.7)}}
+starts = {"random": {}, "seed": {"start": "input", "velocity": (0.0, 0.7)},
+          "seed, signed": {"start": "input", "velocity": (-0.7, 0.7)}}
 for name, options in starts.items():
     seen = []
     fuzzing.Swarm(population=3, c1=0.0, c2=0.0, inertia=(0.9, 0.9), **options,
@@ -124,7 +124,7 @@ wide(run.live, "quantity != 'test_errors_all'", index=["budget", "start"],
 
 # %%
 model, x = models["adversarial"], benign["adversarial"][0]
-usual = coverage.profile(activations.record(model, train.images[:references]).values)
+usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 before = outcomes.covered(model, x, usual)
 for (budget, start), campaign in found["adversarial"].items():
     after = outcomes.covered(model, torch.cat([x, campaign.images]), usual)

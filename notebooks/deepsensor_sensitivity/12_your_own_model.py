@@ -29,10 +29,10 @@ plots.style()
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "dlfuzz,deepxplore,noise,sensitivity"  # names of methods, with commas
+methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
 l2 = 2.0  # the greatest L2 distance from the benign image
 iterations = 20  # inputs made of each benign image
-population = 20  # particles of the swarm, for the method sensitivity
+population = 20  # particles of the swarm, for the method deepsensor
 limit = 100  # benign images to start from
 seed = 0  # of the training, and of all that is random in a method
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
@@ -51,7 +51,7 @@ run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=datas
 #
 # ```text
 # dnnlib fuzz --model my_model.py:build --weights w.safetensors --images photos \
-#             --by sensitivity --l2 2 --iterations 20 --out cases
+#             --by deepsensor --l2 2 --iterations 20 --out failures
 # ```
 #
 # **A method**, `--by`: `sensitivity` is DeepSensor's swarm, `noise` tells what chance does;
@@ -60,7 +60,7 @@ run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=datas
 # activation of its own: `--layers` then names the modules that count.
 #
 # **A distance**, `--l2` or `--linf` or both, from the image that an input was made from; the tables
-# call that image its *seed*. Pixels are in [0, 1]. Without a bound, an input may look like nothing
+# call that image its *input*. Pixels are in [0, 1]. Without a bound, an input may look like nothing
 # at all, and its label means nothing.
 #
 # **What is right.** `--labels folders` takes the sub-folders, in order of name, as the model's
@@ -99,11 +99,11 @@ if dataset != "imagenet":
     print(folders.command(work, "fuzz", {
         "model": model_name, "weights": "w.safetensors", "images": "photos", "by": first, "l2": l2,
         "iterations": iterations, "labels": "folders", "limit": limit, "seed": seed,
-        "out": "cases", **options}))
+        "out": "failures", **options}))
 
 # %% [markdown]
 # Of each image and each wrong class, the folder holds the nearest failing input that was found.
-# `custom.csv` has a row for each of them, `seeds.csv` one for each image of your folder, and
+# `failures.csv` has a row for each of them, `inputs.csv` one for each image of your folder, and
 # `sheet.png` shows some.
 #
 # **What it takes that a file fails.** A fuzzer works with numbers, a PNG file has 256 levels.
@@ -129,15 +129,15 @@ photos = custom.read_photos(photos_folder, model)
 found = {}
 for name in methods.split(","):
     how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
-                         seed=seed, population=population if name == "sensitivity" else None)
-    found[name] = custom.fuzz(model, photos, work / f"cases-{name}", how)
-found[first].cases.head(8)
+                         seed=seed, population=population if name == "deepsensor" else None)
+    found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
+found[first].failures.head(8)
 
 # %%
-found[first].seeds["outcome"].value_counts()
+found[first].inputs["outcome"].value_counts()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = custom.pictures(found[first], photos, work / f"cases-{first}")
+parts = custom.pictures(found[first], photos, work / f"failures-{first}")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()
 
@@ -146,8 +146,8 @@ plt.show()
 
 # %%
 files_fail = []
-for case in found[first].cases.itertuples():
-    pixels = np.asarray(Image.open(work / f"cases-{first}" / case.file).convert(
+for case in found[first].failures.itertuples():
+    pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(
         "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
     x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
     given = inference.predict(model, x).argmax(1).item()
@@ -159,21 +159,23 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 #
 # *Broken* is the share of the images for which a failing input was found; *mean l2* the mean
 # distance of the nearest one, over the broken images. *Wrong classes* are counted for each image
-# tried, and *seeds* are the images tried.
+# tried, and *inputs* are the images tried.
 
 # %% tags=["hide-input"]
 for name, result in found.items():
-    tried = result.seeds["outcome"].isin(["broken", "held"]).sum()
-    nearest = result.cases.groupby("seed")["l2"].min()
+    tried = result.inputs["outcome"].isin(["broken", "held"]).sum()
+    nearest = result.failures.groupby("input")["l2"].min()
     run.add({"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
-             "wrong_classes": len(result.cases) / tried, "seeds": tried}, method=name)
+             "wrong_classes": len(result.failures) / tried, "seeds": tried},
+            method={"deepsensor": "sensitivity"}.get(name, name))  # its name in older records
 
 
 def ranked(rows: pd.DataFrame) -> pd.DataFrame:
     """A line for each method, the most successful first."""
     best = rows.query("quantity == 'broken'").sort_values("value", ascending=False)["method"]
     return wide(rows, index="method", columns="quantity", order={"method": dict.fromkeys(best)},
-                digits={"broken": 2, "mean_l2": 2, "wrong_classes": 2, "seeds": 0})
+                digits={"broken": 2, "mean_l2": 2, "wrong_classes": 2, "seeds": 0}).rename(
+                    columns={"seeds": "inputs"})
 
 
 run.save(data)

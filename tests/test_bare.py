@@ -1,0 +1,77 @@
+"""Without the extras: the engine works, and what needs one says which, in one line."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parents[1]
+BARE = """
+import sys
+
+class Missing:
+    names = {"IPython", "art", "dask", "distributed", "jupytext", "matplotlib", "nbformat",
+             "papermill", "seaborn", "yaml"}
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+"""
+ROOMS = sorted(path.name for path in (ROOT / "dnnlib").iterdir()
+               if (path / "__init__.py").exists() and path.name != "book")
+OWN = """from torch import nn
+def build():
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
+"""
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """``bare(code)``: a Python program without what the extras install."""
+    (tmp_path / "sitecustomize.py").write_text(BARE)
+
+    def run(code, *arguments):
+        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+        return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=tmp_path,
+                              env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+    return run
+
+
+def test_every_room_but_the_book_is_there(bare):
+    done = bare("\n".join(f"import dnnlib.{room}" for room in ROOMS))
+    assert done.returncode == 0, done.stderr
+
+
+def test_rank_needs_no_extra(bare, tmp_path):
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "photos").mkdir()
+    for i in range(4):
+        Image.effect_noise((8, 8), 60 + i).save(tmp_path / "photos" / f"{i}.png")
+    done = bare("from dnnlib.cli import main; main()", "rank", "--model", "own.py:build",
+                "--images", "photos", "--by", "gini", "--top", "50%")
+    assert done.returncode == 0, done.stderr
+    with Image.open(tmp_path / "custom.png") as sheet:
+        sheet.verify()
+
+
+def test_a_command_names_its_extra(bare):
+    done = bare("from dnnlib.cli import main; main()", "figures", "nsatp/00")
+    line = "error: this needs nbformat; install it with: pip install 'dnnlib[book]'"
+    assert done.returncode == 1 and done.stderr.splitlines()[-1] == line
+
+
+@pytest.mark.parametrize("code, module, extra", [
+    ("import dnnlib.book.plots", "matplotlib", "plots"),
+    ("from dnnlib.book import notebooks; notebooks.execute(None, None)", "papermill", "book"),
+    ("from dnnlib.book import sweeps; sweeps.cluster().__enter__()", "dask", "sweep"),
+    ("import torch; from torch import nn; from dnnlib.robustness import attack_success_rate as a\n"
+     "m = nn.Sequential(nn.Flatten(), nn.Linear(4, 2)); x = torch.rand(2, 1, 2, 2)\n"
+     "a(m, x, m(x).argmax(1))", "art", "attacks")])
+def test_an_import_names_its_extra(bare, code, module, extra):
+    line = f"this needs {module}; install it with: pip install 'dnnlib[{extra}]'"
+    assert bare(code).stderr.splitlines()[-1] == f"ModuleNotFoundError: {line}"
