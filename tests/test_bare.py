@@ -55,7 +55,7 @@ def test_rank_needs_no_extra(bare, tmp_path):
     done = bare("from dnnlib.cli import main; main()", "rank", "--model", "own.py:build",
                 "--images", "photos", "--by", "gini", "--top", "50%")
     assert done.returncode == 0, done.stderr
-    with Image.open(tmp_path / "custom.png") as sheet:
+    with Image.open(tmp_path / "ranking.png") as sheet:
         sheet.verify()
 
 

@@ -31,7 +31,7 @@ def rank(model: Model, images: Images,
          weights: Weights = "", reference: Reference = "",
          top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
          output: Annotated[str, typer.Option(
-             "-o", "--out", help="The table; the contact sheet goes beside it.")] = "custom.csv",
+             "-o", "--out", help="The table; the contact sheet goes beside it.")] = "ranking.csv",
          size: Size = None, channels: Channels = None, classes: Classes = None,
          width: Width = None, probabilities: Probabilities = False,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
