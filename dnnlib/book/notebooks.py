@@ -11,7 +11,7 @@ from dnnlib.book import records
 from dnnlib.book.experiments import STORED
 from dnnlib.book.parameters import Parameter, metadata, parameters, typed
 
-__all__ = ["CellFailed", "Parameter", "execute", "find", "folder", "make", "parameters", "recorded",
+__all__ = ["CellFailed", "Parameter", "declaring", "execute", "find", "folder", "make", "parameters", "recorded",
            "run", "solutions", "stale", "starting", "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
@@ -172,6 +172,19 @@ def make(source: Path, into: Path | None = None) -> Path:
     text = nbformat.writes(_normalised(ran, json.loads(declared))) + "\n"
     files.write_atomically(product, text.encode())
     return product
+
+
+def declaring() -> dict[str, Path]:
+    """The first notebook that declares each experiment, as they were made.
+
+    >>> declaring()["nsatp/rq1"].name
+    '02_noise_sensitivity.ipynb'
+    """
+    found: dict[str, Path] = {}
+    for path in starting([], ".ipynb"):
+        if (about := recorded(path, {})) is not None:
+            found.setdefault(about[0], path)
+    return found
 
 
 def solutions(notebook) -> list[str]:

@@ -14,7 +14,6 @@
 # holds if its whole 95 % interval over at least three seeds is on the claim's side.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The claims of the five papers by verdict, from the committed records.", "name": "fig-verdicts"}}
-import re
 from html import escape
 
 import matplotlib.pyplot as plt
@@ -78,8 +77,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 CHAPTERS = {experiment: f"../{path.parent.name}/{path.stem}.html#verdict"
-            for path in sorted(notebooks.folder().glob("*/*.py"), reverse=True)  # the first wins
-            for experiment in re.findall(r'Experiment\(\s*"([\w/]+)"', path.read_text("utf-8"))}
+            for experiment, path in notebooks.declaring().items()}
 
 
 def ours(claim: published.Claim) -> tuple[str, str]:
