@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dnnlib import checks, fuzzing
+from dnnlib import checks
 from dnnlib.book.words import headed, shown
 from dnnlib.measures import fragility
 
@@ -174,43 +174,6 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
     axes[0, 0].invert_yaxis()
     axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
-
-
-def within_distance(found: dict[str, dict[str, fuzzing.Campaign]], *, thick: str,
-                    farthest: float = 20) -> Figure:
-    """Test errors among the last examples up to an L2 distance, one panel for each network.
-
-    ``found``: campaigns by network and name; ``thick``: part of the name of those that stand out.
-    """
-    figure, axes = plt.subplots(1, len(found), figsize=(2 + 3 * len(found), 3.2), sharey=True,
-                                squeeze=False)
-    for axis, (network, campaigns) in zip(axes[0], found.items()):
-        for name, campaign in campaigns.items():
-            reach = campaign.l2[-1][campaign.errors[-1]].sort().values.tolist()
-            axis.step([0, *reach, farthest], [*range(len(reach) + 1), len(reach)], where="post",
-                      lw=2 if thick in name else 1, label=name)
-        axis.set(title=network, xlabel="L2 distance", xlim=(0, farthest))
-    axes[0, 0].set_ylabel("test errors")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right upper", fontsize=8)
-    return figure
-
-
-def against_distance(axis: Axes, rates: pd.Series, names: Sequence[str], *, goal: float,
-                     near: float | None = None) -> None:
-    """Error rates, of index (bound on the L2 distance, name), as a line for each of ``names``.
-
-    ``goal``: a printed rate (broken line). ``near``: a bound that the paper has (dotted).
-    """
-    bounds = sorted(set(rates.index.get_level_values(0)))
-    for i, name in enumerate(n for n in names if n in rates.index.get_level_values(1)):
-        line = rates.xs(name, level=1)
-        axis.plot(line.index, line, "o-", ms=4, lw=1.2 if i else 2, label=name)
-    axis.axhline(goal, color="0.3", ls="--", lw=1)
-    if near is not None:
-        axis.axvline(near, color="0.3", ls=":", lw=1)
-    axis.set(xscale="log", xlabel="bound on the L2 distance", ylim=(-3, 103))
-    axis.set_xticks(bounds, [f"{bound:g}" for bound in bounds])
-    axis.minorticks_off()
 
 
 def verdicts(board: pd.DataFrame) -> Figure:

@@ -10,25 +10,6 @@
 # that an estimate is good; and how much of a count of excitable neurons is the change of loss
 # itself.
 
-# %% tags=["hide-input"]
-from itertools import permutations
-
-import matplotlib.pyplot as plt
-import numpy as np
-import torch
-from scipy import stats
-
-from dnnlib import fuzzing, inference, models, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load
-from dnnlib.neurons import activations, excitable, shapley
-from dnnlib.neurons.excitable import ExcitableNeurons
-from dnnlib.perturb import mutations
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -47,6 +28,23 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
+from itertools import permutations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+from scipy import stats
+
+from dnnlib import fuzzing, inference, models, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load
+from dnnlib.neurons import activations, excitable, shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.perturb import mutations
+
+plots.style()
 run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, small=small, layer=layer, pairs=pairs, orders=orders,
                  inputs=inputs, seed_class=seed_class, iterations=iterations,

@@ -9,24 +9,6 @@
 # has learned makes more of its neurons excitable, and whether a swarm that seeks such neurons is
 # led to the polluted class.
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import Key, outcomes
-from dnnlib.neurons import excitable, shapley
-from dnnlib.perturb import pollution
-from dnnlib.training import faulty
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -44,6 +26,22 @@ device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Key, outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.perturb import pollution
+from dnnlib.training import faulty
+
+plots.style()
 run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, alpha=alpha, patches=patches, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, others=others,

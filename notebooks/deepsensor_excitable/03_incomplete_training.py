@@ -8,22 +8,6 @@
 # **What you will learn.** What training does to the change of loss that neurons share out; and that
 # a fitness in nats is not the same measure in two networks.
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-import torch
-
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots
-from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import Key, outcomes
-from dnnlib.neurons import excitable, shapley
-from dnnlib.training import faulty
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -40,6 +24,20 @@ device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import torch
+
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Key, outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.training import faulty
+
+plots.style()
 run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  inputs=inputs, iterations=iterations, population=population, points=points,

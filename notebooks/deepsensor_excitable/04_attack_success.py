@@ -10,25 +10,6 @@
 # **What you will learn.** Why two of the four attacks succeed against any network, and what to count
 # instead; and what images of noise, labelled as digits, do for a network.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-from functools import cache
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load
-from dnnlib.fuzzing import Key
-from dnnlib.training import retraining
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -55,6 +36,23 @@ pixels = 0.145  # JSMA's success also within this share of pixels changed, that 
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+from functools import cache
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
+from dnnlib.data import load
+from dnnlib.fuzzing import Key
+from dnnlib.training import retraining
+
+plots.style()
 run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, bounds=bounds,

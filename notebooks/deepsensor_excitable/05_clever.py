@@ -8,25 +8,6 @@
 # **What you will learn.** That a CLEVER score of few samples is too large, and how an attack shows
 # it; and how to compare gains of which some are losses.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-from functools import cache
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import headed, wide
-from dnnlib.data import load
-from dnnlib.fuzzing import Key
-from dnnlib.robustness import clever
-from dnnlib.training import retraining
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -52,6 +33,23 @@ deepfool_steps = 10  # at most; 100 is the attack's default
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+from functools import cache
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
+from dnnlib.data import load
+from dnnlib.fuzzing import Key
+from dnnlib.robustness import clever
+from dnnlib.training import retraining
+
+plots.style()
 run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, points=points, bounds=bounds, others=others,

@@ -8,6 +8,20 @@
 # **What you will learn.** Why both halves of the claim cannot hold together; how many of ten
 # neurons are shared by chance, and by any two images; and how stable a top ten is.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs, of the attacks and of the swarms
+inputs = 30  # benign inputs to start from; the paper takes 100 examples of each kind
+iterations = 20  # of the swarms
+population = 10  # particles to an input; the paper has 100
+eps = 0.3  # of PGD; 6.2.1 has 0.3 for MNIST and CIFAR-10, 0.5 for ImageNet
+pgd_iterations = 40  # of PGD
+points = 8  # of the diagonal estimator of Shapley values
+most = 10  # neurons of an example that are compared
+profile = "embedded"  # embedded: a look; paper: also a record
+
 # %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import combinations, product
@@ -26,22 +40,6 @@ from dnnlib.fuzzing import Key
 from dnnlib.neurons import shapley
 
 style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs, of the attacks and of the swarms
-inputs = 30  # benign inputs to start from; the paper takes 100 examples of each kind
-iterations = 20  # of the swarms
-population = 10  # particles to an input; the paper has 100
-eps = 0.3  # of PGD; 6.2.1 has 0.3 for MNIST and CIFAR-10, 0.5 for ImageNet
-pgd_iterations = 40  # of PGD
-points = 8  # of the diagonal estimator of Shapley values
-most = 10  # neurons of an example that are compared
-profile = "embedded"  # embedded: a look; paper: also a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, eps=eps, pgd_iterations=pgd_iterations, points=points,

@@ -9,6 +9,23 @@
 # and how to listen to a picture that a fuzzer has changed; and to ask of a fitness, before comparing
 # what it finds, whether it is ever anything but 0.
 
+# %% tags=["parameters"]
+dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
+model_name = "deep_speaker_s"  # or resnet34_s: a quarter of the paper's deep_speaker, resnet34
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 6  # benign utterances; the paper has 4,000, of which the tables count 1,000
+iterations = 20  # of every fuzzer
+population = 4  # particles to an input; the paper has 100
+points = 2  # gradients to a Shapley value, as in the chapter on test errors
+near = 4.0  # a bound on the L2 distance; the paper has none
+others = "resnet34_s deep_speaker_s"  # trained alike, DeepXplore's oracles; the model is left out
+references = 480  # training utterances that give DeepHunter its neuron boundaries
+under_epochs = 4  # of the underfitted network; the paper has 5
+over_epochs = 24  # of the overfitted one; the paper has 80
+device = "cpu"  # where the fuzzers run
+profile = "embedded"  # embedded: a look; paper: also a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,25 +45,6 @@ from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
-model_name = "deep_speaker_s"  # or resnet34_s: a quarter of the paper's deep_speaker, resnet34
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
-inputs = 6  # benign utterances; the paper has 4,000, of which the tables count 1,000
-iterations = 20  # of every fuzzer
-population = 4  # particles to an input; the paper has 100
-points = 2  # gradients to a Shapley value, as in the chapter on test errors
-near = 4.0  # a bound on the L2 distance; the paper has none
-others = "resnet34_s deep_speaker_s"  # trained alike, DeepXplore's oracles; the model is left out
-references = 480  # training utterances that give DeepHunter its neuron boundaries
-under_epochs = 4  # of the underfitted network; the paper has 5
-over_epochs = 24  # of the overfitted one; the paper has 80
-device = "cpu"  # where the fuzzers run
-profile = "embedded"  # embedded: a look; paper: also a record
-
-# %% tags=["hide-input"]
 batch_size = 20  # of the underfitted and of the overfitted network
 run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,

@@ -9,26 +9,6 @@
 # **What you will learn.** That the sum of all Shapley values bounds how many can be large; which
 # unit $\lambda$ could have; and to see whether a threshold steers a search at all.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-from itertools import product
-
-import matplotlib.pyplot as plt
-import torch
-
-from dnnlib import fuzzing
-from dnnlib.book.campaign_plots import errors_against_thresholds
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import style
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import outcomes
-from dnnlib.neurons import excitable, shapley
-from dnnlib.neurons.excitable import ExcitableNeurons
-from dnnlib.training import faulty
-
-style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
@@ -44,6 +24,24 @@ epsilons = "0.002 0.02 0.2"  # of the second, with 1, the paper's, in the end
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+from itertools import product
+
+import matplotlib.pyplot as plt
+import torch
+
+from dnnlib import checks, fuzzing
+from dnnlib.book.campaign_plots import errors_against_thresholds
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.plots import style
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import excitable, shapley
+from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.training import faulty
+
+style()
 run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
@@ -111,11 +109,11 @@ def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
 
 # %%
 swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
-          for value in map(float, str(lambdas).split())}
+          for value in map(float, checks.numbers(lambdas, "lambdas"))}
 swarms |= {("sensitive", "control", 0.5): plain,
            ("constant", "control", 0.5): replace(plain, fitness=fuzzing.Constant())}
 stopped = {(name, "epsilon", value): guided(name, 0.5, value) for name in SCALE
-           for value in [*map(float, str(epsilons).split()), 1.0]}
+           for value in [*map(float, checks.numbers(epsilons, "epsilons")), 1.0]}
 asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
 found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
                                  seed=seed) for kind, model in models.items()}

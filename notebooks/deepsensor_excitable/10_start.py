@@ -8,6 +8,19 @@
 # **What you will learn.** Whether more excitable neurons are found from a random start, and whether
 # that is why there are more errors; with the same distance for both starts, and without.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+recipe = "default"  # of the well trained network: a name of `training.RECIPES`
+learning_rate = 0.02  # of the overfitted network; Table 2 has none
+seed = 0  # of the trainings, of the choice of inputs and of the swarms
+inputs = 8  # benign inputs to start from; the paper has 1,000
+iterations = 20  # of every swarm
+population = 3  # particles to an input; the paper has 100
+points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
+near = 10.0  # a bound on the L2 distance, at which both starts are compared
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -23,21 +36,6 @@ from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.training import faulty
 
 style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the overfitted network; Table 2 has none
-seed = 0  # of the trainings, of the choice of inputs and of the swarms
-inputs = 8  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every swarm
-population = 3  # particles to an input; the paper has 100
-points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
-near = 10.0  # a bound on the L2 distance, at which both starts are compared
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, learning_rate=learning_rate, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, near=near)

@@ -9,6 +9,19 @@
 # costs beside the sensitive one and the rivals, in seconds and in passes; and what the dearer
 # fitness buys.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 20  # benign inputs, each with one generated example; the paper has 100
+iterations = 20  # of every fuzzer
+population = 10  # particles to an input; the paper has 100
+near = 2.0  # a bound on the L2 distance under which errors are counted, too
+others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that give DeepHunter its neuron boundaries
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 import math
 from dataclasses import replace
@@ -31,21 +44,6 @@ from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.perturb import mutations
 
 style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
-inputs = 20  # benign inputs, each with one generated example; the paper has 100
-iterations = 20  # of every fuzzer
-population = 10  # particles to an input; the paper has 100
-near = 2.0  # a bound on the L2 distance under which errors are counted, too
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that give DeepHunter its neuron boundaries
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, near=near, others=others, references=references)

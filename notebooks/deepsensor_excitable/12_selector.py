@@ -9,6 +9,14 @@
 # of excitable neurons finds faults; and how to take a score apart until it is clear what in it
 # works.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
+seed = 0  # of the training, of the mutations and of the selectors
+points = 1  # of the diagonal estimator
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,16 +37,6 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import Key
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
-seed = 0  # of the training, of the mutations and of the selectors
-points = 1  # of the diagonal estimator
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="random", points=points)
 

@@ -9,19 +9,6 @@
 # **What you will learn.** The two equations, by hand; what an input must be compared with before
 # one can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-import torch
-
-from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load
-from dnnlib.neurons import activations, sensitivity
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -35,6 +22,17 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import torch
+
+from dnnlib import fuzzing, models, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load
+from dnnlib.neurons import activations, sensitivity
+
+plots.style()
 run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  seed_class=seed_class, iterations=iterations, references=references)

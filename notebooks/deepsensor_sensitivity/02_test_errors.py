@@ -10,23 +10,6 @@
 # example has to be for counts like the paper's; and how to find out whether a search is guided at
 # all.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots
-from dnnlib.book.campaign_plots import errors_against_distance
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import headed, wide
-from dnnlib.data import load
-from dnnlib.fuzzing import Key, outcomes
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -43,6 +26,21 @@ device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, inference, published, training
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import errors_against_distance
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
+from dnnlib.data import load
+from dnnlib.fuzzing import Key, outcomes
+
+plots.style()
 run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, near=near, distances=distances,

@@ -9,6 +9,21 @@
 # it; why "given the polluted class" does not mean "because of the pollution"; and two controls
 # that tell.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # of `training.RECIPES`; Table V changes its epochs and its batch size
+alpha = 10  # percent of the training images that are polluted
+patches = "one"  # reading: one patch for all polluted images, or `each` its own
+seed = 0  # of the pollution, of the trainings, of the choice of inputs and of the fuzzers
+inputs = 40  # benign inputs to start from; the paper has 1,000
+iterations = 20  # of every fuzzer
+population = 10  # particles of a swarm; the second paper has 100
+others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where the fuzzers run
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,23 +42,6 @@ from dnnlib.perturb import pollution
 from dnnlib.training import faulty
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # of `training.RECIPES`; Table V changes its epochs and its batch size
-alpha = 10  # percent of the training images that are polluted
-patches = "one"  # reading: one patch for all polluted images, or `each` its own
-seed = 0  # of the pollution, of the trainings, of the choice of inputs and of the fuzzers
-inputs = 40  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm; the second paper has 100
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that give DeepHunter its neuron boundaries
-device = "cpu"  # where the fuzzers run
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, alpha=alpha, patches=patches, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, references=references, budget="none")

@@ -8,6 +8,20 @@
 # **What you will learn.** How to make the three networks from half a recipe; what a count close to
 # its greatest possible value can still tell; and what the distance of the examples adds to it.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # of the well trained network: a name of `training.RECIPES`
+learning_rate = 0.02  # of the other two; Table V has none
+seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
+inputs = 40  # benign inputs to start from; the paper has 1,000
+iterations = 20  # of every fuzzer
+population = 10  # particles of a swarm; the second paper has 100
+others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where the fuzzers run
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 from dataclasses import asdict
 
@@ -24,22 +38,6 @@ from dnnlib.fuzzing import Key, outcomes
 from dnnlib.training import faulty
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the other two; Table V has none
-seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
-inputs = 40  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm; the second paper has 100
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that give DeepHunter its neuron boundaries
-device = "cpu"  # where the fuzzers run
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  inputs=inputs, iterations=iterations, population=population,

@@ -9,6 +9,21 @@
 # **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted
 # against; and why equal bounds are not equal distances.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the networks are trained: a name of `training.RECIPES`
+seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
+inputs = 40  # benign inputs to start from; the paper has 1,000
+iterations = 20  # of every fuzzer
+population = 10  # particles of a swarm; the second paper has 100
+l2 = 1.0  # greatest L2 distance of an example from its input; 2 on ImageNet
+sections = 10000  # k of KMNC
+others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that say which activations are usual
+device = "cpu"  # where the fuzzers run
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -26,23 +41,6 @@ from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how the networks are trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
-inputs = 40  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm; the second paper has 100
-l2 = 1.0  # greatest L2 distance of an example from its input; 2 on ImageNet
-sections = 10000  # k of KMNC
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that say which activations are usual
-device = "cpu"  # where the fuzzers run
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, l2=l2, sections=sections, references=references,

@@ -10,25 +10,6 @@
 # needs a control that adds no generated example; and what an attack too strong for everyone can't
 # tell.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import plots
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import headed, wide
-from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import Key, outcomes
-from dnnlib.robustness import clever
-from dnnlib.training import retraining
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
@@ -52,6 +33,23 @@ clever_fit = "maximum"  # reading: maximum (the text's formula), or ibm (a Weibu
 profile = "embedded"  # embedded: at most 1,000 test images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, inference, robustness, training
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import headed, wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Key, outcomes
+from dnnlib.robustness import clever
+from dnnlib.training import retraining
+
+plots.style()
 run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, swarm="paper", budget="none",
                  inputs=inputs, population=population, iterations=iterations, others=others,

@@ -8,23 +8,6 @@
 # **What you will learn.** What the two thresholds mean in neurons of a real network; and why a
 # curve that never falls may say nothing.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
-
-from dnnlib import fuzzing
-from dnnlib.book import plots
-from dnnlib.book.campaign_plots import errors_against_thresholds
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import outcomes
-from dnnlib.neurons import activations, sensitivity
-from dnnlib.training import faulty
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
@@ -40,6 +23,21 @@ epsilons = "0.002 0.005 0.01 0.02 0.05 0.1 0.5"  # of the second, with 1, the pa
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+
+from dnnlib import checks, fuzzing
+from dnnlib.book import plots
+from dnnlib.book.campaign_plots import errors_against_thresholds
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
+from dnnlib.neurons import activations, sensitivity
+from dnnlib.training import faulty
+
+plots.style()
 run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  swarm=swarm, budget="none", inputs=inputs, iterations=iterations,
@@ -99,10 +97,10 @@ def sensitive(threshold: float) -> sensitivity.SensitiveNeurons:
 # %%
 standard = fuzzing.Swarm.paper(population=population, fitness=sensitive(0.5))
 swarms = {("lambda", value): replace(standard, fitness=sensitive(value))
-          for value in map(float, str(lambdas).split())}
+          for value in map(float, checks.numbers(lambdas, "lambdas"))}
 swarms["control", 0.5] = replace(standard, fitness=fuzzing.Constant())
 stopped = {("epsilon", value): replace(standard, epsilon=value)
-           for value in [*map(float, str(epsilons).split()), 1.0]}
+           for value in [*map(float, checks.numbers(epsilons, "epsilons")), 1.0]}
 asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
 found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
                                  seed=seed) for kind, model in models.items()}

@@ -8,6 +8,19 @@
 # **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell
 # a better search from a longer way.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+recipe = "default"  # of the well trained network: a name of `training.RECIPES`
+learning_rate = 0.02  # of the overfitted network; Table V has none
+seed = 0  # of the trainings, of the choice of inputs and of the swarms
+inputs = 20  # benign inputs to start from; the paper has 1,000
+iterations = 20  # of every swarm
+population = 5  # particles of a swarm; the second paper has 100
+near = 1.0  # a bound on the L2 distance, that of IV.C; 2 on ImageNet
+references = 1000  # training images that say which activations are usual
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import product
@@ -26,21 +39,6 @@ from dnnlib.neurons import activations
 from dnnlib.training import faulty
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the overfitted network; Table V has none
-seed = 0  # of the trainings, of the choice of inputs and of the swarms
-inputs = 20  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every swarm
-population = 5  # particles of a swarm; the second paper has 100
-near = 1.0  # a bound on the L2 distance, that of IV.C; 2 on ImageNet
-references = 1000  # training images that say which activations are usual
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, learning_rate=learning_rate, seed=seed, swarm="paper",
                  inputs=inputs, iterations=iterations, population=population, near=near,

@@ -8,6 +8,18 @@
 # **What you will learn.** Why seconds compare programs, and passes through the network compare
 # methods; and what a population costs.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs and of the fuzzers
+inputs = 20  # benign, each with one generated example; the paper has 100
+iterations = 20  # of every fuzzer
+population = 20  # particles of a swarm; the second paper has 100
+others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that give DeepHunter its neuron boundaries
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
 # %% tags=["hide-input"]
 import math
 
@@ -23,20 +35,6 @@ from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
-inputs = 20  # benign, each with one generated example; the paper has 100
-iterations = 20  # of every fuzzer
-population = 20  # particles of a swarm; the second paper has 100
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that give DeepHunter its neuron boundaries
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, budget="none", inputs=inputs, iterations=iterations,
                  population=population, others=others, references=references)

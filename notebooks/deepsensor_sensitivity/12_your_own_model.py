@@ -9,6 +9,17 @@
 # open and keep as tests; what it takes that a file really fails; and which fuzzer to begin with, at
 # a distance that you choose.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
+l2 = 2.0  # the greatest L2 distance from the benign image
+iterations = 20  # inputs made of each benign image
+population = 20  # particles of the swarm, for the method deepsensor
+limit = 100  # benign images to start from
+seed = 0  # of the training, and of all that is random in a method
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import tempfile
 from pathlib import Path
@@ -25,19 +36,6 @@ from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
-model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
-l2 = 2.0  # the greatest L2 distance from the benign image
-iterations = 20  # inputs made of each benign image
-population = 20  # particles of the swarm, for the method deepsensor
-limit = 100  # benign images to start from
-seed = 0  # of the training, and of all that is random in a method
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=dataset,
                  model_name=model_name, seed=seed, l2=l2, iterations=iterations,
                  population=population, limit=limit)

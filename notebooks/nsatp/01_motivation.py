@@ -8,6 +8,15 @@
 #
 # **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # any network of `dnnlib models` that takes the images
+seed = 0  # of the training and of the patches
+trials = 50  # inverted patches for each image, each time
+repeats = 10  # times
+examples = 50  # images of each kind in the wider test
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -22,17 +31,6 @@ from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches, vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # any network of `dnnlib models` that takes the images
-seed = 0  # of the training and of the patches
-trials = 50  # inverted patches for each image, each time
-repeats = 10  # times
-examples = 50  # images of each kind in the wider test
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, repeats=repeats, examples=examples, patch="invert")
 

@@ -11,6 +11,14 @@
 # decidedness from a softmax vector; and why one fit can have a correlation of 0.8 or of 0.99 on the
 # same data, depending on what is called a point.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "net2"  # net1 or net2
+seed = 0  # of the training and of the patches
+trials = 100  # M, patched copies of each image
+patch = "random"  # reading: random, invert or evolved
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -27,16 +35,6 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "net2"  # net1 or net2
-seed = 0  # of the training and of the patches
-trials = 100  # M, patched copies of each image
-patch = "random"  # reading: random, invert or evolved
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch)
 

@@ -9,6 +9,16 @@
 # **What you will learn.** How to test a ranking against chance; two things that "F-measure" means
 # in these two papers; and how one excluded group of images can change a number a hundredfold.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "net2"  # net1 or net2
+seed = 0  # of the training, of the patches and of the random orders
+trials = 100  # M, patched copies of each image
+repeats = 10  # how often the whole comparison is drawn anew
+first = 1000  # how many inputs are perturbed in turn
+patch = "random"  # reading: random, invert or evolved
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,18 +33,6 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "net2"  # net1 or net2
-seed = 0  # of the training, of the patches and of the random orders
-trials = 100  # M, patched copies of each image
-repeats = 10  # how often the whole comparison is drawn anew
-first = 1000  # how many inputs are perturbed in turn
-patch = "random"  # reading: random, invert or evolved
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, repeats=repeats, first=first)
 

@@ -8,6 +8,14 @@
 #
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "net2"  # net1 or net2
+seed = 0  # of the training and of the patches
+trials = 100  # M, patched copies of each image
+patch = "random"  # reading: random, invert or evolved
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import math
 
@@ -24,16 +32,6 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "net2"  # net1 or net2
-seed = 0  # of the training and of the patches
-trials = 100  # M, patched copies of each image
-patch = "random"  # reading: random, invert or evolved
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch)
 

@@ -8,6 +8,13 @@
 # **What you will learn.** How to compare two networks by their inner movement, and why such a comparison
 # depends on the scale of the activations.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+seed = 0  # of the trainings, of the mutations and of the random neurons
+share = 10  # percent of the neurons that count as sensitive
+profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and a record
+
 # %% tags=["hide-input"]
 from itertools import product
 
@@ -25,15 +32,6 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-seed = 0  # of the trainings, of the mutations and of the random neurons
-share = 10  # percent of the neurons that count as sensitive
-profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and a record
-
-# %% tags=["hide-input"]
 limit = profile_limit(profile) or 2000  # the mean over 2,000 images is exact enough
 run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_name, seed=seed,
                  share=share, limit=limit)

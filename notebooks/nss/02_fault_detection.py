@@ -9,6 +9,14 @@
 # **What you will learn.** How eight ways to select compare on the same candidates; why one assumption
 # about what is known turns the result upside down; and whether different selectors find the same faults.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
+seed = 0  # of the training, of the mutations and of the selectors
+references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 from dataclasses import replace
 from itertools import combinations
@@ -29,16 +37,6 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import Key
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
-seed = 0  # of the training, of the mutations and of the selectors
-references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="random", references=references)
 

@@ -8,6 +8,13 @@
 # **What you will learn.** How to take one explanation away by an experiment; and that the reading of
 # NSS decides this table too.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
+seed = 0  # of the training and of the selectors' own mutations
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -24,15 +31,6 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import Key
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
-seed = 0  # of the training and of the selectors' own mutations
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="each")
 

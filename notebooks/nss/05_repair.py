@@ -8,24 +8,6 @@
 # **What you will learn.** How to separate what more training gives from what the selection gives; and why
 # a gain on clean images and a gain on changed images are two questions.
 
-# %% tags=["hide-input"]
-from dataclasses import replace
-
-import matplotlib.pyplot as plt
-import pandas as pd
-import torch
-
-from dnnlib import inference, published, selection, training
-from dnnlib.book import plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.selection_plots import named
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
-from dnnlib.perturb import mutations
-from dnnlib.selection import Key
-
-plots.style()
-
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
@@ -37,6 +19,22 @@ epochs = 3  # of the retraining; the paper has 40, the records 4
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import checks, inference, published, selection, training
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.selection_plots import named
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.perturb import mutations
+from dnnlib.selection import Key
+
+plots.style()
 run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, epochs=epochs, candidates="random", references=references)
 
@@ -93,7 +91,7 @@ def gain(chosen):
 
 alone = gain([])
 gains = {rate: {key: gain(selection.top(order, rate / 100)) for key, order in orders.items()}
-         for rate in map(int, str(rates).replace(",", " ").split())}
+         for rate in checks.numbers(rates, "rates")}
 
 # %% tags=["hide-input"]
 for test, value in alone.items():

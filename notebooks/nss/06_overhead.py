@@ -7,6 +7,14 @@
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that
 # implements it: most of the hours are a greedy search that can be had in seconds.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
+seed = 0  # of the training, of the mutations and of the selectors
+references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import time
 
@@ -21,16 +29,6 @@ from dnnlib.data import load, profile_limit
 from dnnlib.perturb import mutations
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
-seed = 0  # of the training, of the mutations and of the selectors
-references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nss/overhead", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, references=references)
 

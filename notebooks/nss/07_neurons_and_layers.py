@@ -7,6 +7,13 @@
 # **What you will learn.** How to tell an effect from the noise between seeds; and whether these two
 # options matter beside the one of [the chapter on fault detection](02_fault_detection).
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss or resnet20
+recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
+seed = 0  # of the training and of the mutations
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import seaborn as sns
@@ -23,15 +30,6 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss or resnet20
-recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
-seed = 0  # of the training and of the mutations
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed)
 

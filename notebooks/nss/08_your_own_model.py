@@ -8,6 +8,14 @@
 # **What you will learn.** How to rank a folder of images; what the table says of each image; how far
 # methods agree; and how to find out, with a few labels, whether a method is worth using on your data.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
+methods = "gini,nss,dsa"  # names of selectors, with commas
+top = 0.05  # the share of the images to label
+seed = 0  # of the training, and of what is random in a method
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import tempfile
 from itertools import combinations
@@ -24,16 +32,6 @@ from dnnlib.data import load, profile_limit
 from dnnlib.inference import predict
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
-model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "gini,nss,dsa"  # names of selectors, with commas
-top = 0.05  # the share of the images to label
-seed = 0  # of the training, and of what is random in a method
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 pretrained = dataset == "imagenet"  # images and weights are there, training images are not
 possible = [name for name in methods.split(",")
             if not (pretrained and custom.needs_reference(name))]

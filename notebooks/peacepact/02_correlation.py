@@ -13,6 +13,15 @@
 # third pool and a third dense layer. The network here is NSATP's unless `model_name` says
 # `net1_peacepact`.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "net1"  # net1, or net1_peacepact as PEACEPACT's Table II draws it
+seed = 0  # of the training and of the patches
+trials = 100  # M, patched copies of each image
+split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
+patch = "random"  # reading: random, invert or evolved
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
@@ -26,17 +35,6 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "net1"  # net1, or net1_peacepact as PEACEPACT's Table II draws it
-seed = 0  # of the training and of the patches
-trials = 100  # M, patched copies of each image
-split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
-patch = "random"  # reading: random, invert or evolved
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("peacepact/correlation", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, split=split, patch=patch)
 

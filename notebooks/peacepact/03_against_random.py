@@ -8,6 +8,16 @@
 # **What you will learn.** How this protocol differs from NSATP's, which prints the same numbers for
 # it; and how far a saving depends on how rare fragile inputs are.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "net1"  # net1 or net2; net1_peacepact as PEACEPACT's Table II draws it
+seed = 0  # of the training, of the patches and of the random orders
+trials = 100  # M, patched copies of each image
+repeats = 10  # individual tests that are averaged
+candidates = 1000  # how many inputs are drawn and ordered
+patch = "random"  # reading: random, invert or evolved
+profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
@@ -22,18 +32,6 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "net1"  # net1 or net2; net1_peacepact as PEACEPACT's Table II draws it
-seed = 0  # of the training, of the patches and of the random orders
-trials = 100  # M, patched copies of each image
-repeats = 10  # individual tests that are averaged
-candidates = 1000  # how many inputs are drawn and ordered
-patch = "random"  # reading: random, invert or evolved
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
-
-# %% tags=["hide-input"]
 run = Experiment("peacepact/against_random", profile, dataset=dataset, model_name=model_name,
                  seed=seed, trials=trials, patch=patch, repeats=repeats, candidates=candidates)
 

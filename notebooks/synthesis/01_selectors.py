@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import inference, selection, training
+from dnnlib import checks, inference, selection, training
 from dnnlib.book import plots, records
 from dnnlib.book.tables import headed, mean_and_interval
 from dnnlib.book.words import shown
@@ -93,8 +93,8 @@ def best_first(rows: pd.DataFrame) -> list[str]:
 
 live = pd.DataFrame([
     {"seed": seed, "selector": name, "quantity": quantity, "value": 100 * value}
-    for seed in tqdm(str(seeds).split(), desc="seeds", leave=False)
-    for name, values in measured(int(seed)).items() for quantity, value in values.items()])
+    for seed in tqdm(checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
+    for name, values in measured(seed).items() for quantity, value in values.items()])
 mean_and_interval(live, index=["selector"], columns=["quantity"], order={
     "selector": [*best_first(live.query("quantity == 'APFD'")), "best possible"]})
 

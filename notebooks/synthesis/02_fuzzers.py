@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import fuzzing, training
+from dnnlib import checks, fuzzing, training
 from dnnlib.book import plots, records
 from dnnlib.book.tables import mean_and_interval
 from dnnlib.book.words import shown
@@ -75,7 +75,7 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
-    list(map(int, str(seeds).split())), desc="seeds", leave=False)
+    checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
     for row in outcomes.tidy(measured(seed), bounds)]))
 by_bound(live, "error_rate")
 

@@ -10,6 +10,16 @@
 # **What you will learn.** How to tell whether two scores measure the same thing; and that "this
 # input is fragile" and "this input is misclassified" are two statements.
 
+# %% tags=["parameters"]
+dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
+seed = 0  # of the training, of the mutations and of the patches
+trials = 100  # patched copies of each input
+references = 10000  # training images that DSA looks at
+limit = 2000  # candidates at most, in the profile `paper`
+profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
+
 # %% tags=["hide-input"]
 from itertools import combinations
 
@@ -28,18 +38,6 @@ from dnnlib.measures import faults, fragility
 from dnnlib.perturb import mutations, vulnerability
 
 plots.style()
-
-# %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
-seed = 0  # of the training, of the mutations and of the patches
-trials = 100  # patched copies of each input
-references = 10000  # training images that DSA looks at
-limit = 2000  # candidates at most, in the profile `paper`
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
-
-# %% tags=["hide-input"]
 run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, trials=trials, references=references, limit=limit)
 

@@ -6,9 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-import torch
 
-from dnnlib import fuzzing
 from dnnlib.book import plots
 from dnnlib.measures import fragility
 
@@ -151,32 +149,6 @@ def test_dots_show_means_ranges_and_the_papers_values():
     assert [c.get_segments()[0][:, 0].tolist() for c in first.collections] == [[1.0, 3.0]]
     assert crosses.get_xdata().tolist() == [9.0] and crosses.get_ydata().tolist() == [1]
     assert second.get_title() == "n" and len(second.lines[1].get_xdata()) == 0
-
-
-def test_errors_within_a_distance_are_counted_from_the_seed():
-    campaign = fuzzing.Campaign(
-        labels=torch.tensor([0, 0, 0]), predicted=torch.tensor([[0, 0, 0], [1, 0, 2]]),
-        origin=torch.tensor([[0, 1, 2]] * 2), l2=torch.tensor([[1.0, 1.0, 1.0], [5.0, 2.0, 3.0]]),
-        linf=torch.zeros(2, 3), images=torch.zeros(3, 1, 1, 1), passes=6, seconds=0.0)
-    figure = plots.within_distance({"net": {"swarm, a": campaign, "noise": campaign}},
-                                   thick="swarm", farthest=10)
-    axis, = figure.axes
-    line, thin = axis.get_lines()
-    assert line.get_xdata().tolist() == [0, 3, 5, 10]  # of the last iteration's errors alone
-    assert line.get_ydata().tolist() == [0, 1, 2, 2]
-    assert line.get_linewidth() > thin.get_linewidth()
-    assert [t.get_text() for t in figure.legends[0].get_texts()] == ["swarm, a", "noise"]
-
-
-def test_rates_against_distance_have_the_paper_s_lines(axis):
-    index = pd.MultiIndex.from_product([[2.0, 8.0], ["a", "b", "left out"]])
-    plots.against_distance(axis, pd.Series([1, 2, 3, 4, 5, 6], index), ["b", "nobody ran", "a"],
-                           goal=50, near=4)
-    b, a, goal, near = axis.get_lines()
-    assert [(line.get_label(), line.get_xdata().tolist(), line.get_ydata().tolist())
-            for line in (b, a)] == [("b", [2, 8], [2, 5]), ("a", [2, 8], [1, 4])]
-    assert set(goal.get_ydata()) == {50} and set(near.get_xdata()) == {4}
-    assert [t.get_text() for t in axis.get_xticklabels()] == ["2", "8"]
 
 
 def test_verdicts_are_counted_for_each_paper():
