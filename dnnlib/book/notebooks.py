@@ -11,8 +11,8 @@ from dnnlib.book import records
 from dnnlib.book.experiments import STORED
 from dnnlib.book.parameters import Parameter, metadata, parameters, typed
 
-__all__ = ["CellFailed", "Parameter", "declaring", "execute", "find", "folder", "make", "parameters",
-           "recorded", "run", "solutions", "stale", "starting", "typed"]
+__all__ = ["CellFailed", "Parameter", "declaring", "execute", "find", "folder", "make",
+           "parameters", "recorded", "run", "solutions", "stale", "starting", "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
 FETCH = """\
