@@ -64,7 +64,7 @@ def of_class(kind: type) -> list[str]:
 
     Python's, torch's and the networks' in :mod:`dnnlib.models` are left out: their names suffice.
 
-    >>> of_class(torch.nn.Linear), len(of_class(type("Mine", (torch.nn.Linear,), {})))
+    >>> of_class(nn.Linear), len(of_class(type("A", (nn.Linear,), {"__module__": "a"})))
     ([], 1)
     """
     return [f"{base.__module__}.{base.__qualname__}: {of(methods)}"

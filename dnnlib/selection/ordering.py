@@ -14,7 +14,7 @@ from dnnlib.models.fingerprints import described
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 
-REVISION = 1  # raise when a selector changes what it computes
+REVISION = 2  # raise when a selector changes what it computes
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,8 @@ def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
         upper = float(finite.max()) if len(finite) else 0.0
     upper = upper or 1.0  # no score above 0: all in the first bucket
     inside = score.clamp(max=2 * upper).double()[:, None]
-    return cov.kmnc(inside, cov.boundaries([[0.0], [upper]]), buckets)
+    ends = torch.tensor([[0.0], [upper]], dtype=torch.float64)  # or rounding cuts off the largest
+    return cov.kmnc(inside, cov.boundaries(ends), buckets)
 
 
 def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

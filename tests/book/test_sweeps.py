@@ -17,7 +17,8 @@ from dnnlib.book import notebooks, records, sweeps
 TOY = '''
 # %%
 import pathlib, time
-from dnnlib import records
+from dnnlib.book.experiments import Experiment
+from dnnlib.data import load
 
 # %% tags=["parameters"]
 dataset = "digits"
@@ -32,17 +33,21 @@ if gate:
         time.sleep(0.05)
 if seed == 13:
     raise RuntimeError("unlucky")
-if profile == "paper":
-    records.save(records.Record("toy/luck", dict(dataset=dataset, seed=seed, kind="toy"),
-                                [{"value": 7 * seed}], {}))
+run = Experiment("toy/luck", profile, dataset=dataset, seed=seed, kind="toy")
+run.add([{"value": 7 * seed}])
+run.save(load(dataset))
 '''
 
 
 @pytest.fixture
 def toy(tmp_path):
+    """A notebook as :func:`notebooks.make` leaves it: with what it declared."""
     path = tmp_path / "toys" / "01_toy.ipynb"
     path.parent.mkdir()
-    jupytext.write(jupytext.reads(TOY, "py:percent"), path)
+    notebook = jupytext.reads(TOY, "py:percent")
+    notebook.metadata["dnnlib"] = {"experiment": "toy/luck", "reads": [], "parameters": {
+        "dataset": "digits", "seed": 0, "kind": "toy"}}
+    jupytext.write(notebook, path)
     return path
 
 
@@ -102,8 +107,7 @@ def test_all_problems_are_named_at_once(sweep, tmp_path):
 
 
 def test_a_notebook_without_a_record_cannot_be_swept(sweep, toy):
-    jupytext.write(jupytext.reads(TOY.replace("records.save(records.Record(", "print(("),
-                                  "py:percent"), toy)
+    jupytext.write(jupytext.reads(TOY, "py:percent"), toy)  # with nothing declared
     with pytest.raises(ValueError, match="saves no record"):
         sweeps.read(sweep("seed = 0"))
 

@@ -37,7 +37,10 @@ def page(tmp_path):
     def make(code: str):
         path = tmp_path / "page.ipynb"
         text = '# %% tags=["parameters"]\nx = 1  # a number\n# %%\nprint("x is", x)\n# %%\n' + code
-        jupytext.write(jupytext.reads(text, "py:percent"), path)
+        notebook = jupytext.reads(text, "py:percent")
+        notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
+                                        "language": "python"}
+        jupytext.write(notebook, path)
         return path
     return make
 
@@ -82,8 +85,8 @@ def test_a_traceback_only_on_request():
 
 @pytest.mark.parametrize("arguments, words", [
     (["run", "nsatp/02", "-p", "dataset", "mnits"], "did you mean 'mnist'?"),
-    (["run", "nsatp/02", "-p", "modle", "net1"], "did you mean 'model'?"),
-    (["run", "nsatp/02", "-p", "model", "net3"], "unknown model 'net3'; did you mean 'net"),
+    (["run", "nsatp/02", "-p", "modle_name", "net1"], "did you mean 'model_name'?"),
+    (["run", "nsatp/02", "-p", "model_name", "net3"], "unknown model_name 'net3'; did you mean 'net"),
     (["run", "nsatp/02", "-p", "seed", "two"], "parameter seed: expected int"),
     (["run", "nsatp/02", "-p", "dataset"], "-p takes a name and a value"),
     (["run", "nsatp/02", "-p"], "-p takes a name and a value"),
@@ -371,6 +374,6 @@ def test_scoreboard_prints_all_claims(dnnlib, monkeypatch, width, paper):
 
 
 def test_output_that_is_no_terminal_has_120_columns(tmp_path):
-    done = subprocess.run([sys.executable, "-c", "from dnnlib import terminal; print(terminal.out.width)"],
+    done = subprocess.run([sys.executable, "-c", "from dnnlib.cli import terminal; print(terminal.out.width)"],
                           capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path)})
     assert done.stdout == "120\n", done.stderr
