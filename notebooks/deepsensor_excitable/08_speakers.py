@@ -34,7 +34,7 @@ import torch
 from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
-from dnnlib import fuzzing, inference, models, published, training
+from dnnlib import checks, fuzzing, inference, models, published, training
 from dnnlib.book import plots
 from dnnlib.book.campaign_plots import fuzzer_bars
 from dnnlib.book.experiments import Experiment
@@ -126,7 +126,7 @@ HTML("".join([player(picture, label) for label, picture in said.items()]
 
 # %%
 trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
-           for name in dict.fromkeys([model_name, *others.split()])}
+           for name in dict.fromkeys([model_name, *checks.words(others, "others")])}
 model = trained[model_name]
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
