@@ -212,7 +212,7 @@ run.verdicts()
 # On MNIST a little noise makes next to no neuron of any of the three networks excitable. The swarm
 # finds about nine errors in ten everywhere, and the swarm with a constant fitness does too: near the
 # nine of ten that noise gets in ten classes, the order of the networks depends on the class that
-# each gives to noise. DLFuzz finds as many at a third of the distance or less. DeepSensor does find more
+# each gives to noise. DLFuzz finds as many at little more than a third of the distance or less. DeepSensor does find more
 # than DeepXplore and DeepHunter, however far the network was trained; so does the constant fitness.
 
 # %% [markdown]

@@ -206,8 +206,8 @@ ranked(run.recorded(dataset="imagenet"))
 # swarm's, which share nothing, hold 4.
 #
 # **What it means.** On the digits, at a distance at which the eye sees little, following a gradient
-# finds many failing inputs, and the swarm of sensitive neurons none, like noise. It is the same
-# picture as in [the chapter on test errors](02_test_errors): the swarm's errors are counted where
+# finds many failing inputs; the swarm of sensitive neurons and noise break one or two images of a
+# hundred. It is the same picture as in [the chapter on test errors](02_test_errors): the swarm's errors are counted where
 # no distance is asked for. This is one network for each set, and one draw of what is random. To
 # test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but the fuzzer that
 # you compare it with is then `noise`.

@@ -107,7 +107,7 @@ verdicts.scoreboard("nss", experiment=run.name).loc[
 # **What it means.** With one mutation for all candidates, the score can no longer tell harsh mutations
 # from mild ones. With the pair of the text, NSS then finds about as many faults as random selection, or
 # fewer; many of these cells stay open. With the known original it keeps a lead over random selection for most of the
-# seven, but not for shifts, where it falls below it. DeepGini, which knows neither a mutation nor an
+# seven, but not for shifts and rotations, where it falls below it. DeepGini, which knows neither a mutation nor an
 # original, is ahead of both for every one of them: the lead of NSS over DeepGini in the mixture came from
 # telling the mutations apart.
 

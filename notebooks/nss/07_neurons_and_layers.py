@@ -130,10 +130,14 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** With the pair of the text, neither the share nor the layer matters: every cell is
-# near random order, and differences between columns are of the size of the spread between seeds. With
-# the known original the paper's first tendency appears, from 1 % to a fifth of the neurons, and then
-# levels off; the layers differ by a few points, not always in favour of the last.
+# **What it means.** With the pair of the text, every cell is within a few points of random order,
+# some of them significantly below it, whatever the share and the layer.
+#
+# With the known original it is otherwise. With ResNet-20 on CIFAR-10 the FDR rises from 28 % at the
+# first layer to 55 % at the last, and on Fashion-MNIST from 52 to 68 %: the gap between the layers
+# that the paper prints. This is the strongest sign in this book that the printed numbers come from
+# the known original. Along the share, the paper's tendency appears from 1 % to a fifth of the
+# neurons; with all of them the FDR falls again in most cells.
 
 # %% [markdown]
 # ## Exercise
