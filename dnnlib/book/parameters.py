@@ -36,7 +36,8 @@ def parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook with their defaults, in order; comments are their help."""
     with checks.extra("book"):
         import papermill
-    metadata(path)  # a clear word on a file that is no notebook
+    if "kernelspec" not in metadata(path):
+        raise ValueError(f"{path} does not say its kernel: expected a kernelspec for Python")
     found = {}
     for name, about in papermill.inspect_notebook(str(path)).items():
         try:
@@ -84,7 +85,7 @@ def typed(path: Path, given: dict[str, str]) -> dict:
 def _numbers(text) -> bool:
     """Whether a value is a list of numbers as text, "4 8 12"."""
     try:
-        return isinstance(text, str) and bool([float(word) for word in text.split()])
+        return isinstance(text, str) and bool(checks.numbers(text, "text"))
     except ValueError:
         return False
 

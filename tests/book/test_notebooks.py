@@ -12,6 +12,12 @@ import pytest
 from dnnlib import published
 from dnnlib.book import notebooks, records
 
+HEADER = '''# ---
+# jupyter:
+#   kernelspec: {name: python3, display_name: Python 3, language: python}
+# ---
+
+'''
 SOURCE = '''# %% [markdown]
 # # A page
 
@@ -42,7 +48,7 @@ def write(tmp_path, monkeypatch):
     def write(text: str = SOURCE) -> Path:
         path = tmp_path / "notebooks" / "nsatp" / "01_page.py"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text.replace("LINES\n", ""))
+        path.write_text(HEADER + text.replace("LINES\n", ""))
         return path
     return write
 
@@ -119,7 +125,7 @@ def test_a_notebook_may_have_no_parameters(write):
         notebooks.typed(path, {"x": "1"})
 
 
-@pytest.mark.parametrize("lines", ["x = len('a')", "x = (", "x[0] = 1"])
+@pytest.mark.parametrize("lines", ["x = len('a')", "x = ("])
 def test_a_parameter_that_is_no_value(write, lines):
     path = write(SOURCE.replace("LINES", lines)).with_suffix(".ipynb")
     jupytext.write(jupytext.read(path.with_suffix(".py")), path)

@@ -45,6 +45,8 @@ def toy(tmp_path):
     path = tmp_path / "toys" / "01_toy.ipynb"
     path.parent.mkdir()
     notebook = jupytext.reads(TOY, "py:percent")
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
+                                    "language": "python"}
     notebook.metadata["dnnlib"] = {"experiment": "toy/luck", "reads": [], "parameters": {
         "dataset": "digits", "seed": 0, "kind": "toy"}}
     jupytext.write(notebook, path)

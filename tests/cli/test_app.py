@@ -308,7 +308,8 @@ def test_ranking_that_cannot_be(dnnlib, photos, tmp_path, arguments, code, words
 # Lists
 
 
-def test_data_says_what_is_missing_and_how_to_get_it(dnnlib, tmp_path):
+def test_data_says_what_is_missing_and_how_to_get_it(dnnlib, tmp_path, monkeypatch):
+    monkeypatch.setattr(terminal, "out", Console(width=160))  # however long the path is
     code, out, _ = dnnlib("data")
     assert code == 0
     rows = {line.split()[0]: line for line in out.splitlines() if line.strip()}
