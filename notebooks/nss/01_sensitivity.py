@@ -34,7 +34,8 @@ from dnnlib.selection import nss
 plots.style()
 limit = profile_limit(profile) or 2000  # the mean over 2,000 images is exact enough
 run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 share=share, limit=limit)
+                 share=share)
+run.parameters["limit"] = limit  # follows from the profile
 
 # %% [markdown]
 # ## Two stages
