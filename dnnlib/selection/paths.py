@@ -76,7 +76,7 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
 
     ``paths``: bool (N, channels), of inputs of the classes ``predicted`` (N,); ``abstract``: bool
     (classes, clusters, channels). An input's similarity to each abstract path of its class is
-    J = |shared| / |united channels|, over all layers. Columns are classes x clusters; bin
+    J = ``|shared| / |united channels|``, over all layers. Columns are classes x clusters; bin
     i of m = ``buckets`` is J in (i / m, (i + 1) / m]. Nothing is covered by J = 0, hence
     nothing in an empty abstract path; the released code counts that as one bucket more, but
     divides by m. Buckets are found in whole numbers, where that code rounds.
