@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Who finds the most test errors?
 #
-# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 benign seeds, in 20 iterations, DeepSensor
+# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 benign inputs, in 20 iterations, DeepSensor
 # finds more test errors, in more error categories, than DeepXplore, DLFuzz and DeepHunter: 18,349
-# of 20,000 examples in LeNet-5 on MNIST. The examples "closely resemble" their seeds (IV.G.2, Fig.
+# of 20,000 examples in LeNet-5 on MNIST. The examples "closely resemble" their inputs (IV.G.2, Fig.
 # 8).
 #
-# **What you will learn.** How to compare fuzzers at the same distance; how far from its seed an
+# **What you will learn.** How to compare fuzzers at the same distance; how far from its input an
 # example has to be for counts like the paper's; and how to find out whether a search is guided at
 # all.
 
@@ -83,7 +83,7 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # Where the paper and the code differ, both readings run:
 #
 # - **DeepSensor**, swarm `paper`: random starts, Eqs. 1 to 5, $\omega$ from 0.4 to 0.9 and
-#   $\lambda = 0.5$; swarm `released`: the authors' script, one particle that starts at the seed.
+#   $\lambda = 0.5$; swarm `released`: the authors' script, one particle that starts at the input.
 # - **DeepXplore**, `differential`: against other networks, as in its own paper; `single`: none, and
 #   the only reading where no other network for the task is at hand.
 # - The swarm of the paper with a fitness that is **constant**, and one that is **random**: all that
@@ -125,7 +125,7 @@ SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
-# `error_rate` is in percent of all examples, so that runs with any number of seeds compare; `l2` is
+# `error_rate` is in percent of all examples, so that runs with any number of inputs compare; `l2` is
 # the mean distance; `share_near` the share of the errors within `near`; a gradient counts as two
 # passes more. DeepSensor pays for its whole swarm and shows one particle of it.
 
@@ -174,7 +174,7 @@ headed(pd.Series(reach, name="distance needed").map(
 # %% [markdown]
 # ## At the distances of Fig. 8
 #
-# Fig. 8 prints no distance; it shows examples that can hardly be told from their seeds, and the
+# Fig. 8 prints no distance; it shows examples that can hardly be told from their inputs, and the
 # only bound of the paper is `near`. The share of examples, in percent, that are test errors within
 # it:
 
@@ -216,9 +216,9 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # ## Table II, beside the paper's
 #
 # Without a bound, as in the paper: test errors in percent of all examples, and error categories for
-# each seed. Ours are DeepSensor's swarm `paper` and DeepXplore's `differential` (blank where there
+# each input. Ours are DeepSensor's swarm `paper` and DeepXplore's `differential` (blank where there
 # were no other networks), mean [least, greatest] over the seeds. CIFAR-10 is a JPEG copy. What two
-# processor cores allow was run: 1,000 seeds on MNIST with a hundred particles, fewer elsewhere.
+# processor cores allow was run: 1,000 inputs on MNIST with a hundred particles, fewer elsewhere.
 
 # %% tags=["hide-input"]
 TEXT = ("budget == 'none' and (fuzzer != 'deepsensor' or swarm == 'paper') and fuzzer != 'noise' "
@@ -259,27 +259,27 @@ run.verdicts()
 # %% [markdown]
 # **What it means.** Without a bound, a count of test errors also measures how far a method leaves
 # the data. A swarm that starts at random pixels shows noise from its first iteration on, and the
-# network has to call noise something; if it is not the seed's class, that counts, in each of the
+# network has to call noise something; if it is not the input's class, that counts, in each of the
 # twenty iterations, and far from the imperceptible perturbations of Fig. 8. So three numbers belong
 # beside such a count: the distance, the count of the same search without its guide, and the passes
 # that it cost.
 #
 # The records say it plainly for MNIST. With LeNet-5 and no bound, the swarm that looks at *nothing*
 # has about the share of errors that the paper prints for DeepSensor, and the guided one has fewer.
-# Near the seeds hardly any swarm finds errors, while DLFuzz, which follows a gradient, breaks most of
+# Near the inputs hardly any swarm finds errors, while DLFuzz, which follows a gradient, breaks most of
 # what it is given from a distance of 2 on. In between, where a digit is already hard to read,
 # sensitive neurons do guide: at a distance of 8 the swarm finds, with LeNet-4 and LeNet-5, several
 # times the errors of the one without a fitness. With LeNet-1 the lead is smaller than the spread over
 # the seeds.
 #
-# On CIFAR-10 (a JPEG copy), with ResNet-20, a hundred seeds and ten particles, every swarm finds the
+# On CIFAR-10 (a JPEG copy), with ResNet-20, a hundred inputs and ten particles, every swarm finds the
 # same: its starts are errors already, whatever it looks for. DLFuzz has nearly all its errors within
 # the bound of IV.C.
 #
 # So it is on ImageNet with MobileNet, for which two cores allowed five particles and ten iterations,
 # half the paper's, so that the claims of Table II are not judged by it. Without a bound each example
 # of a swarm that starts at random is an error, guided or not; of the released one's, which starts at
-# the seed, about one in six. Within 16 the guided one has an error in one example of eight, no more
+# the input, about one in six. Within 16 the guided one has an error in one example of eight, no more
 # than the one with a constant fitness or than noise; of DLFuzz's examples nearly all are errors
 # within the bound of IV.C, which is 2 there.
 
@@ -293,7 +293,7 @@ run.verdicts()
 # :class: dropdown
 # Particles travel first and settle later. Under a bound they are pushed back to
 # its edge anyway, so look at the fitness of the last examples as well:
-# `fuzzing.Swarm().fitness(network, seeds, labels)` gives the function that scores images.
+# `fuzzing.Swarm().fitness(model, x, labels)` gives the function that scores images.
 # ```
 #
 # **2.** Why may the swarm find *fewer* error categories the more errors it finds?
