@@ -116,7 +116,7 @@ def test_small_networks_have_a_quarter_of_the_channels(name):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_every_weight_learns(name):
-    model = models.build(name, classes=3, width=1 / 16).train()
+    model = models.build(name, classes=3, width=1 / 8).train()
     loss = nn.functional.cross_entropy(model(noise(4, 1, 64, 64)), torch.tensor([0, 1, 2, 0]))
     loss.backward()
     for key, p in model.named_parameters():
