@@ -21,8 +21,9 @@ def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
 
     ``before``, ``after``: activations (N, neurons) of x and x'. ``difference``: 'l1', the text's
     ``|N_i(x) - N_i(x')|``, or 'squared_normalised', the released code's square divided by the
-    largest activation of x (by 1 where none is above 0, of which that code makes infinities). Returns
-    (N, neurons), >= 0. Raises ``ValueError`` for different shapes or values that are not finite.
+    largest activation of x (by 1 where none is above 0, of which that code makes infinities).
+    Returns (N, neurons), >= 0. Raises ``ValueError`` for different shapes or values that are not
+    finite.
 
     >>> sensitivities([[0.5, 0.25]], [[0.25, 0.25]]).tolist()
     [[0.25, 0.0]]
