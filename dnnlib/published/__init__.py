@@ -15,7 +15,9 @@ import pandas as pd
 from dnnlib import checks
 
 FOLDER = Path(__file__).parent
-RULES = ("at_least", "above", "at_most", "below")
+PAPERS = ("nsatp", "peacepact", "nss", "deepsensor_sensitivity", "deepsensor_excitable")
+RULES = ("at_least", "above", "at_most", "below", "about")
+SCALES = ("linear", "ratio", "share", "percent", "saving", "correlation")
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class Claim:
 
     In every cell (a value of each column in ``cells``), the records of ``experiment`` whose rows
     have this ``quantity`` and agree with ``where`` (a list there means one of its values) must lie
-    on the side of ``threshold`` that ``rule`` names. ``expected``: how many cells the paper has.
+    on the side of ``threshold`` that ``rule`` names, or, for the rule 'about', within ``margin`` of
+    it. ``expected``: how many cells the paper has. ``scale``: what the quantity is, and so the
+    scale on which its interval is taken (:data:`dnnlib.book.intervals.SCALES`).
     """
 
     id: str
@@ -39,6 +43,8 @@ class Claim:
     threshold: float
     where: dict = field(default_factory=dict)
     note: str = ""
+    scale: str = "linear"
+    margin: float = 0.0
 
 
 def tables() -> dict[str, list[int]]:
@@ -71,39 +77,45 @@ def source(paper: str, number: int) -> str:
     return "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
 
 
-def claims(paper: str | None = None, path: Path = FOLDER / "claims.toml") -> list[Claim]:
-    """The claims of one paper, or of all.
+def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
+    """The claims of one paper, or of all, in the order of the papers; or those of a file ``path``.
 
     Raises ``ValueError`` naming the claim and the field that is wrong.
     """
-    try:
-        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
-    except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{path} is not TOML: {error}") from error
-    found = [_claim(entry) for entry in entries]
+    paths = [path] if path else [FOLDER / name / "claims.toml" for name in PAPERS]
+    found = [_claim(entry) for file in paths for entry in _entries(file)]
     doubled = {c.id for c in found if sum(d.id == c.id for d in found) > 1}
     if doubled:
-        raise ValueError(f"{path}: claims share the id {', '.join(sorted(doubled))}")
+        raise ValueError(f"{path or FOLDER}: claims share the id {', '.join(sorted(doubled))}")
     if paper is not None:
-        checks.known(paper, {c.paper for c in found}, "paper")
+        checks.known(paper, dict.fromkeys(c.paper for c in found), "paper")
     return [c for c in found if paper in (None, c.paper)]
+
+
+def _entries(path: Path) -> list[dict]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path} is not TOML: {error}") from error
 
 
 def _claim(entry: dict) -> Claim:
     name = entry.get("id", entry)
-    optional = ("where", "note")
+    optional = ("where", "note", "scale", "margin")
     missing = [f.name for f in fields(Claim) if f.name not in entry and f.name not in optional]
     unknown = sorted(set(entry) - {f.name for f in fields(Claim)})
     if missing or unknown:
         raise ValueError(f"claim {name}: missing {missing}, unknown {unknown}")
     claim = Claim(**entry)
-    papers = sorted(p.name for p in FOLDER.iterdir() if p.is_dir() and not p.name.startswith("_"))
     texts = [f.name for f in fields(Claim) if f.type is str]
     rules = {text: (_text(getattr(claim, text)), "is not a text") for text in texts}
     rules |= {
-        "paper": (claim.paper in papers, f"is none of {', '.join(papers)}"),
+        "paper": (claim.paper in PAPERS, f"is none of {', '.join(PAPERS)}"),
         "rule": (claim.rule in RULES, f"is none of {', '.join(RULES)}"),
+        "scale": (claim.scale in SCALES, f"is none of {', '.join(SCALES)}"),
         "threshold": (_number(claim.threshold), "is not a number"),
+        "margin": (_number(claim.margin) and (claim.margin > 0) == (claim.rule == "about"),
+                   "is not a number above 0, which the rule 'about' needs, and only that"),
         "experiment": (_text(claim.experiment) and re.fullmatch(r"\w+/\w+", claim.experiment),
                        "is not paper/experiment"),
         "cells": (isinstance(claim.cells, list) and claim.cells and all(map(_text, claim.cells)),

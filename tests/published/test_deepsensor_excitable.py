@@ -10,9 +10,8 @@ from dnnlib import models, published
 from dnnlib.book.verdicts import RULES
 
 PAPER, FIRST = "deepsensor_excitable", "deepsensor_sensitivity"
-FILE = published.FOLDER / "claims.toml"
-SECTION = FILE.read_text(encoding="utf-8").partition("# DeepSensor by excitable neurons, to be")[2]
-CLAIMS = {c.id.removeprefix("deepsensor-excitable-"): c for c in published.claims(PAPER, FILE)}
+FILE = published.FOLDER / PAPER / "claims.toml"
+CLAIMS = {c.id.removeprefix("deepsensor-excitable-"): c for c in published.claims(PAPER)}
 BASELINES = ["deepxplore", "dlfuzz", "deephunter"]
 FUZZERS = {*BASELINES, "deepsensor"}
 DATASETS = {"lenet1": "mnist", "lenet4": "mnist", "lenet5": "mnist", "resnet20": "cifar10",
@@ -289,7 +288,7 @@ def test_claim_can_be_decided(claim):
     assert claim.experiment.startswith(f"{PAPER}/") and math.isfinite(claim.threshold)
     fixed = {k for k, v in claim.where.items() if not isinstance(v, list)}
     assert not set(claim.cells) & fixed
-    comment = "\n".join(line for line in SECTION.splitlines() if line.startswith("#"))
+    comment = "\n".join(line for line in FILE.read_text(encoding="utf-8").splitlines() if line.startswith("#"))
     name = claim.experiment.split("/")[1]
     assert f"#   {name} " in comment and re.search(rf"\b{claim.quantity}[,:]", comment)
     for column in {*claim.where, *claim.cells} - {"dataset", "model", "fuzzer", "lambda"}:
@@ -297,7 +296,7 @@ def test_claim_can_be_decided(claim):
 
 
 def test_rules_ask_for_the_first_paper_s_quantities_where_the_claim_is_the_same():
-    first = {c.id.removeprefix("deepsensor-sensitivity-"): c for c in published.claims(FIRST, FILE)}
+    first = {c.id.removeprefix("deepsensor-sensitivity-"): c for c in published.claims(FIRST)}
     same = set(first) & set(CLAIMS)
     assert same >= {"neurons", "errors", "errors-size", "categories", "near", "polluted",
                     "incomplete", "incomplete-more", "asr", "clever", "lambda", "epsilon", "start"}

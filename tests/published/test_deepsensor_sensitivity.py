@@ -9,8 +9,8 @@ from dnnlib import models, published
 from dnnlib.book.verdicts import RULES
 
 PAPER = "deepsensor_sensitivity"
-FILE = published.FOLDER / "claims.toml"
-CLAIMS = {c.id.removeprefix("deepsensor-sensitivity-"): c for c in published.claims(PAPER, FILE)}
+FILE = published.FOLDER / PAPER / "claims.toml"
+CLAIMS = {c.id.removeprefix("deepsensor-sensitivity-"): c for c in published.claims(PAPER)}
 BASELINES = ["deepxplore", "dlfuzz", "deephunter"]
 FUZZERS = {*BASELINES, "deepsensor"}
 DATASETS = {"lenet1": "mnist", "lenet4": "mnist", "lenet5": "mnist", "resnet20": "cifar10",
