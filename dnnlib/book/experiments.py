@@ -78,7 +78,10 @@ class Experiment:
                              live=self.live, where=where)
 
     def verdicts(self) -> pd.DataFrame:
-        """The claims that rest on this experiment, judged by the records."""
+        """The claims that rest on this experiment: draws their forest plots, gives the verdicts."""
+        from dnnlib.book import verdict_plots
+
+        verdict_plots.show(self.name)
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
         return board.drop(columns="paper").set_index("claim")
 

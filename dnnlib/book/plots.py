@@ -15,9 +15,6 @@ with checks.extra("plots"):
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
 
-VERDICTS = {"reproduced": "#029e73", "partly": "#8fd0b9", "undecided": "#c4c4c4",
-            "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css
-
 
 def style() -> None:
     """One look for all figures and tables; a white ground keeps figures readable on a dark page."""
@@ -173,25 +170,6 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
     axes[0, 0].set_yticks(range(len(names)), map(shown, names))
     axes[0, 0].invert_yaxis()
     axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
-    return figure
-
-
-def verdicts(board: pd.DataFrame) -> Figure:
-    """A scoreboard's verdicts, counted: a bar for each paper, a part of it for each verdict."""
-    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(
-        index=dict.fromkeys(board["paper"]), columns=VERDICTS, fill_value=0)
-    figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
-    left = np.zeros(len(counts))
-    for verdict, colour in VERDICTS.items():
-        bars = axis.barh(counts.index, counts[verdict], left=left, color=colour, edgecolor="0.4",
-                         linewidth=0.6, label=verdict)
-        axis.bar_label(bars, [n or "" for n in counts[verdict]], label_type="center")
-        left += counts[verdict].to_numpy()
-    axis.invert_yaxis()
-    axis.grid(False)
-    axis.set(xlabel="claims")
-    axis.locator_params(axis="x", integer=True)
-    figure.legend(loc="outside upper center", ncols=len(VERDICTS), fontsize=9)
     return figure
 
 

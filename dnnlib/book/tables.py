@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from dnnlib.book.verdicts import SEEDS, interval
+from dnnlib.book.intervals import interval
+from dnnlib.book.verdicts import SEEDS
 from dnnlib.book.words import headed
 
 

@@ -1,31 +1,52 @@
 """What a rule makes of a claim, by the records."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from scipy import stats
 
 from dnnlib import published
-from dnnlib.book import records
+from dnnlib.book import intervals, records
+from dnnlib.book.intervals import Estimate
 
 SEEDS = 3  # fewer runs of a cell decide nothing
-RULES = {
-    "at_least": lambda low, high, t: (low >= t, high < t),
-    "above": lambda low, high, t: (low > t, high <= t),
-    "at_most": lambda low, high, t: (high <= t, low > t),
-    "below": lambda low, high, t: (high < t, low >= t),
-}
+MOST = 0.5  # of the paper's cells: more than this share must have been run for "reproduced"
+STATES = ("reproduced", "reproduced where run", "partly", "undecided", "not reproduced", "not run")
+
+# By rule: the p-values of a cell that holds and of one that fails, and what being on the threshold
+# exactly, with every seed, counts as.
+Rule = Callable[[Estimate, published.Claim], tuple[float, float]]
+
+
+def _side(which: int, tie: tuple[float, float]) -> Rule:
+    def p(found: Estimate, claim: published.Claim) -> tuple[float, float]:
+        above, below = found.p(claim.threshold)
+        if found.error == 0 and above == below:
+            return tie
+        return (above, below) if which > 0 else (below, above)
+    return p
+
+
+def _about(found: Estimate, claim: published.Claim) -> tuple[float, float]:
+    """Within the margin: above its lower end and below its upper one; it fails beyond either."""
+    above_low, below_low = found.p(claim.threshold - claim.margin)
+    above_high, below_high = found.p(claim.threshold + claim.margin)
+    return max(above_low, below_high), min(below_low, above_high)
+
+
+RULES: dict[str, Rule] = {"at_least": _side(1, (0, 1)), "above": _side(1, (1, 0)),
+                          "at_most": _side(-1, (0, 1)), "below": _side(-1, (1, 0)),
+                          "about": _about}
 
 
 @dataclass(frozen=True)
 class Verdict:
     """What the records say of a claim: its ``state``, and how many cells hold, fail, were run.
 
-    A cell holds when its whole 95 % interval over the seeds is on the claim's side, and fails
-    when the whole interval is on the other.
+    ``cells``: a row for each cell with its mean, interval, seeds and outcome, 'holds', 'fails' or
+    'open': whether the 95 % interval over the seeds is on the claim's side, on the other, or
+    neither. ``sure_holds`` and ``sure_fails``: how many stand after Holm's correction.
     """
 
     claim: published.Claim
@@ -33,54 +54,83 @@ class Verdict:
     holds: int
     fails: int
     run: int
+    sure_holds: int
+    sure_fails: int
     cells: pd.DataFrame
+    scale: str  # of the runs: inputs, population, iterations, seeds
 
 
 def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     """Apply a claim's rule to the records of its experiment.
 
-    'reproduced': every cell that was run holds; 'partly': some do; 'undecided': none does, and
-    none fails; 'not reproduced': none does, and some fail; 'not run': no cell has three seeds.
+    'reproduced': every cell that was run holds, and most of the paper's were run; 'reproduced where
+    run': every one holds, of fewer; 'partly': after Holm's correction some hold; 'not reproduced':
+    none does, and some fail; 'undecided': none holds or fails; 'not run': no cell has three seeds.
+    """
+    rows = rows_of(claim, root)
+    found = [(key, len(values), intervals.estimate(values, claim.scale))
+             for key, values in _cells(claim, rows) if len(values) >= SEEDS]
+    p = [RULES[claim.rule](estimate, claim) for *_, estimate in found]
+    cells = [dict(zip(claim.cells, key)) | {"mean": e.mean, "low": e.low, "high": e.high,
+                                            "seeds": seeds, "outcome": outcome(claim, e)}
+             for key, seeds, e in found]
+    holds = sum(cell["outcome"] == "holds" for cell in cells)
+    fails = sum(cell["outcome"] == "fails" for cell in cells)
+    sure = [sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1)]
+    if not cells:
+        state = "not run"
+    elif holds == len(cells):  # an intersection of tests needs no correction
+        state = "reproduced" if len(cells) > MOST * claim.expected else "reproduced where run"
+    else:
+        state = "partly" if sure[0] else "not reproduced" if sure[1] else "undecided"
+    return Verdict(claim, state, holds, fails, len(cells), *sure, pd.DataFrame(cells),
+                   scale(rows, (cell["seeds"] for cell in cells)) if cells else "")
+
+
+def outcome(claim: published.Claim, found: Estimate) -> str:
+    """'holds', 'fails' or 'open': where the whole interval of a cell lies."""
+    hold, fail = RULES[claim.rule](found, claim)
+    return ("holds" if hold <= intervals.LEVEL else "fails" if fail <= intervals.LEVEL
+            else "open")
+
+
+def rows_of(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
+    """The rows of the records that a claim is about.
+
+    Raises ``ValueError`` for a column that those of its quantity lack.
     """
     rows = records.frame(claim.experiment, root)
-    where = {"quantity": claim.quantity, **claim.where}
-    for column in [*where, *claim.cells, "seed"]:
-        if column not in rows and len(rows):
+    rows = rows[rows["quantity"] == claim.quantity] if len(rows) else rows
+    if rows.empty:
+        return rows
+    for column in [*claim.where, *claim.cells, "seed"]:
+        if column not in rows:
             raise ValueError(f"claim {claim.id}: the records of {claim.experiment} have no "
                              f"column {column!r}, only {sorted(rows)}")
-    for column, value in where.items():
-        if len(rows):
-            rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
-    cells = []
+    for column, value in claim.where.items():
+        rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
+    return rows
+
+
+def _cells(claim: published.Claim, rows: pd.DataFrame):
+    """Each cell, and its value for each seed."""
     for key, group in rows.groupby(list(claim.cells)) if len(rows) else ():
-        values = group.astype({"value": float}).groupby("seed")["value"].agg(
+        yield key, group.astype({"value": float}).groupby("seed")["value"].agg(
             lambda v: v.mean(skipna=False))
-        if len(values) >= SEEDS:
-            low, high = interval(values)
-            holds, fails = RULES[claim.rule](low, high, claim.threshold)
-            cells.append(dict(zip(claim.cells, key)) | {
-                "mean": values.mean(), "low": low, "high": high, "seeds": len(values),
-                "outcome": "holds" if holds else "fails" if fails else "open"})
-    table = pd.DataFrame(cells)
-    holds = sum(c["outcome"] == "holds" for c in cells)
-    fails = sum(c["outcome"] == "fails" for c in cells)
-    state = ("not run" if not cells else "reproduced" if holds == len(cells)
-             else "partly" if holds else "not reproduced" if fails else "undecided")
-    return Verdict(claim, state, holds, fails, len(cells), table)
 
 
-def interval(values: Sequence[float]) -> tuple[float, float]:
-    """Student's 95 % interval of the mean; NaN if a value is.
+def scale(rows: pd.DataFrame, seeds) -> str:
+    """How large the runs behind some rows were: '50 to 1,000 inputs, population 100, 3 seeds'."""
+    parts = []
+    for column, words in (("seeds_count", "{} inputs"), ("population", "population {}"),
+                          ("iterations", "{} iterations"), ("width", "width {}")):
+        if column in rows and (values := rows[column].dropna()).size:
+            parts.append(words.format(_range(values)))
+    return ", ".join([*parts, f"{_range(pd.Series(list(seeds)))} seeds"])
 
-    >>> low, high = interval([1.0, 2.0, 3.0])
-    >>> round(low, 2), round(high, 2)
-    (-0.48, 4.48)
-    """
-    sample = pd.Series(values, dtype=float)
-    if sample.isna().any() or len(sample) < 2:
-        return math.nan, math.nan
-    half = stats.t.ppf(0.975, len(sample) - 1) * sample.sem()
-    return float(sample.mean() - half), float(sample.mean() + half)
+
+def _range(values: pd.Series) -> str:
+    return " to ".join(dict.fromkeys(f"{v:,g}" for v in (values.min(), values.max())))
 
 
 def scoreboard(paper: str | None = None, root: Path | None = None, *,
@@ -92,12 +142,23 @@ def scoreboard(paper: str | None = None, root: Path | None = None, *,
             continue
         found = verdict(claim, root)
         rows.append({"paper": claim.paper, "claim": claim.statement, "place": claim.place,
-                     "verdict": found.state, "cells (paper's)": _cells(found), "id": claim.id})
+                     "verdict": found.state, "cells (paper's)": counted(found),
+                     "runs": found.scale, "id": claim.id})
     return pd.DataFrame(rows).set_index("id")
 
 
-def _cells(found: Verdict) -> str:
-    """'1 of 3 hold, 2 open (21)'"""
+def counted(found: Verdict) -> str:
+    """'2 of 6 hold (1 corrected), 1 fails, 3 open (8)': Holm's counts where they differ."""
+    if not found.run:
+        return f"({found.claim.expected})"
     still = found.run - found.holds - found.fails
-    text = f"{found.holds} of {found.run} hold" + (f", {still} open" if still else "")
-    return f"{text} ({found.claim.expected})" if found.run else f"({found.claim.expected})"
+    parts = [f"{found.holds} of {found.run} hold{_corrected(found.holds, found.sure_holds)}"]
+    if found.fails:
+        word = "fails" if found.fails == 1 else "fail"
+        parts.append(f"{found.fails} {word}{_corrected(found.fails, found.sure_fails)}")
+    parts += [f"{still} open"] * bool(still)
+    return f"{', '.join(parts)} ({found.claim.expected})"
+
+
+def _corrected(count: int, sure: int) -> str:
+    return f" ({sure} corrected)" if count != sure else ""

@@ -91,25 +91,30 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
-                   "--check", help="Instead: do the chapters show the records as they are now? "
-                                   "Exit code 1 if one does not.")] = False,
+                   "--check", help="Instead: do the chapters show the records as they are now, and do "
+                                   "these bear out every statement? Exit code 1 if not.")] = False,
                output: Annotated[str, typer.Option(
                    "-o", "--out", help="Write the table as CSV too; results/scoreboard.csv is the "
                                        "one that was committed last.")] = "") -> None:
     """Every claim of the papers, and what the committed records say of it."""
     from dnnlib import files
     from dnnlib.book import notebooks as books
-    from dnnlib.book import verdicts
+    from dnnlib.book import statements, verdicts
 
     if check:
+        chosen = books.starting([paper] if paper else [], ".ipynb")
+        broken = [found for path in track(chosen, description="statements", console=err)
+                  for found in statements.check(path)]
+        for found in broken:
+            say(f"{found.chapter}: {found.why}")
         names = [path.relative_to(books.folder()).with_suffix("").as_posix()
-                 for path in books.starting([paper] if paper else [], ".ipynb")
-                 if books.stale(path)]
+                 for path in chosen if books.stale(path)]
         if names:
             say("records have changed since these chapters were made:",
                 f"dnnlib notebooks {' '.join(names)}")
+        if names or broken:
             raise typer.Exit(1)
-        say("every chapter shows the records as they are")
+        say("every chapter shows the records as they are, and every statement holds")
         return
     board = verdicts.scoreboard(paper or None)
     if output:

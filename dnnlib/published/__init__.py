@@ -47,6 +47,19 @@ class Claim:
     margin: float = 0.0
 
 
+@dataclass(frozen=True)
+class Amendment:
+    """A rule that changed after records existed: ``what`` it was and is, and the ``reason``.
+
+    ``claims``: the ids of those it touches, or 'all'.
+    """
+
+    id: str
+    claims: list[str] | str
+    what: str
+    reason: str
+
+
 def tables() -> dict[str, list[int]]:
     """The papers, and the numbers of their tables that are here."""
     found: dict[str, list[int]] = {}
@@ -92,9 +105,28 @@ def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
     return [c for c in found if paper in (None, c.paper)]
 
 
-def _entries(path: Path) -> list[dict]:
+def amendments() -> list[Amendment]:
+    """Every amendment: those of all papers, then those of each.
+
+    Raises ``ValueError`` for one that lacks a field or touches a claim that is not there.
+    """
+    paths = [FOLDER / "amendments.toml", *(FOLDER / name / "amendments.toml" for name in PAPERS)]
+    found, known = [], {claim.id for claim in claims()}
+    for entry in (entry for path in paths if path.exists()
+                  for entry in _entries(path, "amendment")):
+        names = {f.name for f in fields(Amendment)}
+        if set(entry) != names:
+            raise ValueError(f"amendment {entry.get('id', entry)}: expected {sorted(names)}, got "
+                             f"{sorted(entry)}")
+        if entry["claims"] != "all" and (unknown := set(entry["claims"]) - known):
+            raise ValueError(f"amendment {entry['id']}: there is no claim {sorted(unknown)}")
+        found.append(Amendment(**entry))
+    return found
+
+
+def _entries(path: Path, kind: str = "claim") -> list[dict]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
+        return tomllib.loads(path.read_text(encoding="utf-8")).get(kind, [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
 

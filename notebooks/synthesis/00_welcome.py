@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from dnnlib import published
-from dnnlib.book import notebooks, plots, records, tables, verdicts
+from dnnlib.book import notebooks, plots, records, tables, verdict_plots, verdicts
 from dnnlib.book.words import shown
 
 plots.style()
@@ -28,7 +28,7 @@ PAPERS = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",
           "deepsensor_sensitivity": "DeepSensor,\nsensitive neurons",
           "deepsensor_excitable": "DeepSensor,\nexcitable neurons"}
 board = verdicts.scoreboard()
-plots.verdicts(board.replace({"paper": PAPERS}))
+verdict_plots.bar(board.replace({"paper": PAPERS}))
 plt.show()
 
 # %% [markdown]

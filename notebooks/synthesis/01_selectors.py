@@ -248,7 +248,7 @@ headed(pd.DataFrame(best).T)
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# from dnnlib.book.verdicts import interval
+# from dnnlib.book.intervals import interval
 # at = early.set_index([*RUN, "selector"])["value"].unstack()
 # (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~

@@ -149,15 +149,3 @@ def test_dots_show_means_ranges_and_the_papers_values():
     assert [c.get_segments()[0][:, 0].tolist() for c in first.collections] == [[1.0, 3.0]]
     assert crosses.get_xdata().tolist() == [9.0] and crosses.get_ydata().tolist() == [1]
     assert second.get_title() == "n" and len(second.lines[1].get_xdata()) == 0
-
-
-def test_verdicts_are_counted_for_each_paper():
-    board = pd.DataFrame({"paper": ["b", "b", "a", "b"],
-                          "verdict": ["partly", "not run", "reproduced", "partly"]})
-    figure = plots.verdicts(board)
-    axis, = figure.axes
-    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
-    assert [t.get_text() for t in axis.get_yticklabels()] == ["b", "a"]
-    assert widths == {"reproduced": [0, 1], "partly": [2, 0], "undecided": [0, 0],
-                      "not reproduced": [0, 0], "not run": [1, 0]}
-    assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]

@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from dnnlib import models, published
-from dnnlib.book.verdicts import RULES
+from dnnlib.book.intervals import estimate
+from dnnlib.book.verdicts import outcome
 
 PAPER = "deepsensor_sensitivity"
 FILE = published.FOLDER / PAPER / "claims.toml"
@@ -204,10 +205,10 @@ def test_claims_expect_the_cells_of_their_tables(claim, printed):
 @pytest.mark.parametrize("claim, printed, failing", [
     ("errors", over(ERRORS), 0), ("categories", over(CATEGORIES), 0),
     ("incomplete", over(INCOMPLETE), 0), ("time", 1 / over(SECONDS), 0),
-    ("errors-size", over(ERRORS, "mean"), 7), ("polluted", over(POLLUTED, "mean"), 1)])
+    ("errors-size", over(ERRORS, "mean"), 7), ("polluted", over(POLLUTED, "mean"), 5)])
 def test_the_printed_tables_under_the_rules(claim, printed, failing):
     """Where the paper's own numbers break its claim, the claim's note says so."""
-    rule, threshold = RULES[CLAIMS[claim].rule], CLAIMS[claim].threshold
+    claim = CLAIMS[claim]
     values = printed.stack() if isinstance(printed, pd.DataFrame) else printed
-    assert sum(not rule(v, v, threshold)[0] for v in values) == failing
-    assert not failing or "Table" in CLAIMS[claim].note
+    assert sum(outcome(claim, estimate([v, v], claim.scale)) != "holds" for v in values) == failing
+    assert not failing or "Table" in claim.note

@@ -1,0 +1,117 @@
+"""Figures of verdicts: the bar of all claims, and a forest plot for each."""
+
+from textwrap import fill
+
+import numpy as np
+import pandas as pd
+
+from dnnlib import checks, published
+from dnnlib.book.verdicts import Verdict, counted, verdict
+from dnnlib.book.words import shown
+
+with checks.extra("plots"):
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import LogLocator
+
+STATES = {"reproduced": "#029e73", "reproduced where run": "#56c2a0", "partly": "#a9dcc8",
+          "undecided": "#c4c4c4", "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css
+OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
+NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
+          "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
+LINE = 0.21  # inches for a cell
+
+
+def bar(board: pd.DataFrame) -> Figure:
+    """A scoreboard's verdicts, counted: a bar for each paper, a part of it for each verdict."""
+    counts = pd.crosstab(board["paper"], board["verdict"]).reindex(
+        index=dict.fromkeys(board["paper"]), columns=STATES, fill_value=0)
+    figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
+    left = np.zeros(len(counts))
+    for verdict, colour in STATES.items():
+        bars = axis.barh(counts.index, counts[verdict], left=left, color=colour, edgecolor="0.4",
+                         linewidth=0.6, label=verdict)
+        axis.bar_label(bars, [n or "" for n in counts[verdict]], label_type="center")
+        left += counts[verdict].to_numpy()
+    axis.invert_yaxis()
+    axis.grid(False)
+    axis.set(xlabel="claims")
+    axis.locator_params(axis="x", integer=True)
+    figure.legend(loc="outside upper center", ncols=len(STATES), fontsize=9)
+    return figure
+
+
+def show(experiment: str) -> None:
+    """Display the forest plots of the claims that rest on an experiment, if there are any."""
+    from IPython.display import display
+
+    found = {claim.id: (verdict(claim), pd.DataFrame()) for claim in published.claims()
+             if claim.experiment == experiment}
+    if found:
+        figure = forests(found)
+        display(figure)
+        plt.close(figure)
+
+
+def forests(found: dict[str, tuple[Verdict, pd.DataFrame]]) -> Figure:
+    """Forest plots, one below the other: a line for each cell of a claim, with its interval.
+
+    ``found``: by the claim's id its verdict, and the paper's values: the claim's cells and 'value'.
+    The dashed line, or the gray band, is what the claim needs; a cross is the paper's value. Cells
+    that the paper has and nobody ran are crosses alone.
+    """
+    rows = [max(1, len(_lines(*pair))) for pair in found.values()]
+    figure, axes = plt.subplots(len(rows), 1, squeeze=False, layout="constrained",
+                                height_ratios=[n + 4 for n in rows],
+                                figsize=(8, LINE * sum(n + 5 for n in rows)))
+    for axis, pair in zip(axes[:, 0], found.values()):
+        forest(axis, *pair)
+    return figure
+
+
+def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
+    """One claim of :func:`forests`."""
+    claim, lines = found.claim, _lines(found, paper)
+    for y, (_, line) in enumerate(lines.iterrows()):
+        if pd.notna(line["mean"]):
+            colour = OUTCOMES[line["outcome"]]
+            axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2)
+            axis.plot(line["mean"], y, "o", color=colour, ms=4.5)
+        if pd.notna(line["value"]):
+            axis.plot(line["value"], y, "x", color="black", ms=5, mew=1.3)
+    if claim.rule == "about":
+        axis.axvspan(claim.threshold - claim.margin, claim.threshold + claim.margin, color="0.88",
+                     zorder=0)
+    else:
+        axis.axvline(claim.threshold, color="0.35", ls="--", lw=1)
+    drawn = lines[["low", "high", "value"]].astype(float).stack()
+    if claim.scale == "ratio" and len(drawn) and 0 < 4 * drawn.min() < drawn.max():
+        axis.set_xscale("log", subs=[])
+        axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.xaxis.set_major_formatter("{x:g}")
+    axis.set_yticks(range(len(lines)), lines["name"], fontsize=8)
+    axis.set_ylim(len(lines) - 0.4, -0.6)
+    needed = NEEDED[claim.rule].format(t=claim.threshold, m=claim.margin)
+    axis.set_xlabel(f"{shown(claim.quantity)}; claimed: {needed}", fontsize=8)
+    axis.set_title(fill(f"{claim.statement} {found.state.capitalize()}: {counted(found)}", 88),
+                   fontsize=9, loc="left")
+    axis.tick_params(axis="x", labelsize=8)
+    axis.grid(axis="y", visible=False)
+    if not len(lines):
+        axis.text(0.5, 0.5, "no records yet", ha="center", va="center", transform=axis.transAxes)
+
+
+def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
+    """A row for each cell that was run or printed, with its name in words."""
+    cells, keys = found.cells, list(found.claim.cells)
+    if cells.empty:
+        cells = pd.DataFrame(columns=[*keys, "mean", "low", "high", "outcome"])
+    if len(paper):
+        both = cells.astype({k: str for k in keys}).merge(
+            paper.astype({k: str for k in keys}), on=keys, how="outer", sort=False)
+    else:
+        both = cells.assign(value=np.nan)
+    varying = [k for k in keys if both[k].nunique() > 1] or keys
+    names = [", ".join(str(shown(v)) for v in row) for row in both[varying].to_numpy()]
+    return both.assign(name=names)

@@ -1,0 +1,68 @@
+"""The figures of verdicts show what was counted, and where the paper's numbers are."""
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import pytest
+
+from dnnlib import published
+from dnnlib.book import records, verdict_plots
+from dnnlib.book.verdicts import STATES, verdict
+
+
+def test_verdicts_are_counted_for_each_paper():
+    board = pd.DataFrame({"paper": ["b", "b", "a", "b"],
+                          "verdict": ["partly", "not run", "reproduced", "partly"]})
+    figure = verdict_plots.bar(board)
+    axis, = figure.axes
+    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["b", "a"]
+    assert list(widths) == list(STATES)
+    assert {state: width for state, width in widths.items() if any(width)} == {
+        "reproduced": [0, 1], "partly": [2, 0], "not run": [1, 0]}
+    assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]
+
+
+def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), **more):
+    claim = published.Claim("nsatp-x", "nsatp", "IV", "More errors.", "nsatp/x", "errors_over",
+                            ["dataset"], 2, rule, threshold, scale="ratio", **more)
+    for dataset, shift in (("mnist", 0.0), ("cifar10", 1.0)):
+        for seed, value in enumerate(values):
+            records.save(records.Record("nsatp/x", {"dataset": dataset, "seed": seed},
+                                        [{"quantity": "errors_over", "value": value + shift}]))
+    return verdict(claim)
+
+
+def drawn(found, paper):
+    figure = verdict_plots.forests({"nsatp-x": (found, paper)})
+    (axis,) = figure.axes
+    plt.close(figure)
+    return axis
+
+
+def test_a_forest_has_a_line_for_each_cell_and_a_cross_for_each_printed_value():
+    paper = pd.DataFrame({"dataset": ["mnist", "svhn"], "value": [1.1, 4.0]})
+    found = judged()
+    axis = drawn(found, paper)
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["CIFAR-10", "MNIST", "SVHN"]
+    crosses = {line.get_ydata()[0]: line.get_xdata()[0] for line in axis.lines
+               if line.get_marker() == "x"}
+    assert crosses == {1: 1.1, 2: 4.0}
+    spans = {line.get_ydata()[0]: tuple(line.get_xdata()) for line in axis.lines
+             if len(line.get_xdata()) == 2 and line.get_linestyle() == "-"}
+    cells = found.cells.set_index("dataset")
+    assert spans == {0: pytest.approx((cells["low"]["cifar10"], cells["high"]["cifar10"])),
+                     1: pytest.approx((cells["low"]["mnist"], cells["high"]["mnist"]))}
+    assert "Reproduced: 2 of 2 hold" in axis.get_title(loc="left").replace("\n", " ")
+
+
+def test_about_is_a_band_and_anything_else_a_line():
+    band = drawn(judged("about", 2.0, margin=0.5), pd.DataFrame())
+    assert len(band.patches) == 1 and band.patches[0].get_width() == pytest.approx(1.0)
+    line = drawn(judged("at_least", 2.0), pd.DataFrame())
+    assert not line.patches and any(item.get_linestyle() == "--" for item in line.lines)
+
+
+def test_a_claim_without_records_says_so():
+    claim = published.Claim("nsatp-y", "nsatp", "IV", "x", "nsatp/y", "q", ["dataset"], 2, "above", 0)
+    assert [text.get_text() for text in drawn(verdict(claim), pd.DataFrame()).texts] == [
+        "no records yet"]
