@@ -95,12 +95,20 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                                    "these bear out every statement? Exit code 1 if not.")] = False,
                output: Annotated[str, typer.Option(
                    "-o", "--out", help="Write the table as CSV too; results/scoreboard.csv is the "
-                                       "one that was committed last.")] = "") -> None:
+                                       "one that was committed last.")] = "",
+               readme: Annotated[str, typer.Option(
+                   help="Instead: compute the table of what was run in this README.md.")] = "",
+               ) -> None:
     """Every claim of the papers, and what the committed records say of it."""
     from dnnlib import files
     from dnnlib.book import notebooks as books
-    from dnnlib.book import statements, verdicts
+    from dnnlib.book import extent, statements, verdicts
 
+    if readme:
+        path = Path(readme).expanduser()
+        files.write_atomically(path, extent.readme(path.read_text("utf-8")).encode())
+        say(f"wrote {readme}")
+        return
     if check:
         chosen = books.starting([paper] if paper else [], ".ipynb")
         broken = [found for path in track(chosen, description="statements", console=err)
