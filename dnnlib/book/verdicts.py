@@ -1,6 +1,6 @@
 """What a rule makes of a claim, by the records."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -67,24 +67,23 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     run': every one holds, of fewer; 'partly': after Holm's correction some hold; 'not reproduced':
     none does, and some fail; 'undecided': none holds or fails; 'not run': no cell has three seeds.
     """
-    rows = rows_of(claim, root)
     found = [(key, len(values), intervals.estimate(values, claim.scale))
-             for key, values in _cells(claim, rows) if len(values) >= SEEDS]
+             for key, values in cells(claim, root) if len(values) >= SEEDS]
     p = [RULES[claim.rule](estimate, claim) for *_, estimate in found]
-    cells = [dict(zip(claim.cells, key)) | {"mean": e.mean, "low": e.low, "high": e.high,
-                                            "seeds": seeds, "outcome": outcome(claim, e)}
-             for key, seeds, e in found]
-    holds = sum(cell["outcome"] == "holds" for cell in cells)
-    fails = sum(cell["outcome"] == "fails" for cell in cells)
+    judged = [dict(zip(claim.cells, key)) | {"mean": e.mean, "low": e.low, "high": e.high,
+                                             "seeds": seeds, "outcome": outcome(claim, e)}
+              for key, seeds, e in found]
+    holds = sum(cell["outcome"] == "holds" for cell in judged)
+    fails = sum(cell["outcome"] == "fails" for cell in judged)
     sure = [sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1)]
-    if not cells:
+    if not judged:
         state = "not run"
-    elif holds == len(cells):  # an intersection of tests needs no correction
-        state = "reproduced" if len(cells) > MOST * claim.expected else "reproduced where run"
+    elif holds == len(judged):  # an intersection of tests needs no correction
+        state = "reproduced" if len(judged) > MOST * claim.expected else "reproduced where run"
     else:
         state = "partly" if sure[0] else "not reproduced" if sure[1] else "undecided"
-    return Verdict(claim, state, holds, fails, len(cells), *sure, pd.DataFrame(cells),
-                   scale(rows, (cell["seeds"] for cell in cells)) if cells else "")
+    return Verdict(claim, state, holds, fails, len(judged), *sure, pd.DataFrame(judged),
+                   scale(rows(claim, root), (cell["seeds"] for cell in judged)) if judged else "")
 
 
 def outcome(claim: published.Claim, found: Estimate) -> str:
@@ -94,37 +93,38 @@ def outcome(claim: published.Claim, found: Estimate) -> str:
             else "open")
 
 
-def rows_of(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
+def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
     """The rows of the records that a claim is about.
 
     Raises ``ValueError`` for a column that those of its quantity lack.
     """
-    rows = records.frame(claim.experiment, root)
-    rows = rows[rows["quantity"] == claim.quantity] if len(rows) else rows
-    if rows.empty:
-        return rows
+    found = records.frame(claim.experiment, root)
+    found = found[found["quantity"] == claim.quantity] if len(found) else found
+    if found.empty:
+        return found
     for column in [*claim.where, *claim.cells, "seed"]:
-        if column not in rows:
+        if column not in found:
             raise ValueError(f"claim {claim.id}: the records of {claim.experiment} have no "
-                             f"column {column!r}, only {sorted(rows)}")
+                             f"column {column!r}, only {sorted(found)}")
     for column, value in claim.where.items():
-        rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
-    return rows
+        found = found[found[column].isin(value if isinstance(value, list) else [value])]
+    return found
 
 
-def _cells(claim: published.Claim, rows: pd.DataFrame):
-    """Each cell, and its value for each seed."""
-    for key, group in rows.groupby(list(claim.cells)) if len(rows) else ():
-        yield key, group.astype({"value": float}).groupby("seed")["value"].agg(
-            lambda v: v.mean(skipna=False))
+def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
+    """The cells of a claim: of each its key, and the value of each seed."""
+    found = rows(claim, root)
+    return [(key, group.astype({"value": float}).groupby("seed")["value"].agg(
+                lambda v: v.mean(skipna=False)))
+            for key, group in (found.groupby(list(claim.cells)) if len(found) else ())]
 
 
-def scale(rows: pd.DataFrame, seeds) -> str:
+def scale(runs: pd.DataFrame, seeds: Iterable[int]) -> str:
     """How large the runs behind some rows were: '50 to 1,000 inputs, population 100, 3 seeds'."""
     parts = []
     for column, words in (("seeds_count", "{} inputs"), ("population", "population {}"),
                           ("iterations", "{} iterations"), ("width", "width {}")):
-        if column in rows and (values := rows[column].dropna()).size:
+        if column in runs and (values := runs[column].dropna()).size:
             parts.append(words.format(_range(values)))
     return ", ".join([*parts, f"{_range(pd.Series(list(seeds)))} seeds"])
 
