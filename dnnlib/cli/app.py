@@ -12,6 +12,7 @@ import typer
 from rich.progress import track
 
 from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.replay import replay
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say
 
@@ -88,6 +89,10 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
             "--scheduler tcp://head:8786`")(sweep)
 
 
+app.command(epilog="Examples: `dnnlib replay nsatp/motivation --all`, `dnnlib replay nss/diversity --sample "
+            "1`, `dnnlib replay --sample 5 --seed 1 --note`, `dnnlib replay --old`")(replay)
+
+
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
@@ -98,8 +103,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                                        "one that was committed last.")] = "") -> None:
     """Every claim of the papers, and what the committed records say of it."""
     from dnnlib import files
+    from dnnlib.book import ages, statements, verdicts
     from dnnlib.book import notebooks as books
-    from dnnlib.book import statements, verdicts
 
     if check:
         chosen = books.starting([paper] if paper else [], ".ipynb")
@@ -107,6 +112,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                   for found in statements.check(path)]
         for found in broken:
             say(f"{found.chapter}: {found.why}")
+        if flagged := ages.summary(paper):  # reported; their being old fails nothing
+            say(flagged)
         names = [path.relative_to(books.folder()).with_suffix("").as_posix()
                  for path in chosen if books.stale(path)]
         if names:
