@@ -20,7 +20,7 @@ REVISIONS = {  # a line more, at the end, when the code changes what it computes
     "success": ("the success matrix of small patches",),
     "campaigns": ("fuzzers on one protocol",),
     "orders": ("selectors on one protocol; NPC by layer-wise relevance",
-               "DSA by coverage: the largest surprise is in the last bucket, whatever the rounding"),
+               "DSA by coverage: the largest surprise is in the last bucket, rounded or not"),
 }
 _noted: dict[str, set[str]] = {"revisions": set(), "precision": set()}
 

@@ -187,7 +187,7 @@ def timed(row: dict) -> bool:
 
 
 def _named(record: Record) -> dict[str, dict]:
-    """Rows by all that names them. A measured x, of a point of a curve, does not: its place does."""
+    """Rows by all that names them. A measured x, of a curve's point, does not: its place does."""
     found: dict[str, dict] = {}
     for row in record.rows:
         name = " ".join(f"{k}={v}" for k, v in sorted(row.items())

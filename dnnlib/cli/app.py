@@ -89,8 +89,8 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
             "--scheduler tcp://head:8786`")(sweep)
 
 
-app.command(epilog="Examples: `dnnlib replay nsatp/motivation --all`, `dnnlib replay nss/diversity --sample "
-            "1`, `dnnlib replay --sample 5 --seed 1 --note`, `dnnlib replay --old`")(replay)
+app.command(epilog="Examples: `dnnlib replay nss`, `dnnlib replay "
+            "nss --sample 1`, `dnnlib replay --sample 5 --note`, `dnnlib replay --old`")(replay)
 
 
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
