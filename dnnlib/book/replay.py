@@ -96,7 +96,8 @@ def chapter(record: Record, among: Iterable[Path] | None = None) -> tuple[Path, 
                   for name in notebooks.parameters(path)
                   if STORED.get(name, name) in record.parameters}
         values["profile"] = "paper"
-        if notebooks.recorded(path, values)[1] == record.parameters:
+        declared = notebooks.recorded(path, values)[1]
+        if declared.items() <= record.parameters.items():  # a run may add what follows from these
             return path, values
     raise ValueError(f"{record.experiment}: no chapter makes a record with the parameters "
                      f"{json.dumps(record.parameters)} now")
