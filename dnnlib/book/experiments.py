@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from dnnlib import reproducible
 from dnnlib.book import records, tables, verdicts
 from dnnlib.data import Dataset
 
@@ -25,7 +26,8 @@ class Experiment:
 
     ``name``: '<paper>/<experiment>', the folder of its records. ``profile``: 'paper', whose runs
     leave a record, or 'embedded'. ``parameters``: all that tells one record from another: the
-    chapter's parameters under their own names, or values that it fixes.
+    chapter's parameters under their own names, or values that it fixes. From here on the number of
+    threads is fixed: :func:`reproducible.fix`.
 
     >>> run = Experiment("toy/luck", "embedded", model_name="lenet5", seed=0)
     >>> run.add({"error_rate": 12.5}, fuzzer="noise")
@@ -34,6 +36,7 @@ class Experiment:
     """
 
     def __init__(self, name: str, profile: str, **parameters):
+        reproducible.fix()
         self.name, self.profile = name, profile
         self.parameters = {STORED.get(key, key): value for key, value in parameters.items()}
         self.rows: list[dict] = []

@@ -16,7 +16,7 @@ LEVEL = 0.05  # 1 - the confidence of every interval
 
 @dataclass(frozen=True)
 class Scale:
-    """A rising function ``forward`` to where spreads are alike, its inverse ``back``, the ``range``."""
+    """A rising function ``forward`` to where spreads are alike, its inverse ``back``, a ``range``."""
 
     forward: Callable
     back: Callable
@@ -79,7 +79,8 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     """
     sample = np.asarray(values, dtype=float)
     if np.isnan(sample).any() or len(sample) < 2:
-        return Estimate(*[math.nan] * 5, len(sample) - 1, scale)
+        nan = math.nan
+        return Estimate(nan, nan, nan, nan, nan, len(sample) - 1, scale)
     with np.errstate(divide="ignore", invalid="ignore"):
         on = scale if np.isfinite(SCALES[scale].forward(sample)).all() else "linear"
     moved = SCALES[on].forward(sample)

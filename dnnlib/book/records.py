@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from dnnlib import __version__, files
+from dnnlib import __version__, files, reproducible
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
@@ -54,7 +54,8 @@ def timed(action: Callable[[], Any], times: int = 2) -> tuple[float, Any]:
 
 
 def provenance(*, data: str, device: str = "cpu", clock: Clock | None = None, **more) -> dict:
-    """What made a record: versions, commit, processor, the data's fingerprint, seconds.
+    """What made a record: versions, commit, processor, the data's fingerprint, seconds,
+    and the :func:`reproducible.settings`.
 
     The seconds are those of the run that saved it; what was in the cache already took none.
     """
@@ -66,7 +67,8 @@ def provenance(*, data: str, device: str = "cpu", clock: Clock | None = None, **
             libraries[name] = "not installed"
     return {"dnnlib": __version__, "commit": _commit(), "python": platform.python_version(),
             "libraries": libraries, "device": device, "processor": platform.machine(),
-            "data": data, "seconds": clock.seconds() if clock else None, **more}
+            "data": data, "seconds": clock.seconds() if clock else None,
+            **reproducible.settings(device), **more}
 
 
 def _commit() -> str:

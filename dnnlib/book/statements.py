@@ -1,6 +1,6 @@
-"""Statements: sentences whose numbers come from records, and whose conclusions records can falsify.
+"""Statements: sentences whose numbers come from records, and that records can falsify.
 
-A chapter says what it found in cells with the tag 'statements', which print their sentences: numbers
+A chapter says what it found in cells with the tag 'statements', which show their sentences: numbers
 are put in by f-strings, and a conclusion stands beside the condition that it rests on. Such a cell
 uses the records and the chapter's imports and parameters alone, nothing of the live run, so that
 :func:`check` can run it again in a moment and name each sentence that is no longer true.
@@ -47,8 +47,8 @@ def says(*sentences: str | tuple[str, bool]) -> None:
     one about records that do not exist.
 
     >>> lead = -3.2
-    >>> says((f"NSS is behind random order by {-lead:.0f} points.", lead < -1), "It needs one pass.")
-    NSS is behind random order by 3 points. It needs one pass.
+    >>> says((f"NSS is {-lead:.0f} points behind random order.", lead < -1), "It needs one pass.")
+    NSS is 3 points behind random order. It needs one pass.
     """
     texts = []
     for sentence in sentences:

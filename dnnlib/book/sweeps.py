@@ -129,23 +129,27 @@ def set_aside(root: Path | None = None) -> list[Path]:
     return sorted((root or files.results_dir()).glob("*/*/*.damaged"))
 
 
-def work(notebook: str, values: dict) -> tuple[dict[str, bytes], float]:
+def work(notebook: str, values: dict, **environment: str) -> tuple[dict[str, bytes], float]:
     """Run a cell here; what it wrote, by relative path (records and 'run.ipynb'), and seconds.
+
+    ``environment``: variables of the process's environment, for this run only.
 
     Raises :class:`notebooks.CellFailed` for a cell that failed, and ``ValueError`` for one that
     left no record.
     """
     with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        before = os.environ.get("DNNLIB_RESULTS")
-        os.environ["DNNLIB_RESULTS"] = folder
-        os.environ["TQDM_DISABLE"] = "1"
+        environment = environment | {"DNNLIB_RESULTS": folder, "TQDM_DISABLE": "1"}
+        before = {name: os.environ.get(name) for name in environment}
+        os.environ.update(environment)
         try:
             notebooks.run(Path(notebook), values, Path(folder) / "run.ipynb", bar=False)
         finally:
-            os.environ.pop("DNNLIB_RESULTS")
-            if before is not None:
-                os.environ["DNNLIB_RESULTS"] = before
+            for name, value in before.items():
+                if value is None:
+                    os.environ.pop(name, None)
+                else:
+                    os.environ[name] = value
         made = {path.relative_to(folder).as_posix(): path.read_bytes()
                 for path in sorted(Path(folder).rglob("*")) if path.is_file()}
     if not any(name.endswith(".json") for name in made):

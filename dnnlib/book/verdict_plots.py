@@ -15,8 +15,9 @@ with checks.extra("plots"):
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator
 
-STATES = {"reproduced": "#029e73", "reproduced where run": "#56c2a0", "partly": "#a9dcc8",
-          "undecided": "#c4c4c4", "not reproduced": "#d55e00", "not run": "#ffffff"}  # as in book.css
+STATES = {  # as in book.css
+    "reproduced": "#029e73", "reproduced where run": "#56c2a0", "partly": "#a9dcc8",
+    "undecided": "#c4c4c4", "not reproduced": "#d55e00", "not run": "#ffffff"}
 OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
@@ -29,11 +30,11 @@ def bar(board: pd.DataFrame) -> Figure:
         index=dict.fromkeys(board["paper"]), columns=STATES, fill_value=0)
     figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
     left = np.zeros(len(counts))
-    for verdict, colour in STATES.items():
-        bars = axis.barh(counts.index, counts[verdict], left=left, color=colour, edgecolor="0.4",
-                         linewidth=0.6, label=verdict)
-        axis.bar_label(bars, [n or "" for n in counts[verdict]], label_type="center")
-        left += counts[verdict].to_numpy()
+    for state, colour in STATES.items():
+        bars = axis.barh(counts.index, counts[state], left=left, color=colour, edgecolor="0.4",
+                         linewidth=0.6, label=state)
+        axis.bar_label(bars, [n or "" for n in counts[state]], label_type="center")
+        left += counts[state].to_numpy()
     axis.invert_yaxis()
     axis.grid(False)
     axis.set(xlabel="claims")

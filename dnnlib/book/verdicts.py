@@ -75,14 +75,15 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
               for key, seeds, e in found]
     holds = sum(cell["outcome"] == "holds" for cell in judged)
     fails = sum(cell["outcome"] == "fails" for cell in judged)
-    sure = [sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1)]
+    sure_holds, sure_fails = (sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1))
     if not judged:
         state = "not run"
     elif holds == len(judged):  # an intersection of tests needs no correction
         state = "reproduced" if len(judged) > MOST * claim.expected else "reproduced where run"
     else:
-        state = "partly" if sure[0] else "not reproduced" if sure[1] else "undecided"
-    return Verdict(claim, state, holds, fails, len(judged), *sure, pd.DataFrame(judged),
+        state = "partly" if sure_holds else "not reproduced" if sure_fails else "undecided"
+    return Verdict(claim, state, holds, fails, len(judged), sure_holds, sure_fails,
+                   pd.DataFrame(judged),
                    scale(rows(claim, root), (cell["seeds"] for cell in judged)) if judged else "")
 
 

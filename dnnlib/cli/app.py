@@ -12,6 +12,7 @@ import typer
 from rich.progress import track
 
 from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.replay import replay
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say
 
@@ -88,11 +89,15 @@ app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sw
             "--scheduler tcp://head:8786`")(sweep)
 
 
+app.command(epilog="Examples: `dnnlib replay nss`, `dnnlib replay "
+            "nss --sample 1`, `dnnlib replay --sample 5 --note`, `dnnlib replay --old`")(replay)
+
+
 @app.command(epilog="Example: `dnnlib scoreboard nsatp`")
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
-                   "--check", help="Instead: do the chapters show the records as they are now, and do "
-                                   "these bear out every statement? Exit code 1 if not.")] = False,
+                   "--check", help="Instead: do the chapters show the records as they are now, and "
+                                   "does every statement hold? Exit code 1 if not.")] = False,
                output: Annotated[str, typer.Option(
                    "-o", "--out", help="Write the table as CSV too; results/scoreboard.csv is the "
                                        "one that was committed last.")] = "",
@@ -101,8 +106,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                ) -> None:
     """Every claim of the papers, and what the committed records say of it."""
     from dnnlib import files
+    from dnnlib.book import ages, extent, statements, verdicts
     from dnnlib.book import notebooks as books
-    from dnnlib.book import extent, statements, verdicts
 
     if readme:
         path = Path(readme).expanduser()
@@ -115,6 +120,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                   for found in statements.check(path)]
         for found in broken:
             say(f"{found.chapter}: {found.why}")
+        if flagged := ages.summary(paper):  # reported; their being old fails nothing
+            say(flagged)
         names = [path.relative_to(books.folder()).with_suffix("").as_posix()
                  for path in chosen if books.stale(path)]
         if names:

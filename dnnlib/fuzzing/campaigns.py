@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import checks, files
+from dnnlib import checks, files, reproducible
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
@@ -19,7 +19,6 @@ from dnnlib.inference import device_of, predict
 from dnnlib.models.fingerprints import described
 from dnnlib.neurons.excitable import ExcitableNeurons
 
-REVISION = 1  # raise when a fuzzer changes what it computes
 _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
 
 
@@ -77,7 +76,7 @@ def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
     """
     key = {"model": described(model), "inputs": described(inputs),
            "labels": described(torch.as_tensor(labels)), "iterations": iterations, "seed": seed,
-           "device": device_of(model).type, "torch": torch.__version__, "revision": REVISION}
+           **reproducible.key("campaigns", device_of(model))}
 
     def make(fuzzer: Fuzzer) -> dict[str, torch.Tensor]:
         generator = torch.Generator().manual_seed(seed)

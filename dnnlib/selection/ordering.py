@@ -8,13 +8,11 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import files
+from dnnlib import files, reproducible
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
-
-REVISION = 2  # raise when a selector changes what it computes
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def orders(model: nn.Module, x: torch.Tensor,
     [0, 1, 2, 3]
     """
     key = {"model": described(model), "x": described(candidates(x)),
-           "device": device_of(model).type, "torch": torch.__version__, "revision": REVISION}
+           **reproducible.key("orders", device_of(model))}
     bar = tqdm(selectors.items(), desc="selectors", leave=False)
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]

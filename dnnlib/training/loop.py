@@ -9,13 +9,12 @@ from torch import nn
 from torchvision.transforms import v2
 from tqdm import tqdm
 
-from dnnlib import checks, files, models
+from dnnlib import checks, files, models, reproducible
 from dnnlib.data import Dataset, load
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.training import recipes
 from dnnlib.training.recipes import Recipe
 
-REVISION = 2  # raise when the training loop changes what it computes
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
 
 
@@ -61,17 +60,18 @@ def pretrained(model_name: str, dataset: str) -> nn.Module:
     return models.load_keras_weights(models.build(model_name, width=0.75)).eval()
 
 
+@reproducible.fixed()
 def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
            device: str = "cpu") -> nn.Module:
     """Network ``model_name`` trained on ``data``, whatever it is, or taken from the cache.
 
-    As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
+    As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint. It
+    is trained with the threads of :func:`reproducible.threads`, whatever the caller uses.
     """
     model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
-           "recipe": asdict(recipe), "seed": seed, "device": torch.device(device).type,
-           "torch": torch.__version__,
-           "revision": REVISION}
+           "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", device)}
+    reproducible.note("training", precision=recipe.precision)
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     if path.exists():
         model.load_state_dict(files.load_tensors(path)[0])
@@ -83,6 +83,7 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
     return model.to(device).eval()
 
 
+@reproducible.fixed()
 def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,
         unfinished: Path | None = None) -> None:
     """Train ``model`` in place by gradient descent on the cross-entropy.
@@ -90,6 +91,7 @@ def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,
     The order of epoch e depends on (seed, e) alone. ``unfinished``: a file in which every
     epoch is kept, and from which an interrupted run goes on.
     """
+    reproducible.note("training", precision=recipe.precision)
     checks.images(data.images, "data")
     checks.labels(data.labels, len(data), len(data.classes))
     optimizer = torch.optim.SGD(model.parameters(), lr=recipe.learning_rate,

@@ -1,6 +1,5 @@
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats

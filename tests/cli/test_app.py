@@ -15,7 +15,7 @@ from dnnlib.cli import app as cli
 from dnnlib.cli import terminal
 from dnnlib.data import sources
 
-COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "notebooks",
+COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "replay", "notebooks",
             "figures"]
 
 

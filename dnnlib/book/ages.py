@@ -1,0 +1,70 @@
+"""Records that are older than the code they rest on, or made by code that nobody can look up."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dnnlib import files, reproducible
+from dnnlib.book import records
+from dnnlib.book.records import Record
+
+
+@dataclass(frozen=True)
+class Old:
+    """A record in ``path`` that should be made again, and why."""
+
+    path: Path
+    reasons: tuple[str, ...]
+
+
+def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
+    """Why a record is old; none if it is not.
+
+    - 'training', 'success', 'campaigns' or 'orders': it precedes the present revision of these
+      (:data:`reproducible.REVISIONS`).
+    - 'edited files': the code was not that of any commit.
+    - 'unknown revisions': neither the record nor ``made``, the table for records from before
+      their provenance named revisions (``results/made.toml``), tells.
+
+    >>> new = {"commit": "0123456789ab", "revisions": {"training": 1}}
+    >>> reasons(Record("toy/x", {}, [], new))
+    ('training',)
+    """
+    commit, _, edited = record.provenance.get("commit", "unknown").partition("+")
+    found = record.provenance.get("revisions")
+    if found is None:
+        made = made or {}
+        rests = made.get("rests", {})
+        names = rests.get(record.experiment, rests.get(record.experiment.split("/")[0]))
+        known = next((m["revisions"] for m in made.get("made", ()) if commit in m["commits"]), None)
+        if known is not None and names is not None:
+            found = {name: known.get(name, 0) for name in names}
+    why = ["unknown revisions"] if found is None else [
+        name for name, revision in found.items()
+        if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
+    return (*why, *(["edited files"] if edited else []))
+
+
+def old(paper: str = "", root: Path | None = None) -> tuple[list[Old], int]:
+    """The records that are old, of all papers or of those that start so; and of how many."""
+    root = root or files.results_dir()
+    table = root / "made.toml"
+    made = tomllib.loads(table.read_text(encoding="utf-8")) if table.exists() else {}
+    paths = [path for path in sorted(root.glob("*/*/*.json"))
+             if path.relative_to(root).as_posix().startswith(paper)]
+    found = [Old(path, reasons(records.read(path), made)) for path in paths]
+    return [one for one in found if one.reasons], len(paths)
+
+
+def summary(paper: str = "", root: Path | None = None) -> str:
+    """One line: how many records are old, by reason; '' if none is."""
+    found, count = old(paper, root)
+    if not found:
+        return ""
+    by: dict[str, int] = {}
+    for reason in (reason for one in found for reason in one.reasons):
+        by[reason] = by.get(reason, 0) + 1
+    listed = ", ".join(f"{reason} {number}" for reason, number in by.items())
+    return (f"{len(found)} of {count} records are older than the code they rest on ({listed}); "
+            "list them with dnnlib replay --old")

@@ -1,0 +1,122 @@
+"""The same bits again: what is fixed in every run, and names for what cannot be.
+
+Sums of floating-point numbers depend on their order, and the order on the number of threads and on
+the instructions of the processor. Training, with its thousands of steps, turns a last digit into
+another network, the more so in bfloat16. So the number of threads is fixed; the processor is named.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from threadpoolctl import threadpool_limits
+
+THREADS = "DNNLIB_THREADS"  # the environment variable; one thread without it
+REVISIONS = {  # a line more, at the end, when the code changes what it computes
+    "training": ("gradient descent by recipe",
+                 "Nesterov's momentum, rates in steps and augmentation: another loop of training"),
+    "success": ("the success matrix of small patches",),
+    "campaigns": ("fuzzers on one protocol",),
+    "orders": ("selectors on one protocol; NPC by layer-wise relevance",
+               "DSA by coverage: the largest surprise is in the last bucket, rounded or not"),
+}
+_noted: dict[str, set[str]] = {"revisions": set(), "precision": set()}
+
+
+def threads() -> int:
+    """The number of threads that a run shall use: ``$DNNLIB_THREADS``, else one.
+
+    Raises ``ValueError`` unless it is a whole number above zero.
+    """
+    text = os.environ.get(THREADS) or "1"
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"{THREADS}: expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def fix() -> None:
+    """Fix, for the rest of this process, what changes the last digits; a chapter starts so.
+
+    The number of threads, of PyTorch's and of numpy's and scipy's linear algebra, becomes
+    :func:`threads`, and algorithms are deterministic where there is a choice (a warning tells
+    where there is none). What was noted for :func:`settings` is forgotten.
+    """
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads())  # read by libraries that are loaded later
+    _set(threads(), True)
+    for names in _noted.values():
+        names.clear()
+
+
+@contextmanager
+def fixed() -> Iterator[None]:
+    """As :func:`fix`, but only within: for a function that is called from other programs.
+
+    >>> before = torch.get_num_threads()
+    >>> with fixed():
+    ...     torch.get_num_threads() == threads()
+    True
+    >>> torch.get_num_threads() == before
+    True
+    """
+    before = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    warns = torch.is_deterministic_algorithms_warn_only_enabled()
+    with threadpool_limits(threads()):
+        _set(threads(), True)
+        try:
+            yield
+        finally:
+            _set(*before, warns)
+
+
+def _set(count: int, deterministic: bool, warns: bool = True) -> None:
+    threadpool_limits(count)
+    torch.set_num_threads(count)
+    torch.use_deterministic_algorithms(deterministic, warn_only=warns)
+    memory: Any = torch.utils.deterministic
+    memory.fill_uninitialized_memory = False  # nothing reads what is not written yet
+
+
+def revision(what: str) -> int:
+    """The present revision of 'training', 'success', 'campaigns' or 'orders'."""
+    return len(REVISIONS[what])
+
+
+def capability(device: torch.device | str = "cpu") -> str:
+    """The instructions that change last digits, as 'AVX2', or the name of the GPU."""
+    if torch.device(device).type == "cuda":
+        return torch.cuda.get_device_name(device)
+    more = getattr(torch.cpu, "get_capabilities", dict)()
+    return " ".join([torch.backends.cpu.get_cpu_capability(),
+                     *(name for name in ("avx512_bf16", "amx_bf16") if more.get(name))])
+
+
+def note(what: str, *, precision: str | None = None) -> None:
+    """Remember that this run rests on ``what`` of the revisions, for :func:`settings`."""
+    _noted["revisions"].add(what)
+    if precision is not None:
+        _noted["precision"].add(precision)
+
+
+def key(what: str, device: torch.device | str = "cpu") -> dict:
+    """What, beside its arguments, decides the bits of ``what``: a part of its key in the cache.
+
+    The device, PyTorch's version, the revision, :func:`capability`, and the number of threads.
+    """
+    note(what)
+    return {"device": torch.device(device).type, "torch": torch.__version__,
+            "revision": revision(what), "capability": capability(device),
+            "threads": torch.get_num_threads()}
+
+
+def settings(device: torch.device | str = "cpu") -> dict:
+    """What a record's provenance says of this run.
+
+    ``threads``; ``capability``; ``precision``: of the trainings, 'float32', 'bfloat16', both, or
+    '' for none; ``revisions``: of all that the run rests on.
+    """
+    return {"threads": torch.get_num_threads(), "capability": capability(device),
+            "precision": " ".join(sorted(_noted["precision"])),
+            "revisions": {what: revision(what) for what in sorted(_noted["revisions"])}}
