@@ -16,7 +16,7 @@ LEVEL = 0.05  # 1 - the confidence of every interval
 
 @dataclass(frozen=True)
 class Scale:
-    """A rising function ``forward`` to where spreads are alike, its inverse ``back``, a ``range``."""
+    """A rising function ``forward`` to where spreads are alike, its inverse, a ``range``."""
 
     forward: Callable
     back: Callable
