@@ -67,7 +67,7 @@ plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
 plt.show()
 
 # %% tags=["hide-input"]
-published.table("nss", 3)
+headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"])[["printed"]])
 
 # %% [markdown]
 # ## The sensitive neurons
@@ -126,7 +126,7 @@ plt.show()
 # Table IV, as printed:
 
 # %% tags=["hide-input"]
-published.table("nss", 4)
+headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]])
 
 # %% [markdown]
 # ## Exercises
