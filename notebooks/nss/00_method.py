@@ -33,7 +33,7 @@ share = 0.1  # of the neurons, the most sensitive ones
 #
 # ```{figure} ../../book/assets/nss_sensitivity.svg
 # :alt: From top to bottom. A clean image x and its mutation x', turned or blurred, go through one network in two passes. The activations of three neurons are 0.4, 0.5, 0.1 for the clean image and 0.3, 0.3, 0.1 for the mutated one. The sensitivity of each neuron is the absolute difference, 0.1, 0.2 and 0.0.
-# :width: 26rem
+# :width: 416px
 # :name: fig-nss-drawn-sensitivity
 #
 # Neuron sensitivity, drawn after Fig. 1 of the paper with three neurons.
@@ -86,7 +86,7 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 #
 # ```{figure} ../../book/assets/nss_workflow.svg
 # :alt: From top to bottom. Unlabelled candidates, and a mutation of each. Stage 1, sensitive neurons: sum the sensitivity of every neuron over all candidates and keep the largest k percent. Stage 2, the score of a candidate, TNSScore: the sum of its sensitivities over these neurons; a second arrow leads here from the candidates. Sort by score, largest first. Label the first N.
-# :width: 26rem
+# :width: 416px
 # :name: fig-nss-workflow
 #
 # The two stages of NSS, drawn after Fig. 2 and Algorithms 1 and 2 of the paper.

@@ -15,7 +15,7 @@
 #
 # ```{figure} ../../book/assets/peacepact_workflow.svg
 # :alt: From top to bottom. A trained network C and a set S of candidates are ready before. Step 1 puts S into C, which gives a probability vector for each candidate. Step 2 says from the vector how vulnerable a candidate is: the smaller PD, the more. Step 3 sorts, most vulnerable first, which gives the ranked list. Broken, below: step 4, not part of the method, tries them in this order to find adversaries.
-# :width: 26rem
+# :width: 416px
 # :name: fig-peacepact-workflow
 #
 # The three steps of PEACEPACT, drawn after Fig. 2 and III.B of the paper. This chapter asks about the
