@@ -64,9 +64,11 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
     """One row for each cell: the paper's value, ours over the seeds, and the run at hand.
 
     ``paper``, ``ours`` and ``live`` are tidy: the columns ``on`` and 'value'; ``ours`` has a
-    'seed' too. Ours reads "mean [least, greatest]"; a cell that nobody ran is blank. Cells
-    the paper lacks, such as those of the embedded digits, come last. ``where``: a query that says
-    which of our rows, in ``ours`` and ``live``, are meant.
+    'seed' too. The paper's value is shown as the paper prints it, if a column 'printed' says how;
+    ``digits`` are those of ours, and of a value of the paper's that was converted. Ours reads
+    "mean [least, greatest]"; a cell that nobody ran is blank. Cells the paper lacks,
+    such as those of the embedded digits, come last. ``where``: a query that says which of our
+    rows, in ``ours`` and ``live``, are meant.
     """
     on = list(on)
     if where is not None:
@@ -78,7 +80,8 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
         if missing:
             raise ValueError(f"{what}: lacks the columns {sorted(missing)}")
     out = paper[on].copy()
-    out["paper"] = [f"{float(v):.{digits}f}" if _number(v) else str(v) for v in paper["value"]]
+    out["paper"] = [_as_printed(value, text, digits) for value, text in zip(
+        paper["value"], paper.get("printed", paper["value"]))]
     parts = {"ours": _spread(ours, on, digits), "seeds": _count(ours, on),
              "this run": _spread(live, on, digits)}
     for name, part in parts.items():
@@ -90,6 +93,15 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
     out["_"] = [order.get(key, len(order)) for key in out[on].itertuples(index=False, name=None)]
     out = out.sort_values(["_", *on], kind="stable").drop(columns="_").fillna("")
     return headed(out.set_index(on))
+
+
+def _as_printed(value, text, digits: int) -> str:
+    """The paper's own text if it still says the value; else, as in other units, the value."""
+    if not _number(value):
+        return str(value)
+    if isinstance(text, str) and _number(text) and float(text) == float(value):
+        return text
+    return f"{float(value):.{digits}f}"
 
 
 def _number(value) -> bool:

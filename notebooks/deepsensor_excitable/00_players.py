@@ -51,6 +51,21 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
                  population=population, references=references)
 
 # %% [markdown]
+# ## What there is to share out
+#
+# The loss of $m$ images $x_i$ with labels $y_i$ is the mean cross-entropy of the network $f$ (1). A
+# network is robust if a small perturbation changes little of what it says (2). What a perturbation
+# $\Delta x$ adds to the loss is the *change of loss* (3), in nats:
+#
+# $$\mathcal L(x, y) = -\frac{1}{m} \sum_{i=1}^{m} y_i \log f(x_i) \quad (1), \qquad
+# \lVert\Delta x\rVert_p \le \epsilon \;\Rightarrow\; \lVert f(x + \Delta x) - f(x)\rVert \le \delta
+# \quad (2),$$
+#
+# $$\Delta\mathcal L(x, \Delta x) = \mathcal L(x + \Delta x, y) - \mathcal L(x, y) \quad (3).$$
+#
+# The paper prints (2) with an arrow both ways, but outputs that are alike do not make inputs alike;
+# and the lines in which it writes (3) out have the opposite sign.
+#
 # ## A game by hand
 #
 # Players form a coalition $s$, which is worth $\varsigma(s)$. What player $n$ adds to it is its

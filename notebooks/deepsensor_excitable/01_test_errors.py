@@ -94,7 +94,25 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # {\text{number of neurons}} \quad (6),$$
 #
 # with $\psi_n$ the Shapley value of neuron $n$ in the game of sharing out the change of loss from
-# the input to $\hat x$. Beside it:
+# the input to $\hat x$. The particles move as in the first paper, whose equations come back under
+# new numbers: inertia, velocity and position,
+#
+# $$\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}
+# \quad (7)$$
+#
+# $$v \leftarrow \omega^g v + c_1 r_1\,(p_\text{best} - x_p) + c_2 r_2\,(g_\text{best} - x_p)
+# \quad (8), \qquad x_p \leftarrow x_p + v \quad (9).$$
+#
+# ```{figure} ../../book/assets/deepsensor_workflow.svg
+# :alt: From top to bottom. A benign seed. Small perturbations give 100 intermediate examples, the particles. Each goes into the network, where every neuron gets a Shapley value, its part in the change of the loss. Neurons with a value above lambda are excitable, and their share among all neurons is the fitness. An arrow leads back to the perturbations, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
+# :width: 416px
+# :name: fig-excitable-workflow
+#
+# How DeepSensor makes a test example from a benign seed, drawn after Fig. 2 and Section 4 of the
+# paper.
+# ```
+#
+# Beside this fitness run others:
 #
 # - `excitable_scaled`: $\psi$ in units of its mean absolute value, not in nats;
 # - `sensitive`: the first paper's fitness, and `sensitive_same_passes`, with as many particles as

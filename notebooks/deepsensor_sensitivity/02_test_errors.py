@@ -78,6 +78,45 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
       f"{by_hand.within(l2=1.0)} of them within L2 = 1")
 
 # %% [markdown]
+# ## DeepSensor's swarm
+#
+# Around each input $x$ flies a swarm of particles. The position of a particle is an image $x_p$, and
+# its *fitness* the share of neurons that are sensitive between $x$ and that image (2). A move has
+# three parts: a particle keeps some of its velocity $v$, is drawn to the best image $p_\text{best}$
+# that it has been at, and to the best $g_\text{best}$ of the whole swarm (4, 5). How much of its
+# velocity it keeps changes with the iteration $g$ of $G_k$ (3):
+#
+# $$\text{Fitness}(x_p) = \frac{\text{number of neurons with } NS_n(x, x_p - x) > \lambda}
+# {\text{number of neurons}} \quad (2)$$
+#
+# $$\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}
+# \quad (3)$$
+#
+# $$v \leftarrow \omega^g v + c_1 r_1\,(p_\text{best} - x_p) + c_2 r_2\,(g_\text{best} - x_p)
+# \quad (4), \qquad x_p \leftarrow x_p + v \quad (5)$$
+#
+# $r_1$ and $r_2$ are random numbers in $[0, 1]$. $NS_n$ is Eq. 1, in
+# [the chapter before](01_sensitive_neurons). Algorithm 1 in our words, with the lines of the paper's
+# listing, and where each step stands in {source}`dnnlib.fuzzing.swarm.Swarm`:
+#
+# 1. For each input (line 2): `run`, several inputs at a time.
+# 2. Put particles at random places (line 3): `_begin`.
+# 3. Compute the fitness of every particle (line 5): `_fly`, below the comment `# score`.
+# 4. If it is the best that the particle has seen, remember the place; if it is the best that the
+#    swarm has seen, too (lines 7 to 12): `_fly`, below the comment `# remember`.
+# 5. Move every particle (lines 13 and 14; Eqs. 4 and 5): `_move`, with the inertia of Eq. 3 from
+#    `inertias`.
+# 6. Repeat from step 3, $G_k$ times at most, and stop earlier once the best fitness is above
+#    $\epsilon$ (lines 4 and 17): `_fly`, at `going`. With $\epsilon = 1$ that never happens.
+# 7. The best place of the swarm is the test example (lines 21 and 22): `_fly`, at `shown`.
+#
+# The listing compares fitnesses and stores them under the names of places. We read it as both:
+# the fitness decides, and the place is kept.
+
+# %% tags=["remove-cell"]
+assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_move", "inertias"))
+
+# %% [markdown]
 # ## The fuzzers
 #
 # Where the paper and the code differ, both readings run:

@@ -7,6 +7,14 @@
 #
 # **What you will learn.** How much a table of layers leaves open, and how to check that a network
 # in code is the network in a table.
+#
+# ```{figure} ../../book/assets/nsatp_workflow.svg
+# :alt: From top to bottom. A trained network and a set S of examples are ready before. Step 1 puts S into the network, which gives a probability vector for each example. Step 2 measures each vector by PD, PV or PE. Step 3 ranks the values, least decided first. Step 4 puts the examples of S in that order, which gives the ranked examples. Broken, below: step 5, of other methods, adds noise to them and so makes adversarial examples, to attack the network or to train it again.
+# :width: 416px
+# :name: fig-nsatp-workflow
+#
+# What the networks are needed for: the four steps of NSATP, drawn after Fig. 4 and III.B of the paper.
+# ```
 
 # %% tags=["hide-input"]
 import pandas as pd

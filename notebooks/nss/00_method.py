@@ -14,6 +14,7 @@ import torch
 
 from dnnlib import inference, published, selection, training
 from dnnlib.book import plots
+from dnnlib.book.tables import headed
 from dnnlib.data import load
 from dnnlib.neurons import activations
 from dnnlib.perturb import mutations
@@ -29,6 +30,14 @@ share = 0.1  # of the neurons, the most sensitive ones
 
 # %% [markdown]
 # ## The score
+#
+# ```{figure} ../../book/assets/nss_sensitivity.svg
+# :alt: From top to bottom. A clean image x and its mutation x', turned or blurred, go through one network in two passes. The activations of three neurons are 0.4, 0.5, 0.1 for the clean image and 0.3, 0.3, 0.1 for the mutated one. The sensitivity of each neuron is the absolute difference, 0.1, 0.2 and 0.0.
+# :width: 416px
+# :name: fig-nss-drawn-sensitivity
+#
+# Neuron sensitivity, drawn after Fig. 1 of the paper with three neurons.
+# ```
 #
 # For a candidate $x$ and its mutation $x'$, the sensitivity of neuron $i$ is
 # $S_i = |N_i(x) - N_i(x')|$, and the score of the candidate is the sum over the sensitive neurons:
@@ -67,13 +76,21 @@ plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
 plt.show()
 
 # %% tags=["hide-input"]
-published.table("nss", 3)
+headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"])[["printed"]])
 
 # %% [markdown]
 # ## The sensitive neurons
 #
 # A network has thousands of scalar activations; NSS sums over the tenth of them that moves most over
 # all candidates (Algorithm 1), in the last layer that still has a map, where a neuron is one scalar.
+#
+# ```{figure} ../../book/assets/nss_workflow.svg
+# :alt: From top to bottom. Unlabelled candidates, and a mutation of each. Stage 1, sensitive neurons: sum the sensitivity of every neuron over all candidates and keep the largest k percent. Stage 2, the score of a candidate, TNSScore: the sum of its sensitivities over these neurons; a second arrow leads here from the candidates. Sort by score, largest first. Label the first N.
+# :width: 416px
+# :name: fig-nss-workflow
+#
+# The two stages of NSS, drawn after Fig. 2 and Algorithms 1 and 2 of the paper.
+# ```
 
 # %%
 model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
@@ -126,7 +143,7 @@ plt.show()
 # Table IV, as printed:
 
 # %% tags=["hide-input"]
-published.table("nss", 4)
+headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]])
 
 # %% [markdown]
 # ## Exercises

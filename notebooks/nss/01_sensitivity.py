@@ -117,17 +117,20 @@ plt.show()
 # %% [markdown]
 # ## What the claims ask for
 #
-# The sensitivity of the worse network over that of the better (above 1 if the paper is right), and the
-# least step from one strength to the next (above 0 if it always rises).
+# The sensitivity of the worse network over that of the better (above 1 if the paper is right), that of
+# the sensitive neurons over that of random ones (above 1 too), and the least step from one strength to
+# the next (above 0 if it always rises).
 
 # %%
 ON = ["mutations", "difference", "neurons"]
 found = run.live.set_index([*ON, "strength", "state"])["value"]
 ratio = found.xs("worse", level="state") / found.xs("better", level="state")
+far = found.xs("sensitive", level="neurons") / found.xs("random", level="neurons")
 steps = found.groupby([*ON, "state"]).agg(lambda values: values.sort_index().diff().min())
 
 # %% tags=["hide-input"]
 run.add(ratio.reset_index().to_dict("records"), quantity="worse_over_better")
+run.add(far.reset_index().to_dict("records"), quantity="sensitive_over_random")
 run.add(steps.reset_index().to_dict("records"), quantity="least_step")
 for state, (accuracy, _) in stages.items():
     run.add({"accuracy": 100 * accuracy}, state=state)

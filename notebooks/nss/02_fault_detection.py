@@ -216,7 +216,8 @@ if sure.sum() >= 20:
 # %% [markdown]
 # ## How far NSS leads
 #
-# In points of FDR: over the best of the seven others of Table V, over DeepGini, and over random.
+# In points of FDR: over the best of the seven others of Table V, over DeepGini, and over random. And
+# how far each selector is above random (`less_random`).
 
 # %%
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
@@ -225,6 +226,7 @@ leads = selection.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
 
 # %% tags=["hide-input"]
 run.add(leads)
+run.add(selection.tidy(fdr - fdr.loc[Key("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
 run.save(data)
 wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",

@@ -12,6 +12,15 @@
 # Tables IV and V are those that NSATP prints for its Net-1, though PEACEPACT draws Net-1 with a
 # third pool and a third dense layer. The network here is NSATP's unless `model_name` says
 # `net1_peacepact`.
+#
+# ```{figure} ../../book/assets/peacepact_workflow.svg
+# :alt: From top to bottom. A trained network C and a set S of candidates are ready before. Step 1 puts S into C, which gives a probability vector for each candidate. Step 2 says from the vector how vulnerable a candidate is: the smaller PD, the more. Step 3 sorts, most vulnerable first, which gives the ranked list. Broken, below: step 4, not part of the method, tries them in this order to find adversaries.
+# :width: 416px
+# :name: fig-peacepact-workflow
+#
+# The three steps of PEACEPACT, drawn after Fig. 2 and III.B of the paper. This chapter asks about the
+# second: whether PD says how vulnerable a candidate is.
+# ```
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images

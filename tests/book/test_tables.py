@@ -34,6 +34,12 @@ def test_cells_stand_as_published_and_extra_ones_last():
     assert table["seeds"].tolist() == ["1", "", "", "1", "1"]
 
 
+def test_the_paper_s_digits_stay_unless_its_value_was_converted():
+    paper = tidy(("mnist", "pd", 98.9), ("mnist", "pe", 0.989)).assign(printed=["98.90", "98.90"])
+    table = tables.beside(paper, seeds(("mnist", "pd", 0, 98.87)), on=ON, digits=1)
+    assert table["paper"].tolist() == ["98.90", "1.0"] and table["ours"].tolist() == ["98.9", ""]
+
+
 def test_spread_over_seeds():
     ours = seeds(*(("mnist", "pd", s, v) for s, v in enumerate([0.1, 0.2, 0.6])),
                  *(("mnist", "pe", s, v) for s, v in enumerate([0.5, math.nan, 0.5])))
