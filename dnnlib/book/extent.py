@@ -17,7 +17,9 @@ START, END = "<!-- computed -->", "<!-- end -->"
 
 
 def items(root: Path | None = None) -> pd.DataFrame:
-    """Every table and figure: its chapter, the paper's cells, those run with three seeds, its state.
+    """Every table and figure: its chapter, the paper's cells, those run, its state.
+
+    A cell counts as run with three seeds.
 
     'whole': every cell was run, or the chapter's code alone makes it; 'partial': some were;
     'blank': none was, or no chapter regenerates it. How large the runs were is another question,

@@ -8,6 +8,7 @@ import pandas as pd
 from dnnlib import checks, published
 from dnnlib.book.verdicts import Verdict, counted, verdict
 from dnnlib.book.words import shown
+from dnnlib.published.printed import printed
 
 with checks.extra("plots"):
     import matplotlib.pyplot as plt
@@ -47,7 +48,7 @@ def show(experiment: str) -> None:
     """Display the forest plots of the claims that rest on an experiment, if there are any."""
     from IPython.display import display
 
-    found = {claim.id: (verdict(claim), pd.DataFrame()) for claim in published.claims()
+    found = {claim.id: (verdict(claim), printed(claim)) for claim in published.claims()
              if claim.experiment == experiment}
     if found:
         figure = forests(found)
