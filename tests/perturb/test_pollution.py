@@ -27,10 +27,10 @@ def gray():
 
 
 def test_one_patch_is_the_same_square_on_every_image(gray):
-    after = stamp(gray, sizes=(2, 4), seed=5)
+    after = stamp(gray, sizes=(2, 4), patches="one", seed=5)
     assert len(set(squares(gray, after))) == 1
     assert all(torch.equal(image, after[0]) for image in after)
-    assert torch.equal(stamp(gray[:3], sizes=(2, 4), seed=5), after[:3])
+    assert torch.equal(stamp(gray[:3], sizes=(2, 4), patches="one", seed=5), after[:3])
 
 
 def test_each_image_may_have_a_patch_of_its_own(gray):
@@ -82,7 +82,7 @@ def test_a_smaller_share_is_part_of_a_larger(tiny_data):
 
 def test_fingerprint_tells_polluted_sets_apart(tiny_data):
     sets = [pollute(tiny_data, **{"share": 0.2, "seed": 0} | SMALL | change) for change in (
-        {}, {"seed": 1}, {"share": 0.3}, {"label": 2}, {"sizes": (2, 2)}, {"patches": "each"})]
+        {}, {"seed": 1}, {"share": 0.3}, {"label": 2}, {"sizes": (2, 2)}, {"patches": "one"})]
     prints = {found.fingerprint for found in sets}
     assert len(prints) == len(sets) and tiny_data.fingerprint not in prints
     assert all(name.startswith("tiny-000000000000+polluted-") for name in prints)
