@@ -13,6 +13,9 @@ from dnnlib import coverage
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
 
+# what `every_example` measures
+_EVERY = ("test_errors", "error_rate", "error_categories", "categories_per_seed", "l2",
+          "share_near", "passes", "errors_per_1000_passes")
 READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
 
 
@@ -72,6 +75,20 @@ def tidy(measured: pd.DataFrame, bounds: Mapping[str, float | None]) -> list[dic
     """The lines of a :func:`table` as rows of a record: the fuzzer, its budget, and the bound."""
     return [row for (budget, key), line in measured.iterrows()
             for row in rows(line, budget=budget, bound=bounds[budget], **key.columns)]
+
+
+def untidy(rows: pd.DataFrame) -> pd.DataFrame:
+    """The :func:`table` that :func:`tidy` made rows of; other rows than its own are left out.
+
+    >>> measured = pd.DataFrame({"l2": [1.0]}, index=pd.MultiIndex.from_tuples(
+    ...     [("none", Key("noise"))], names=["budget", "key"]))
+    >>> untidy(pd.DataFrame(tidy(measured, {"none": None}))).equals(measured)
+    True
+    """
+    own = rows[rows["quantity"].isin(_EVERY)] if "baseline" not in rows else rows[
+        rows["quantity"].isin(_EVERY) & rows["baseline"].isna()]
+    return own.assign(key=keys(own)).pivot(
+        index=["budget", "key"], columns="quantity", values="value").rename_axis(columns=None)
 
 
 def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], quantity: str,

@@ -18,7 +18,7 @@ from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import predict
 
 # What DeepSensor runs (first paper, IV.A); it names no strategy of DLFuzz but "the best"
-PAPER = {"deepxplore": "blackout", "dlfuzz": "frequent", "deephunter": "paper"}
+PAPER = {"deepxplore": "blackout", "dlfuzz": "frequent", "deephunter": "text"}
 LARGE = 64  # pixels a side, beyond which images take the values released for ImageNet
 
 
@@ -53,10 +53,11 @@ def settings(name: str, *, others: Sequence[nn.Module] = (),
                 for strategy in STRATEGIES if strategy != "none"}
     if name == "deephunter":
         text = DeepHunter(reference=reference)
-        released = {"mutations": {"affine": "released"}, "schedule": {"schedule": "released"},
-                    "feedback": {"steps": 11}}
+        released: dict[str, dict] = {
+            "mutations": {"affine": "released"}, "schedule": {"schedule": "released"},
+            "feedback": {"steps": 11}}
         every = {option: value for change in released.values() for option, value in change.items()}
-        return {"paper": text, **{f"released_{what}": replace(text, **change)
+        return {"text": text, **{f"released_{what}": replace(text, **change)
                                   for what, change in released.items()},
                 "released": replace(text, **every)}
     reading = "differential" if others else "single"

@@ -34,8 +34,8 @@ def stamp(x: torch.Tensor, *, sizes: tuple[int, int], patches: str = "each",
     ``sizes``: least and most pixels a side, both included. Side, place and pixels, uniform in
     [0, 1], are drawn for every image anew ('each': "perturbations of random sizes at random
     location"), or once for all images ('one': the same patch whatever the images, for the same
-    ``seed`` and shape), as one has it who plants a backdoor. Raises ``ValueError`` for images that are not,
-    and for sizes that are no range from 1 up or do not fit.
+    ``seed`` and shape), as one has it who plants a backdoor. Raises ``ValueError`` for images that
+    are not, and for sizes that are no range from 1 up or do not fit.
 
     >>> x = torch.zeros(2, 1, 4, 4)
     >>> (stamp(x, sizes=(2, 2)) > 0).sum((1, 2, 3)).tolist()

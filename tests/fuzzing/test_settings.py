@@ -104,7 +104,7 @@ def test_large_images_take_the_values_for_imagenet():
 
 def test_settings_of_deephunter_differ_from_the_text_s_in_what_they_name(pool):
     found = released("deephunter", reference=pool[0])
-    text = found.pop("paper")
+    text = found.pop("text")
     assert (text.affine, text.schedule, text.steps) == ("paper", "paper", 1)
     changed = {name: {option for option in ("affine", "schedule", "steps")
                       if getattr(each, option) != getattr(text, option)}
