@@ -23,7 +23,7 @@ distances = "4 8"  # other bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 10  # other inputs, on which each rival's best setting is chosen; 100 in the records
-kept_swarms = False  # take the swarms' rows from this cell's record, and run only the rest
+keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: a look; paper: also a record
 
@@ -127,12 +127,13 @@ fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 # %% tags=["hide-input"]
 cell = {name: value for name, value in run.parameters.items() if name != "held_out"}
 kept = None
-if kept_swarms:
+if keep:
     before, = records.find(run.name, **cell)
-    kept = outcomes.untidy(run.recorded("fuzzer == 'deepsensor'", **cell))
-    run.add({"kept_swarms": 1}, commit=before.provenance["commit"])
+    kept = outcomes.untidy(run.recorded("fuzzer.notna() and fuzzer != 'noise'", **cell))
+    kept = kept[kept.index.isin(list(fuzzers), level="key")]
+    run.add({"rows_kept": len(kept)}, commit=before.provenance["commit"])
 running = {key: each for key, each in fuzzers.items()
-           if kept is None or key.fuzzer != "deepsensor"}
+           if kept is None or key not in kept.index.get_level_values("key")}
 
 # %%
 bounds = fuzzing.bounds(distances, near=near)
