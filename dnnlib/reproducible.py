@@ -18,7 +18,8 @@ REVISIONS = {  # a line more, at the end, when the code changes what it computes
     "training": ("gradient descent by recipe",
                  "Nesterov's momentum, rates in steps and augmentation: another loop of training"),
     "success": ("the success matrix of small patches",),
-    "campaigns": ("fuzzers on one protocol",),
+    "campaigns": ("fuzzers on one protocol",
+                  "noise ends at the distance of its bound; settings of the rivals"),
     "orders": ("selectors on one protocol; NPC by layer-wise relevance",
                "DSA by coverage: the largest surprise is in the last bucket, rounded or not"),
 }

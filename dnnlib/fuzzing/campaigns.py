@@ -1,6 +1,6 @@
-"""Comparing fuzzers: the same benign inputs, the same rivals, each campaign run once and kept."""
+"""Comparing fuzzers: the same benign inputs, the same bounds, each campaign run once and kept."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 import torch
@@ -8,10 +8,7 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks, files, reproducible
-from dnnlib.fuzzing.deephunter import DeepHunter
-from dnnlib.fuzzing.deepxplore import DeepXplore
-from dnnlib.fuzzing.dlfuzz import DLFuzz
-from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
+from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
@@ -39,23 +36,6 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     if without is not None:
         right &= labels != without
     return order[right[order]]
-
-
-def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
-           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
-    """The three fuzzers that both DeepSensor papers compare with.
-
-    ``others``: networks for the same task, with which DeepXplore compares; without any it is taken
-    in its reading on one network. ``reference``: training images (M, C, H, W), of which DeepHunter
-    takes its neurons' boundaries.
-
-    >>> list(map(str, rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2))))
-    ['deepxplore', 'dlfuzz', 'deephunter']
-    """
-    reading = "differential" if others else "single"
-    return {Key("deepxplore"): DeepXplore(others=tuple(others), reading=reading, budget=budget),
-            Key("dlfuzz"): DLFuzz(budget=budget),
-            Key("deephunter"): DeepHunter(reference=reference, budget=budget)}
 
 
 def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
@@ -156,18 +136,3 @@ def in_each(models: Mapping[str, nn.Module],
     return {(name, key): campaign for name, model in models.items()
             for key, campaign in campaigns(model, *inputs[name], fuzzers, iterations=iterations,
                                            seed=seed).items()}
-
-
-def lineup(population: int, others: Sequence[nn.Module], reference: torch.Tensor, *,
-           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
-    """All fuzzers of a chapter on the first paper: its swarm, the three rivals, and noise.
-
-    The swarm is the text's ('paper'), the authors' ('released'), and the text's with a fitness that
-    looks at no neuron ('constant'). ``others`` and ``reference``: see :func:`rivals`.
-    """
-    swarm = Swarm.paper(population=population, budget=budget)
-    return {Key("deepsensor", "paper"): swarm,
-            Key("deepsensor", "released"): Swarm.released(budget=budget),
-            Key("deepsensor", "constant"): replace(swarm, fitness=Constant()),
-            **rivals(others, reference, budget=budget),
-            Key("noise"): Noise(scale=1.0, budget=budget)}

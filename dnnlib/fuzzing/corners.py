@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.fuzzing.protocol import Fuzzer
+from dnnlib.fuzzing.protocol import Fuzzer, reach
 
 Pairs = dict[str, tuple[torch.Tensor, torch.Tensor]]
 
@@ -13,9 +13,8 @@ Pairs = dict[str, tuple[torch.Tensor, torch.Tensor]]
 def with_noise(x: torch.Tensor, length: torch.Tensor, *, seed: int = 0) -> torch.Tensor:
     """Images (N, C, H, W) in [0, 1] under Gaussian noise that moves each by its L2 ``length`` (N,).
 
-    The factor of the noise is found by bisection, since what leaves [0, 1] is cut off. A length
-    that cannot be had gives the farthest image. Raises ``ValueError`` for bad images, and for
-    lengths that are not N finite numbers from 0 up.
+    A length that cannot be had gives the farthest image: see :func:`protocol.reach`. Raises
+    ``ValueError`` for bad images, and for lengths that are not N finite numbers from 0 up.
 
     >>> x = torch.full((2, 1, 4, 4), 0.5)
     >>> moved = with_noise(x, torch.tensor([0.5, 1.0])) - x
@@ -28,13 +27,7 @@ def with_noise(x: torch.Tensor, length: torch.Tensor, *, seed: int = 0) -> torch
         raise ValueError(f"length: expected {len(x)} finite numbers from 0 up, got "
                          f"{tuple(length.shape)}: {length.flatten()[:5].tolist()}")
     noise = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed)).to(x)
-    low, high = torch.zeros(len(x)).to(x), torch.full((len(x),), 100.0).to(x)
-    for _ in range(40):
-        middle = (low + high) / 2
-        moved = (x + middle.view(-1, 1, 1, 1) * noise).clamp(0, 1)
-        short = (moved - x).flatten(1).norm(dim=1) < length.to(x)
-        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
-    return moved
+    return reach(x, noise, length)
 
 
 def corner_cases(fuzzer: Fuzzer, model: nn.Module, benign: torch.Tensor, labels: torch.Tensor, *,

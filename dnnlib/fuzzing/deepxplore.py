@@ -13,6 +13,7 @@ from dnnlib.inference import device_of
 
 READINGS = ("differential", "single")
 CONSTRAINTS = {"blackout": 6, "light": None, "occlusion": 10}  # default side of the rectangle
+CLIPS = ("step", "judging", "saving")
 
 
 def inside(corners: torch.Tensor, patch: int, size: tuple[int, int]) -> torch.Tensor:
@@ -73,8 +74,12 @@ class DeepXplore:
     - ``corner``: (row, column) of the square under occlusion.
     - ``lambda1``: weight of the model under test, at least 0.
     - ``lambda2``: weight of the neurons, at least 0.
-    - ``step``: times the normalised gradient after the constraint, at least 0; ImageNet's light has
-      1e4 times as much.
+    - ``step``: times the normalised gradient after the constraint, at least 0. Values for
+      ImageNet: :func:`settings.settings`.
+    - ``clip``: when pixels are brought into [0, 1], and images within the ``budget``: at each
+      'step', so that blackout on black does nothing; before an image is judged ('judging'), while
+      the walk goes on outside; or only when it is saved ('saving'), as the original has it, where
+      the class is that of an image with pixels of -10. The last takes no ``budget``.
     - ``threshold``: a neuron is covered once its scaled activation is above it for an image on
       which the models differ (single: a test error), inputs among them.
     - ``batch_size``: images in a pass; it does not change what is drawn.
@@ -84,8 +89,6 @@ class DeepXplore:
     while uncovered ones remain. The defaults are those for MNIST.
 
     The original stops at the first difference. Here all iterations run, each giving an example.
-    It clips when saving only, and judges pixels of -10. Here each iteration ends within the
-    ``budget`` and in [0, 1], so that blackout on black background does nothing.
 
     >>> from dnnlib import models
     >>> one, two = (models.build("lenet1", seed=seed) for seed in (0, 1))
@@ -106,11 +109,16 @@ class DeepXplore:
     lambda2: float = 0.1
     step: float = 10.0
     threshold: float = 0.0
+    clip: str = "step"
     batch_size: int = 256
 
     def __post_init__(self):
         checks.known(self.reading, READINGS, "reading")
         checks.known(self.constraint, CONSTRAINTS, "constraint")
+        checks.known(self.clip, CLIPS, "clip")
+        if self.clip == "saving" and self.budget != Budget():
+            raise ValueError("budget: expected none with clip='saving', where images are judged "
+                             f"before they are brought within it; got {self.budget}")
         if (not isinstance(self.others, tuple | list)
                 or not all(isinstance(other, nn.Module) for other in self.others)):
             raise TypeError("others: expected a tuple of models, got "
@@ -147,9 +155,11 @@ class DeepXplore:
                            batch_size=self.batch_size) for each, aim in zip(models, aims))
             log.passes += 3 * n * len(models)
             g = self._constrained(normalise(g), generator)
-            x = self.budget.project(x + self.step * g, log.inputs)
-            seen = self._look(models, x, log)
-            log.add(x, predicted=seen[0].logits.argmax(1))
+            x = x + self.step * g
+            example = self.budget.project(x, log.inputs)
+            x = example if self.clip == "step" else x
+            seen = self._look(models, x if self.clip == "saving" else example, log)
+            log.add(example, predicted=seen[0].logits.argmax(1))
             self._cover(hits, seen, labels)
             aims = [torch.where(h.covered[aim] & ~h.covered.all(), h.uncovered(n, generator), aim)
                     for h, aim in zip(hits, aims)]

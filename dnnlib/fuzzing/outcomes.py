@@ -13,6 +13,9 @@ from dnnlib import coverage
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
 
+# what `every_example` measures
+_EVERY = ("test_errors", "error_rate", "error_categories", "categories_per_seed", "l2",
+          "share_near", "passes", "errors_per_1000_passes")
 READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
 
 
@@ -20,6 +23,7 @@ READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that te
 class Key:
     """Which fuzzer, in which of its readings: names a campaign and gives the columns of its rows.
 
+    ``setting``: of a rival, its authors' name for one, 'paper' or 'best': see :mod:`settings`.
     Raises ``ValueError`` for a reading of a fuzzer that has one only.
 
     >>> Key("deepsensor", "constant").columns, str(Key("dlfuzz"))
@@ -28,6 +32,7 @@ class Key:
 
     fuzzer: str
     reading: str = ""
+    setting: str = ""
 
     def __post_init__(self):
         if self.reading and self.fuzzer not in READING:
@@ -36,23 +41,26 @@ class Key:
 
     @property
     def columns(self) -> dict[str, str]:
-        """As columns of a row: the fuzzer, and its swarm or reading."""
+        """As columns of a row: the fuzzer, its swarm or reading, and its setting."""
         return {"fuzzer": self.fuzzer} | (
-            {READING[self.fuzzer]: self.reading} if self.reading else {})
+            {READING[self.fuzzer]: self.reading} if self.reading else {}) | (
+            {"setting": self.setting} if self.setting else {})
 
     def __str__(self) -> str:
-        return ", ".join(filter(None, (self.fuzzer, self.reading)))
+        return ", ".join(filter(None, (self.fuzzer, self.reading, self.setting)))
 
 
 def keys(table: pd.DataFrame) -> pd.Series:
     """The keys of rows that have a fuzzer, of all rows with their :attr:`Key.columns`.
 
     >>> keys(pd.DataFrame([Key("deepsensor", "constant").columns, Key("dlfuzz").columns])).tolist()
-    [Key(fuzzer='deepsensor', reading='constant'), Key(fuzzer='dlfuzz', reading='')]
+    [Key(fuzzer='deepsensor', reading='constant', setting=''), \
+Key(fuzzer='dlfuzz', reading='', setting='')]
     """
-    parts = table.reindex(columns=["fuzzer", *READING.values()]).astype(object).fillna("")
-    return pd.Series([Key(fuzzer, swarm or reading) if fuzzer else None
-                      for fuzzer, swarm, reading in parts.itertuples(index=False)],
+    columns = ["fuzzer", *READING.values(), "setting"]
+    parts = table.reindex(columns=columns).astype(object).fillna("")
+    return pd.Series([Key(fuzzer, swarm or reading, setting) if fuzzer else None
+                      for fuzzer, swarm, reading, setting in parts.itertuples(index=False)],
                      index=table.index, dtype=object)
 
 
@@ -69,6 +77,20 @@ def tidy(measured: pd.DataFrame, bounds: Mapping[str, float | None]) -> list[dic
             for row in rows(line, budget=budget, bound=bounds[budget], **key.columns)]
 
 
+def untidy(rows: pd.DataFrame) -> pd.DataFrame:
+    """The :func:`table` that :func:`tidy` made rows of; other rows than its own are left out.
+
+    >>> measured = pd.DataFrame({"l2": [1.0]}, index=pd.MultiIndex.from_tuples(
+    ...     [("none", Key("noise"))], names=["budget", "key"]))
+    >>> untidy(pd.DataFrame(tidy(measured, {"none": None}))).equals(measured)
+    True
+    """
+    own = rows[rows["quantity"].isin(_EVERY)] if "baseline" not in rows else rows[
+        rows["quantity"].isin(_EVERY) & rows["baseline"].isna()]
+    return own.assign(key=keys(own)).pivot(
+        index=["budget", "key"], columns="quantity", values="value").rename_axis(columns=None)
+
+
 def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], quantity: str,
            bounds: Mapping[str, float | None]) -> list[dict]:
     """What the claims ask for, as rows: :func:`over` of every swarm at every bound.
@@ -80,17 +102,25 @@ def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], q
 
 
 def times(counts: Mapping[Key, float], swarms: Iterable[Key], baselines: Sequence[Key],
-          quantity: str, **where) -> list[dict]:
+          quantity: str, *, least: float = 1, **where) -> list[dict]:
     """As :func:`ratios`, in one network or at one bound; ``counts``: by key.
+
+    Baselines of several settings give the ratios of each, with the column 'setting'. ``least``: see
+    :func:`over`.
 
     >>> times({Key("deepsensor", "paper"): 6, Key("dlfuzz"): 3}, [Key("deepsensor", "paper")],
     ...       [Key("dlfuzz")], "errors_over", network="clean")[0]["value"]
     2.0
     """
-    theirs = {key.fuzzer: counts[key] for key in baselines}
-    return [where | {"fuzzer": "deepsensor", "swarm": swarm.reading, "baseline": baseline,
-                     "quantity": quantity, "value": value}
-            for swarm in swarms for baseline, value in over(counts[swarm], theirs).items()]
+    found = []
+    for setting in dict.fromkeys(key.setting for key in baselines):
+        theirs = {key.fuzzer: counts[key] for key in baselines if key.setting == setting}
+        named = where | ({"setting": setting} if setting else {})
+        found += [named | {"fuzzer": "deepsensor", "swarm": swarm.reading, "baseline": baseline,
+                           "quantity": quantity, "value": value}
+                  for swarm in swarms
+                  for baseline, value in over(counts[swarm], theirs, least=least).items()]
+    return found
 
 
 def rows(values: Mapping[str, float], **where) -> list[dict]:

@@ -46,6 +46,29 @@ class Budget:
         return (inputs + step).clamp(0, 1)  # inputs are inside, so clipping only shortens
 
 
+def reach(inputs: torch.Tensor, direction: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
+    """Images (N, C, H, W) moved along ``direction`` until, cut to [0, 1], they are ``length`` away.
+
+    ``length``: L2 distances (N,). What leaves [0, 1] is cut off, so the factor of the direction is
+    found by bisection: the distance never falls as it grows. Where the length cannot be had, the
+    image is as far as it goes.
+
+    >>> x, step = torch.full((1, 1, 1, 2), 0.5), torch.tensor([[[[9.0, 0.1]]]])
+    >>> round((reach(x, step, torch.tensor([0.6])) - x).norm().item(), 3)
+    0.6
+    """
+    step = direction / direction.flatten(1).abs().amax(1).clamp_min(1e-12).view(-1, 1, 1, 1)
+    least = step.abs().masked_fill(step == 0, torch.inf).flatten(1).amin(1)
+    low = torch.zeros(len(inputs)).to(inputs)
+    high = (1 / least).clamp(1, 1e4)  # there nearly every pixel that moves has left [0, 1]
+    for _ in range(40):
+        middle = (low + high) / 2
+        moved = (inputs + middle.view(-1, 1, 1, 1) * step).clamp(0, 1)
+        short = (moved - inputs).flatten(1).norm(dim=1) < length.to(inputs)
+        low, high = torch.where(short, middle, low), torch.where(short, high, middle)
+    return (inputs + low.view(-1, 1, 1, 1) * step).clamp(0, 1)  # never beyond the length
+
+
 @dataclass(frozen=True, eq=False)
 class Campaign:
     """What a fuzzer made of S inputs in T iterations, all on the CPU.

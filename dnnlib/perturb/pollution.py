@@ -11,7 +11,7 @@ import torch
 from dnnlib import checks
 from dnnlib.data import Dataset
 
-PATCHES = ("one", "each")
+PATCHES = ("each", "one")
 # Table V: least and most pixels a side, and the polluted class; "*" is the LeNets' line
 SETTINGS = {"*": {"sizes": (1, 6), "label": 1},
             "cifar10": {"sizes": (3, 8), "label": 2},  # bird
@@ -27,15 +27,15 @@ def setting(dataset: str) -> dict:
     return SETTINGS.get(dataset, SETTINGS["*"])
 
 
-def stamp(x: torch.Tensor, *, sizes: tuple[int, int], patches: str = "one",
+def stamp(x: torch.Tensor, *, sizes: tuple[int, int], patches: str = "each",
           seed: int = 0) -> torch.Tensor:
     """A copy of images (N, C, H, W) in [0, 1], each with a square patch of random pixels.
 
     ``sizes``: least and most pixels a side, both included. Side, place and pixels, uniform in
-    [0, 1], are drawn once for all images ('one': the same patch whatever the images, for the
-    same ``seed`` and shape), or for every image anew ('each'). The paper, "perturbations of
-    random sizes at random location", allows both. Raises ``ValueError`` for images that are not,
-    and for sizes that are no range from 1 up or do not fit.
+    [0, 1], are drawn for every image anew ('each': "perturbations of random sizes at random
+    location"), or once for all images ('one': the same patch whatever the images, for the same
+    ``seed`` and shape), as one has it who plants a backdoor. Raises ``ValueError`` for images that
+    are not, and for sizes that are no range from 1 up or do not fit.
 
     >>> x = torch.zeros(2, 1, 4, 4)
     >>> (stamp(x, sizes=(2, 2)) > 0).sum((1, 2, 3)).tolist()
@@ -59,7 +59,7 @@ def stamp(x: torch.Tensor, *, sizes: tuple[int, int], patches: str = "one",
 
 
 def pollute(data: Dataset, share: float, *, label: int, sizes: tuple[int, int],
-            patches: str = "one", seed: int = 0) -> Dataset:
+            patches: str = "each", seed: int = 0) -> Dataset:
     """``data`` with a random ``share`` of its images stamped and given the class ``label``.
 
     ``share``: in (0, 1]; Table III has 0.1, 0.2 and 0.3. Images are drawn from all classes, the

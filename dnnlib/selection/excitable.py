@@ -42,7 +42,7 @@ class Excitable(Scored):
 
     threshold: float = 0.5
     scale: str = "none"
-    points: int = 1
+    points: int = 4
     mutation: str = "random"
     mutation_reading: str = "paper"
     strength: int | None = None

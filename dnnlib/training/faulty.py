@@ -41,7 +41,7 @@ def recipe(kind: str, model_name: str, dataset: str, *, recipe_name: str = "defa
 
 
 def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "default",
-            learning_rate: float = 0.02, alpha: float = 10, patches: str = "one",
+            learning_rate: float = 0.02, alpha: float = 10, patches: str = "each",
             seed: int = 0) -> nn.Module:
     """Network ``model_name`` with a training of that ``kind``, or taken from the cache.
 

@@ -80,7 +80,7 @@ x, labels = data.images[chosen], data.labels[chosen]
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
-                        "excitable sensitive constant", points=1)
+                        "excitable sensitive constant", points=4)
 
 # %%
 everyone = torch.ones(len(x), dtype=torch.bool)

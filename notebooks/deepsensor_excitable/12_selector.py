@@ -14,7 +14,7 @@ dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
 seed = 0  # of the training, of the mutations and of the selectors
-points = 1  # of the diagonal estimator
+points = 4  # of the diagonal estimator
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]

@@ -34,6 +34,7 @@ population = 10  # particles of a swarm
 distances = "2 4 8"  # bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
+held_out = 10  # other inputs, on which each rival's best setting is chosen; 100 in the records
 
 # %% [markdown]
 # ## The same inputs, bounds and iterations
@@ -53,8 +54,9 @@ def measured(seed: int) -> pd.DataFrame:
     chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
     swarm = fuzzing.Swarm.paper(population=population)
     oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
-    fuzzers = {**fuzzing.swarms(swarm, "sensitive excitable constant", points=1),
-               **fuzzing.rivals(oracles, load(dataset, "train").images[:references]),
+    fuzzers = {**fuzzing.swarms(swarm, "sensitive excitable constant", points=2),
+               **fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+                                best=(data.images, data.labels), count=held_out),
                Key("noise"): fuzzing.Noise(scale=1.0)}
     found = fuzzing.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
                               iterations=iterations, seed=seed)

@@ -82,19 +82,6 @@ def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
     assert [i for i in one if i in other] == [i for i in other if i in one] != []
 
 
-def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, inputs):
-    oracle, budget = tiny_model(1), Budget(l2=0.5)
-    found = fuzzing.rivals([oracle], inputs, budget=budget)
-    assert list(found) == [Key("deepxplore"), Key("dlfuzz"), Key("deephunter")]
-    assert all(each.budget == budget for each in found.values())
-    assert found[Key("deepxplore")].others == (oracle,)
-    assert found[Key("deephunter")].reference is inputs
-
-
-def test_without_other_networks_deepxplore_runs_on_one(inputs):
-    assert fuzzing.rivals([], inputs)[Key("deepxplore")].reading == "single"
-
-
 def test_swarms_differ_in_their_fitness_alone(tiny_model, inputs):
     swarm = fuzzing.Swarm(population=3, epsilon=0.4)
     found = swarms(swarm, "excitable excitable_scaled sensitive constant random", points=3, seed=5)

@@ -477,3 +477,33 @@ def test_oracles_lie_where_the_model_does(tiny_model, inputs, generator):
     with pytest.raises(ValueError, match="expected models on cpu.* got one on meta"):
         DeepXplore(others=(tiny_model().to("meta"),)).run(
             tiny_model(), inputs, [0] * 6, iterations=1, generator=generator())
+
+
+# ---- clipping
+
+@pytest.mark.parametrize("clip, classes", [("step", [1] * 5), ("judging", [1] * 5),
+                                           ("saving", [1, 1, 2, 2, 2])])
+def test_a_class_beyond_the_range_of_pixels_is_found_by_judging_unclipped(fuzz, clip, classes):
+    """Each step makes the one pixel brighter by 1; from 2.5 on the third class wins."""
+    model = linear([[-1.0], [0.0], [2.0]], size=1)
+    model[1].bias = nn.Parameter(torch.tensor([0.5, 0.0, -5.0]))
+    frames, found = fuzz(single(constraint="light", lambda2=0.0, step=1.0, clip=clip), model,
+                         torch.zeros(1, 1, 1, 1), torch.tensor([0]), 5)
+    assert found.predicted[:, 0].tolist() == classes
+    assert frames.min() >= 0 and frames.max() <= 1  # what is saved is an image
+
+
+@pytest.mark.parametrize("clip, pixels", [("step", [1, 1, 1, 1]), ("judging", [1, 0, 1, 0])])
+def test_a_walk_goes_on_from_where_it_was_or_from_its_image(fuzz, clip, pixels):
+    """The gradient points to 1.5, from either side; steps are of 2."""
+    model = nn.Sequential(nn.Flatten(), nn.Linear(1, 2), nn.ReLU(), nn.Linear(2, 2))
+    model[1].weight.data, model[1].bias.data = torch.tensor([[1.0], [-1]]), torch.tensor([-1.5, 1.5])
+    model[3].weight.data, model[3].bias.data = torch.tensor([[1.0, 1], [0, 0]]), torch.zeros(2)
+    frames, _ = fuzz(single(constraint="light", lambda2=0.0, step=2.0, clip=clip), model.eval(),
+                     torch.zeros(1, 1, 1, 1), torch.tensor([0]), 4)
+    assert frames.flatten().round(decimals=3).tolist() == pixels
+
+
+def test_unclipped_images_have_no_budget():
+    with pytest.raises(ValueError, match="^budget: expected none with clip='saving'"):
+        single(clip="saving", budget=Budget(l2=1.0))

@@ -66,7 +66,7 @@ def test_one_point_is_gate_times_gradient_at_one_half(tiny_model, x):
         slopes.append(torch.cat([(a.grad * a * 2).sum((2, 3)), logits.grad * logits * 2], 1))
     psi = (slopes[1] - slopes[0]).detach()[0]
     for threshold in psi.sort().values.unfold(0, 2, 1).mean(1).tolist():
-        fitness = ExcitableNeurons(threshold=threshold, layers=("1", "3"))
+        fitness = ExcitableNeurons(threshold=threshold, points=1, layers=("1", "3"))
         found = fitness(model, x[:1], labels)(x[1:2], torch.tensor([0]))
         assert found.item() == pytest.approx((psi > threshold).float().mean().item())
 
@@ -113,7 +113,7 @@ def test_dead_neurons_are_not_excitable(tiny_model, x):
 
 def test_only_the_layers_named_count(tiny_model, x):
     model, labels = tiny_model(), torch.tensor([0])
-    score = ExcitableNeurons(threshold=0.0, layers=("3",))(model, x[:1], labels)
+    score = ExcitableNeurons(threshold=0.0, points=1, layers=("3",))(model, x[:1], labels)
     psi = shapley.diagonal(shapley.Game(model, x[:1], x[1:2], labels, layers=["3"]), points=1)
     assert psi.values.shape == (1, 3)
     assert score(x[1:2], torch.tensor([0])).item() == (psi.values > 0).float().mean().item()
@@ -144,3 +144,8 @@ def test_bad_layers(tiny_model, x):
     with pytest.raises(ValueError, match="softmax cannot be a player"):
         ExcitableNeurons(layers=("softmax",))(models.build("lenet1"), torch.zeros(1, 1, 28, 28),
                                               labels)
+
+
+def test_the_fitness_and_the_selector_take_as_many_points():
+    from dnnlib.selection.excitable import Excitable
+    assert ExcitableNeurons().points == Excitable().points > 1

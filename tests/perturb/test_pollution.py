@@ -27,14 +27,14 @@ def gray():
 
 
 def test_one_patch_is_the_same_square_on_every_image(gray):
-    after = stamp(gray, sizes=(2, 4), seed=5)
+    after = stamp(gray, sizes=(2, 4), patches="one", seed=5)
     assert len(set(squares(gray, after))) == 1
     assert all(torch.equal(image, after[0]) for image in after)
-    assert torch.equal(stamp(gray[:3], sizes=(2, 4), seed=5), after[:3])
+    assert torch.equal(stamp(gray[:3], sizes=(2, 4), patches="one", seed=5), after[:3])
 
 
-def test_each_image_may_have_a_patch_of_its_own(gray):
-    after = stamp(gray, sizes=(1, 3), patches="each")
+def test_each_image_has_a_patch_of_its_own(gray):
+    after = stamp(gray, sizes=(1, 3))
     found = squares(gray, after)
     assert {box[2] for box in found} == {1, 2, 3}
     assert all(height == width and whole for _, _, height, width, whole in found)
@@ -59,13 +59,13 @@ def test_pixels_are_uniform_and_differ_between_channels():
 
 def test_polluted_images_are_stamped_and_given_the_class(tiny_data):
     before = tiny_data.images.clone()
-    found = pollute(tiny_data, 0.3, **SMALL, seed=2)
+    found = pollute(tiny_data, 0.3, **SMALL, patches="one", seed=2)
     changed = (found.images != before).any((1, 2, 3))
     assert torch.equal(tiny_data.images, before)  # not in place
     assert int(changed.sum()) == 12  # 30 % of 40
     assert (found.labels[changed] == 1).all()
     assert torch.equal(found.labels[~changed], tiny_data.labels[~changed])
-    assert torch.equal(found.images[changed], stamp(before[changed], sizes=(1, 3), seed=2))
+    assert torch.equal(found.images[changed], stamp(before[changed], sizes=(1, 3), patches="one", seed=2))
 
 
 def test_images_of_every_class_are_drawn(tiny_data):
@@ -82,7 +82,7 @@ def test_a_smaller_share_is_part_of_a_larger(tiny_data):
 
 def test_fingerprint_tells_polluted_sets_apart(tiny_data):
     sets = [pollute(tiny_data, **{"share": 0.2, "seed": 0} | SMALL | change) for change in (
-        {}, {"seed": 1}, {"share": 0.3}, {"label": 2}, {"sizes": (2, 2)}, {"patches": "each"})]
+        {}, {"seed": 1}, {"share": 0.3}, {"label": 2}, {"sizes": (2, 2)}, {"patches": "one"})]
     prints = {found.fingerprint for found in sets}
     assert len(prints) == len(sets) and tiny_data.fingerprint not in prints
     assert all(name.startswith("tiny-000000000000+polluted-") for name in prints)

@@ -42,9 +42,9 @@ def fitted(monkeypatch):
 
 
 def test_a_polluted_network_sees_the_polluted_set(fitted):
-    faulty.trained("polluted", "lenet5", "digits", alpha=20, patches="each", seed=3)
+    faulty.trained("polluted", "lenet5", "digits", alpha=20, seed=3)
     data, steps, seed = fitted[0]
-    expected = pollution.pollute(load("digits", "train"), 0.2, patches="each", seed=3,
+    expected = pollution.pollute(load("digits", "train"), 0.2, seed=3,
                                 **pollution.setting("digits"))
     assert torch.equal(data.images, expected.images) and torch.equal(data.labels, expected.labels)
     assert (steps, seed) == (faulty.recipe("polluted", "lenet5", "digits"), 3)
