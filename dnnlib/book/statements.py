@@ -3,7 +3,8 @@
 A chapter says what it found in cells with the tag 'statements', which show their sentences: numbers
 are put in by f-strings, and a conclusion stands beside the condition that it rests on. Such a cell
 uses the records and the chapter's imports and parameters alone, nothing of the live run, so that
-:func:`check` can run it again in a moment and name each sentence that is no longer true.
+:func:`check` can run it again in a moment and name each sentence that is no longer true. What
+several such cells need stands in cells with the tag 'records', which keep to the same.
 """
 
 import ast
@@ -17,6 +18,7 @@ from pathlib import Path
 from dnnlib import checks
 
 TAG = "statements"
+SHARED = "records"  # the tag of cells whose names statements use
 MIME = "text/markdown"
 
 
@@ -97,10 +99,10 @@ def check(path: Path) -> list[Broken]:
 
     chapter = f"{path.parent.name}/{path.stem}"
     cells = nbformat.read(path, as_version=4).cells
-    ours = [cell for cell in cells if TAG in cell.metadata.get("tags", ())]
-    if not ours:
+    ours = [cell for cell in cells if {TAG, SHARED} & set(cell.metadata.get("tags", ()))]
+    if not any(TAG in cell.metadata.tags for cell in ours):
         return []
-    names: dict = {"__name__": "statements"}
+    names: dict = {"__name__": "statements", "display": lambda *shown: None}
     broken = []
     exec(compile("\n".join(_ground(cells)), str(path), "exec"), names)
     for cell in ours:

@@ -19,8 +19,11 @@ factor = 2  # of the values
 from dnnlib.book import records
 from dnnlib.book.statements import says
 
-# %% tags=["hide-input", "statements"]
+# %% tags=["hide-input", "records"]
+display("a table")
 lead = factor * records.frame("toy/luck")["value"].mean()
+
+# %% tags=["hide-input", "statements"]
 says((f"Luck leads by {lead:.1f} points.", lead > 1), "It is cheap.")
 says(f"A second paragraph, with {lead:.0f}.")
 '''
