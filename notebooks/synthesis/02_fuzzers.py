@@ -16,6 +16,8 @@ from tqdm import tqdm
 
 from dnnlib import checks, fuzzing, training
 from dnnlib.book import plots, records
+from dnnlib.book.intervals import interval
+from dnnlib.book.statements import says
 from dnnlib.book.tables import mean_and_interval
 from dnnlib.book.words import shown
 from dnnlib.data import load
@@ -63,7 +65,7 @@ def measured(seed: int) -> pd.DataFrame:
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
     """A line for each fuzzer, a column for each bound on the distance."""
     table = mean_and_interval(rows, f"quantity == '{quantity}'", index=[*index, "fuzzer"],
@@ -76,6 +78,7 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(fuzzer=outcomes.keys(rows).map(str))
 
 
+# %% tags=["hide-input"]
 live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
     checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
     for row in outcomes.tidy(measured(seed), bounds)]))
@@ -83,8 +86,8 @@ by_bound(live, "error_rate")
 
 # %% [markdown]
 # Test errors in percent of the examples of all iterations: mean over the seeds and half the width
-# of its 95 % interval. And errors for 1,000 passes of the network, where a gradient counts as two
-# passes more:
+# of its 95 % interval. And errors for a thousand passes of the network, where a gradient counts as
+# some passes more:
 
 # %% tags=["hide-input"]
 by_bound(live, "errors_per_1000_passes")
@@ -95,22 +98,22 @@ by_bound(live, "errors_per_1000_passes")
 # The same at paper scale, from [the chapter on sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
 # ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean:
-# LeNet-5 from the same inputs, LeNet-1 and LeNet-4 from as many, trained again (the accuracies in the
-# records differ by 0.2 points at most), ResNet-20 from fewer.
-# CIFAR-10 is a JPEG copy; its images have 3,072 numbers and ImageNet's 150,528 where MNIST's have 784,
-# so the same distance is less of a change.
+# LeNet-5 from the same inputs, LeNet-1 and LeNet-4 from as many, trained again, ResNet-20 from fewer.
+# CIFAR-10 is a JPEG copy; an image of it has more numbers than one of MNIST, and one of ImageNet many
+# more, so the same distance is less of a change.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
 sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
     {"swarm": {"paper": "sensitive"}}).query("swarm not in ('random', 'released')")
 excitable = records.existing("deepsensor_excitable/test_errors").query(
     "swarm in ('excitable', 'excitable_scaled')")
 bounded = named(pd.concat([sensitive, excitable]).query("bound.notna()"))
+rates = bounded[bounded["quantity"] == "error_rate"]
+PAIR = [*CELL, "bound", "seed"]
 by_bound(bounded, "error_rate", *CELL)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between: excitable neurons were not run at 2, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
-rates = bounded[bounded["quantity"] == "error_rate"]
 colours = {name: f"C{i}" for i, name in enumerate(dict.fromkeys(rates["fuzzer"]))}
 networks = list(rates.groupby(CELL, sort=False))
 lines = -(-len(networks) // 3)
@@ -137,7 +140,7 @@ plt.show()
 # %% [markdown]
 # ### At the same cost
 #
-# Errors for 1,000 passes. A swarm makes a pass for each of its particles and shows one of them.
+# Errors for a thousand passes. A swarm makes a pass for each of its particles and shows one of them.
 
 # %% tags=["hide-input"]
 by_bound(bounded, "errors_per_1000_passes", *CELL)
@@ -148,29 +151,92 @@ by_bound(bounded, "errors_per_1000_passes", *CELL)
 # Points of the error rate above those of noise at the same bound, paired by seed.
 
 # %% tags=["hide-input"]
-PAIR = [*CELL, "bound", "seed"]
 both = rates.merge(rates.loc[rates["fuzzer"] == "noise", [*PAIR, "value"]], on=PAIR,
                    suffixes=("", "_noise")).query("fuzzer != 'noise'")
 by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *CELL)
 
 # %% [markdown]
-# **What it means.** Near an input, where an error is an error to a person, one thing finds them: to
-# follow the gradient of the network's decision, as DLFuzz does. Within a distance of 2 seven of ten
-# of its examples on MNIST are errors, where no other fuzzer gets to one in a hundred, and nearly
-# all of them on CIFAR-10 and ImageNet within the nearest distance that was tried. DeepXplore has a
-# gradient too, but spends it on disagreement and coverage, and makes only changes of light or of a
-# patch; DeepHunter makes changes that leave the meaning alone, and so the class.
-#
-# The swarm needs room. At a distance of 8, on MNIST nearly that of a black image, sensitive
-# neurons lead it to more errors than noise (not on ImageNet, where 8 is little), and with LeNet-4
-# and LeNet-5 to several times those of a swarm without a fitness; with LeNet-1, on CIFAR-10 and on
-# ImageNet the two differ by less than the seeds do, and at 12 most of what it finds needs no fitness.
-# Excitable neurons guide as many particles better, above all with the smallest of the three (for as
-# many passes, with LeNet-5, they have no more errors than sensitive ones), and with their values
-# scaled better still, if not as well as a gradient does; on CIFAR-10, in nats, they do not guide it
-# at all. For the passes that it makes, a swarm with a fitness finds fewer errors than noise does, at
-# every distance at which either finds any.
-#
+# ## What it means
+
+# %% tags=["hide-input", "statements"]
+def rates_of(name: str, rows: pd.DataFrame = rates) -> pd.Series:
+    """A fuzzer's value for each network, bound and seed; a rival's in its best recorded setting."""
+    mine = rows[rows["fuzzer"].str.split(", ").str[0] == name] if name in RIVALS else (
+        rows[rows["fuzzer"] == name])
+    if name in RIVALS and "reading" in mine:
+        mine = mine[mine["reading"] != "single"]
+    return mine.groupby(PAIR)["value"].max()
+
+
+RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
+SENSITIVE, CONSTANT = "deepsensor, sensitive", "deepsensor, constant"
+EXCITABLE, SCALED = "deepsensor, excitable", "deepsensor, excitable_scaled"
+
+
+def means(name: str, where: str) -> pd.Series:
+    """The mean over the seeds of each network and bound that a query picks."""
+    found = rates_of(name).reset_index().query(where)
+    return found.groupby([*CELL, "bound"])["value"].mean()
+
+
+def lead(name: str, other: str, where: str) -> dict[str, tuple[float, float]]:
+    """By network: the interval of a fuzzer's rate less another's of the same seed."""
+    found = (rates_of(name) - rates_of(other)).dropna().reset_index().query(where)
+    return {shown(model): interval(part["value"]) for model, part in found.groupby("model")
+            if len(part) > 2}
+
+
+near = "dataset == 'mnist' and bound == 2"
+gradient, rest = means("dlfuzz", near), pd.concat(
+    [means(name, near) for name in ("deepxplore", "deephunter", SENSITIVE, CONSTANT, "noise")])
+nearest = pd.concat([means("dlfuzz", "dataset == 'cifar10' and bound == 1"),
+                     means("dlfuzz", "dataset == 'imagenet' and bound == 2")])
+says(
+    ("Near an input, where a person would agree that an error is one, one thing finds errors: following "
+     "the gradient of the network's decision, as DLFuzz does.", gradient.min() > 10 * rest.max()),
+    f"Within an L2 distance of {2} on MNIST, {gradient.min():.0f} to {gradient.max():.0f} % of its "
+    f"examples are errors, and at most {rest.max():.1f} % of any other fuzzer's.",
+    (f"On CIFAR-10 and ImageNet nearly all are, {nearest.min():.0f} % and more, at the nearest distance "
+     "that was tried.", nearest.min() > 90))
+says("DeepXplore has a gradient too, but spends it on disagreement and coverage, and changes only light or "
+     "a patch. DeepHunter changes what leaves the meaning alone, and so, mostly, the class.")
+room = "dataset == 'mnist' and bound == 8"
+
+
+def surely(found: dict[str, tuple[float, float]]) -> str:
+    """The networks with which a lead is more than chance, and those with which it may be nothing."""
+    more = [name for name, (low, _) in found.items() if low > 0]
+    rest = [name for name in found if name not in more]
+    return " and ".join(more) + (f" ({' and '.join(rest)}: not decided)" if rest else "")
+
+
+noise, unguided = lead(SENSITIVE, "noise", room), lead(SENSITIVE, CONSTANT, "bound == 8")
+says(
+    (f"The swarm needs room. At a distance of {8}, on MNIST nearly that of a black image, sensitive "
+     f"neurons lead it to more errors than noise with {surely(noise)}.",
+     sum(low > 0 for low, _ in noise.values()) >= 2 and all(high > 0 for _, high in noise.values())),
+    (f"Paired over the seeds, it also finds more there than a swarm under a constant fitness, with "
+     f"{surely(unguided)}: the neurons do guide it.",
+     sum(low > 0 for low, _ in unguided.values()) > len(unguided) / 2))
+better, scaled = lead(EXCITABLE, SENSITIVE, room), lead(SCALED, EXCITABLE, room)
+away = lead(EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8")
+says(
+    (f"Excitable neurons guide as many particles better than sensitive ones on MNIST, with "
+     f"{surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
+    ("With their values scaled they do better still, with every LeNet.",
+     len(scaled) == 3 and all(low > 0 for low, _ in scaled.values())),
+    ("That is still less than a gradient finds.",
+     (means(SCALED, room) < means("dlfuzz", room)).all()),
+    *((f"On CIFAR-10, in nats, the interval of their lead over a constant fitness is {low:.1f} to "
+       f"{high:.1f} points: it may be nothing.", low < 0 < high) for low, high in away.values()))
+per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
+cheap = rates_of("noise", per_pass)
+dear = [(rates_of(name, per_pass) - cheap).dropna().groupby([*CELL, "bound"]).mean()
+        for name in (SENSITIVE, EXCITABLE, SCALED)]
+says(("For the passes that it makes, a swarm with a fitness finds fewer errors than noise does, at every "
+      "distance and with every network.", all((each < 0).all() for each in dear)))
+
+# %% [markdown]
 # **What to use.**
 #
 # - *To break given inputs nearby, with access to gradients*: DLFuzz, or one of the attacks in

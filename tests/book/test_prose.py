@@ -14,12 +14,12 @@ SOURCES = notebooks.starting([], ".py")
 README = Path(__file__).resolve().parents[2] / "README.md"
 # What holds digits and is no result: code, formulas, links, places in a paper, names, sizes.
 NO_RESULT = [
-    r"```.*?```", r"~~~.*?~~~", r"`[^`]*`", r"\$[^$]*\$", r"\]\([^)]*\)", r"<[^>]*>", r"https?://\S+",
+    r"```.*?```", r"~~~.*?~~~", r"`[^`]*`", r"\$\$.*?\$\$", r"\$[^$]*\$", r"\]\([^)]*\)", r"<[^>]*>", r"https?://\S+",
     r"\{[a-z:-]+\}", r"\b(Tables?|Figs?\.|Figures?|Eqs?\.|Equations?|Sections?|Algorithms?|RQ|"
     r"[Ee]xercises?)\s*[\dIVXA-D]+[\d.A-D]*(\([a-z]\))?((,| and| to|-)\s*[\dIVXA-D]+[\d.A-D]*(\([a-z]\))?)*",
     r"\b[IVX]+\.[A-Z](\.\d)?(\.\d)?", r"\bRQ\s?\d", r"\b(LeNet|ResNet|CIFAR|Net|SHA|Model)-\d+",
     r"\bVGG-?\d+", r"\bL[012\N{INFINITY}]\b", r"\b\d+ (x|\N{MULTIPLICATION SIGN}) \d+\b", r"\b95 %",
-    r"\bx\d\b", r"^#.*$", r"^\s*\d+\. ", r"\bPython 3\.\d+"]
+    r"\bhalf (the )?widths?\b", r"^#.*$", r"^\s*\d+\. ", r"\bPython 3\.\d+"]
 NUMBER = re.compile(
     r"\d[\d.,]*|\b(half|halves|thirds?|quarters?|fifths?|tenths?|hundredths?|twice|thrice|doubled?|doubles|"
     r"(two|three|four|five|six|seven|eight|nine|ten|twenty|hundred|thousand)"
@@ -30,8 +30,7 @@ NUMBER = re.compile(
 def typed(text: str) -> list[str]:
     """The numbers of a text that are no places, names or sizes, each with what is around it."""
     for pattern in NO_RESULT:
-        text = re.sub(pattern, " ", text, flags=re.S if "```" in pattern or "~~~" in pattern
-                      else re.M)
+        text = re.sub(pattern, " ", text, flags=re.S if ".*?" in pattern else re.M)
     return [text[max(0, m.start() - 30):m.end() + 20].replace("\n", " ")
             for m in NUMBER.finditer(text)]
 
@@ -41,6 +40,7 @@ def results(path: Path) -> str:
     cells = [cell.source for cell in jupytext.read(path).cells if cell.cell_type == "markdown"]
     text = re.sub(r"^(:{3,}|`{3,}|~{3,})\{admonition\}.*?^\1\s*$", "", "\n\n".join(cells),
                   flags=re.M | re.S)  # exercises and solutions
+    text = re.split(r"^#+ Exercises", text, flags=re.M)[0]
     if path.parent.name == "synthesis":
         return text
     return "\n".join(re.findall(r"(?:\*\*What it means\.?\*\*|^#+ What it means)(.*?)(?=^#|\Z)", text,
