@@ -48,9 +48,9 @@ class ExcitableNeurons:
     """The second DeepSensor's fitness (Eq. 6), the share of excitable neurons; these are channels.
 
     The paper does not say how it finds Shapley values for every particle. Here they are those of
-    :func:`shapley.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons. With
-    the default 4 most neurons above 0.5 nats are those that any number of points would find, with
-    2 a third, with 1 next to none (the chapter "Neurons as players").
+    :func:`shapley.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons. With 1
+    next to none of the neurons above 0.5 nats are found, with 4 most of those that more points find
+    (the chapter "Neurons as players").
     ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`. ``layers``:
     names, default :func:`models.neuron_layers`.
 

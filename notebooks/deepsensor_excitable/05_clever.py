@@ -133,10 +133,12 @@ print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 #
 # A score is of an image that the network gets right, and two networks are compared on the same
 # images and the same points around them. So only images count that every network gets right: of one
-# that got worse we see what it still can do, and its accuracy beside it.
+# that got worse we see what it still can do, and its accuracy beside it. One that retraining left with
+# less than half of the images right is not asked, and has a score of 0.
 
 # %%
-common = retraining.all_right(set(models.values()), *rest).nonzero().flatten()[:images]
+able = {each for each in models.values() if inference.accuracy(each, *rest) > 0.5}
+common = retraining.all_right(able, *rest).nonzero().flatten()[:images]
 x, labels = rest[0][common], rest[1][common]
 nearest = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 
@@ -144,14 +146,16 @@ nearest = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 @cache
 def scores(model: torch.nn.Module) -> dict[str, float]:
     """Mean CLEVER score, mean L2 way of DeepFool, and on how many images the former is larger."""
+    accuracy = {"accuracy": 100 * inference.accuracy(model, *rest)}
+    if model not in able:
+        return {"clever": 0.0, "deepfool_l2": 0.0, "above_deepfool": 0} | accuracy
     score = clever.clever(model, x, radius=radius, batches=batches, samples=samples, pool=None,
                           fit=fit, seed=seed).untargeted
     reached = robustness.attack_success_rate(model, x, labels, nearest, seed=seed)
     way = (reached.images - x).flatten(1).norm(dim=1).double()
     return {"clever": score.mean().item(),
             "deepfool_l2": way.where(reached.fooled, torch.nan).nanmean().item(),
-            "above_deepfool": int((reached.fooled & (score > way)).sum()),
-            "accuracy": 100 * inference.accuracy(model, *rest)}
+            "above_deepfool": int((reached.fooled & (score > way)).sum())} | accuracy
 
 
 # %% tags=["hide-input"]
