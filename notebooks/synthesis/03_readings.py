@@ -20,6 +20,7 @@ import pandas as pd
 
 from dnnlib import published
 from dnnlib.book import plots, verdicts
+from dnnlib.book.statements import says
 from dnnlib.book.tables import sentences
 from dnnlib.book.words import shown
 
@@ -30,7 +31,7 @@ plots.style()
 #
 # By column of the records: what is open, and the values that it can take.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 OPEN = {
     "fit": ("least squares on ln Eff, or on Eff", ["loglinear", "curve"]),
     "points": ("points of a fit: images, or means over intervals", ["examples", "bins"]),
@@ -72,7 +73,7 @@ sentences(pd.DataFrame(
 # and under the other one. In brackets: the least and the greatest mean of a cell, to be compared
 # with what the claim needs.
 
-# %%
+# %% tags=["records"]
 def readings(claim: published.Claim) -> dict[str, list]:
     """The values that a claim's open columns can take, the book's own first."""
     where = claim.where | {"quantity": claim.quantity}
@@ -88,7 +89,7 @@ def judged(claim: published.Claim, column: str, value: str | list[str]) -> verdi
     return verdicts.verdict(replace(claim, where=claim.where | {column: value}))
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 def row(claim: published.Claim, column: str, value: str | list[str]) -> dict:
     """What a reading makes of a claim, for the tables below."""
     found = judged(claim, column, value)
@@ -146,35 +147,49 @@ sentences(side_by_side(rest))
 # %% [markdown]
 # ## How often, and where
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 counts = rows.assign(depends=depends).groupby(["column", "id"])["depends"].any().groupby("column")
 counts = counts.agg(["size", "sum"]).set_axis(["claims judged", "verdict depends on it"], axis=1)
 sentences(counts.rename_axis(None).assign(
     **{"what is open": [OPEN[column][0] for column in counts.index]}))
 
 # %% [markdown]
-# **What it means.** Most alternatives change a number and no verdict: how one fits the curve of
-# NSATP, or measures how far an activation moved. Three change what is being compared, and with it
-# the answer:
-#
-# - **What is known** (`pair`). With the original at hand NSS's claims on finding faults hold in
-#   many cells; without it, in the situation that the paper describes, in none.
-# - **Where one may look** (`budget`). Without a bound on the distance many claims of both DeepSensor
-#   papers hold at least in part, because a swarm that starts at noise is judged on noise. Within a small
-#   distance, such as the one that the first paper sets for its coverage, none does, except
-#   that errors are near where a swarm has any (ResNet-20 on CIFAR-10): the bound sees to that.
-# - **What was run** (`swarm`). The first paper's equations describe a hundred particles that start at
-#   random, the released script one particle at the seed. The former finds the errors, the latter takes
-#   the time that the paper praises; no one swarm has both.
-#
-# The rest is milder. In which unit a Shapley value is compared with its threshold (`swarm`, `scale`)
-# changes counts more than verdicts, except on the two thresholds: with scaled values nearly every
-# example is an error at every setting, so that the count "never falls". Means over intervals lie on a
-# smooth curve better than images do (`points`), as means always will, and that is as near as the
-# correlations of NSATP come to the printed ones.
-# PE turned round (`distance`) falls everywhere, as printed; nothing in the text turns it.
-#
-# For a paper of your own: say what is known, where the search may look, and what was run.
+# ## What it means
+
+# %% tags=["hide-input", "statements"]
+def of(column: str) -> pd.DataFrame:
+    """A line for each claim that was judged in more than one reading of a column."""
+    part = rows[rows["column"] == column].groupby("id", sort=False)
+    return pd.DataFrame({"judged": part["share"].first(), "otherwise": part["share"].last(),
+                         "depends": part["verdict"].nunique() > 1})
+
+
+most = counts["verdict depends on it"].sort_values(ascending=False)
+still = counts.index[counts["verdict depends on it"] == 0]
+says(f"{rows['id'].nunique()} claims have a place that was run in more than one reading. For "
+     f"{changed['id'].nunique()} of them the verdict depends on it.",
+     ("Three choices change what is being compared, and with it most verdicts: what is known, where one "
+      "may look, and what was run.", set(most.index[:3]) == {"pair", "budget", "swarm"}))
+pair = of("pair")
+faulty = pair[pair.index.str.startswith("nss-fdr")]
+says((f"- **What is known** (`pair`). Without the original, none of NSS's {len(faulty)} claims on finding "
+      f"faults holds in a single cell; with it {int((faulty['otherwise'] > 0).sum())} hold in some.",
+      (faulty["judged"] == 0).all() and (faulty["otherwise"] > 0).any()))
+budget = of("budget")
+lost = budget[(budget["judged"] > 0)]
+says((f"- **Where one may look** (`budget`). Without a bound on the distance a swarm that starts at noise is "
+      f"judged on noise. Of the {len(lost)} claims that hold somewhere without a bound and were run within "
+      f"the chapter's small distance too, {int((lost['otherwise'] == 0).sum())} hold nowhere there.",
+      (lost["otherwise"] == 0).any()))
+swarm = of("swarm")
+says((f"- **What was run** (`swarm`). The first paper's equations describe a hundred particles that start at "
+      f"random, the released script one particle at the input; the second paper's neurons can be counted "
+      f"in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on that.",
+      swarm["depends"].any()))
+says((f"The rest is milder. No verdict depends on {' or '.join(f'`{column}`' for column in still)}: how one "
+      "fits NSATP's curve, or measures how far an activation moved.",
+      set(still) == {"fit", "difference"}),
+     "For a paper of your own: say what is known, where the search may look, and what was run.")
 
 # %% [markdown]
 # ## Exercises

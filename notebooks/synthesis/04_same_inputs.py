@@ -29,8 +29,9 @@ import pandas as pd
 import torch
 
 from dnnlib import inference, selection, training
-from dnnlib.book import plots
+from dnnlib.book import plots, records
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, mean_and_interval, wide
 from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
@@ -88,7 +89,7 @@ pd.concat([shares, 100 * hits.mean().to_frame("all").T]).round(1)
 #
 # Uncertain: DeepGini and NSATP's PD, turned round so that a larger value is less decided.
 # Sensitive: NSS, with a fresh mutation. Excitable: the number of neurons with a Shapley value above
-# 0.5 under the same mutation. And DSA, which looks at the distance from the training images.
+# the paper's threshold, $0.5$, under the same mutation. And DSA, which looks at the distance from the training images.
 
 # %%
 options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"seed": fresh_seed},
@@ -103,9 +104,9 @@ for way, hit in broken.items():
 wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 
 # %% [markdown]
-# The table holds areas under the ROC curve: 0.5 is chance, 1 has all broken inputs first. The rank
-# correlation of each two scores, and how much of their first tenths they have in common (by chance,
-# about 5 % of what both hold together):
+# The table holds areas under the ROC curve: $0.5$ is chance, $1$ has all broken inputs first. The rank
+# correlation of each two scores, and how many of the inputs that both put first they have in common (by
+# chance, about $1/19$ of what the first $1/10$ of both hold together):
 
 # %%
 order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
@@ -152,22 +153,57 @@ mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"
                   **AS)
 
 # %% [markdown]
-# **What it means.** They are not the same inputs. Uncertainty and sensitivity under a fresh
-# mutation have a rank correlation near zero: each tells who breaks in its own sense, and little
-# else. DeepGini and PD find the *fragile* inputs almost perfectly, because a small patch turns
-# exactly those inputs that are near a boundary, and the softmax vector says how near. They find the
-# *wrong* ones well, and those that one mutation *flips* a little. NSS finds the flipped ones, which
-# is what it measures, with the same mutation; of the wrong ones and the fragile ones it knows
-# nothing.
-#
-# So NSATP's and NSS's claims can both be sound where each is tested in its own terms, and still
-# only one of them helps to find misclassified inputs: being wrong goes together with being fragile
-# (of the wrong ones more than half are), much less with being flipped.
-#
-# Excitable neurons give the least. On LeNet-5 and on ResNet-20 no count differs from the others
-# (`undefined`): a change of loss that is shared out among hundreds of neurons leaves none above
-# half a nat. With the few neurons of LeNet-1 the count follows NSS, faintly. And DSA is a third
-# thing, half uncertainty and half distance, to a degree that changes with the network.
+# ## What it means
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("synthesis/same_inputs")
+CELLS = ["dataset", "model"]
+
+
+def means(quantity: str, method: str, other: str) -> pd.Series:
+    """The mean over the seeds for each network; missing where one of them is."""
+    found = kept[(kept["quantity"] == quantity) & (kept["method"] == method)
+                 & (kept["other"] == other)]
+    return found.groupby(CELLS)["value"].agg(lambda v: v.astype(float).mean(skipna=False))
+
+
+between, knows = means("spearman", "gini", "nss"), pd.concat(
+    [means("auc", "nss", way) for way in ("wrong", "fragile")])
+fragile, wrong, flipped = (pd.concat([means("auc", name, way) for name in ("gini", "pd")])
+                           for way in ("fragile", "wrong", "flipped"))
+says(
+    (f"They are not the same inputs. Uncertainty (DeepGini) and sensitivity under a fresh mutation (NSS) "
+     f"have a rank correlation of {between.min():.2f} to {between.max():.2f}: next to none.",
+     between.abs().max() < 0.2))
+says(
+    (f"DeepGini and PD find the *fragile* inputs almost perfectly, with areas of {fragile.min():.2f} and "
+     "more: a small patch turns the inputs that are near a boundary, and the softmax vector says how near.",
+     fragile.min() > 0.9),
+    (f"They find the *wrong* ones well ({wrong.min():.2f} to {wrong.max():.2f}), and those that one "
+     f"mutation *flips* less well ({flipped.min():.2f} to {flipped.max():.2f}).",
+     0.75 < wrong.min() and flipped.max() < wrong.min()),
+    (f"NSS finds the flipped ones ({means('auc', 'nss', 'flipped').min():.2f} and more), which is what it "
+     f"measures, with the same mutation. Of the wrong and the fragile ones it knows nothing "
+     f"({knows.min():.2f} to {knows.max():.2f}).",
+     means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06))
+also = means("also_broken", "wrong", "fragile")
+turned = means("also_broken", "wrong", "flipped")
+says(
+    ("So NSATP's and NSS's claims can both be sound where each is tested in its own terms, and still only one "
+     "of the two scores helps to find misclassified inputs.", wrong.min() > knows.max()),
+    (f"Being wrong goes together with being fragile: {also.min():.0f} to {also.max():.0f} % of the wrong "
+     f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
+     also.min() > turned.max()))
+count = means("spearman", "nss", "excitable")
+says(
+    (f"Excitable neurons say least. With {' and '.join(shown(m) for _, m in count.index[count.isna()])} no "
+     "count differs from the others: a change of loss that is shared out among many neurons leaves none "
+     "above the threshold.", count.isna().any()),
+    *((f"With the few neurons of {shown(model)} the count follows NSS faintly, with a correlation of "
+       f"{value:.2f}.", 0.1 < value < 0.6) for (_, model), value in count.dropna().items()),
+    (f"DSA is a third thing: its correlation with DeepGini runs from {means('spearman', 'gini', 'dsa').min():.2f} "
+     f"to {means('spearman', 'gini', 'dsa').max():.2f}, by network.",
+     np.ptp(means("spearman", "gini", "dsa")) > 0.3))
 
 # %% [markdown]
 # ## Exercises
