@@ -56,6 +56,11 @@ def show(experiment: str) -> None:
         plt.close(figure)
 
 
+def needed(claim: published.Claim) -> str:
+    """What a claim's rule asks of its quantity, in words: 'about 1.2 (within 0.1)'."""
+    return NEEDED[claim.rule].format(t=claim.threshold, m=claim.margin)
+
+
 def forests(found: dict[str, tuple[Verdict, pd.DataFrame]]) -> Figure:
     """Forest plots, one below the other: a line for each cell of a claim, with its interval.
 
@@ -94,8 +99,7 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
         axis.xaxis.set_major_formatter("{x:g}")
     axis.set_yticks(range(len(lines)), lines["name"], fontsize=8)
     axis.set_ylim(len(lines) - 0.4, -0.6)
-    needed = NEEDED[claim.rule].format(t=claim.threshold, m=claim.margin)
-    axis.set_xlabel(f"{shown(claim.quantity)}; claimed: {needed}", fontsize=8)
+    axis.set_xlabel(f"{shown(claim.quantity)}; claimed: {needed(claim)}", fontsize=8)
     axis.set_title(fill(f"{claim.statement} {found.state.capitalize()}: {counted(found)}", 88),
                    fontsize=9, loc="left")
     axis.tick_params(axis="x", labelsize=8)
