@@ -147,7 +147,8 @@ says(
     (f"**DeepGini**, which knows neither a mutation nor an original, is ahead of NSS with the known "
      f"original for each of the seven mutations and at each rate, by {single['mean'].min():.0f} to "
      f"{single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
-    f"In {(single['low'] > 0).sum()} of the {len(single)} cells the interval is above 0.",
+    (f"In {(single['low'] > 0).sum()} of the {len(single)} cells the interval is above 0.",
+     (single["low"] > 0).mean() > 0.5),
     (f"In the mixture, where the same network's candidates come from all seven, NSS with the known "
      f"original is {mixture.loc[5, 'mean']:.0f} points above DeepGini at 5 % (95 % interval "
      f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). That fits a lead which comes from "
