@@ -20,6 +20,7 @@ import time
 
 import matplotlib.pyplot as plt
 import pandas as pd
+from matplotlib.ticker import LogLocator
 
 from dnnlib import inference, published, selection, training
 from dnnlib.book import plots, records, verdicts
@@ -109,7 +110,10 @@ whole = ours.query("quantity == 'seconds' and candidates == 10000 and method != 
 figure = curves(pd.concat([whole.assign(rate=rate) for rate in RATES]), xlabel="selected (%)",
                 ylabel="seconds", dashed=["one pass"])
 for axis in figure.axes:
-    axis.set(yscale="log", xticks=RATES)
+    axis.set(xticks=RATES)
+    axis.set_yscale("log", subs=[])
+    axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.yaxis.set_major_formatter("{x:g}")
 plt.show()
 
 # %% [markdown]
