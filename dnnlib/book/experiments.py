@@ -80,12 +80,16 @@ class Experiment:
         return tables.beside(paper, self.recorded(**parameters), on=on, digits=digits,
                              live=self.live, where=where)
 
-    def verdicts(self) -> pd.DataFrame:
-        """The claims that rest on this experiment: draws their forest plots, gives the verdicts."""
+    def verdicts(self, readings: Mapping[str, Mapping] | None = None) -> pd.DataFrame:
+        """The claims that rest on this experiment: draws their forest plots, gives the verdicts.
+
+        ``readings``: others, whose verdicts stand beside: see :func:`verdicts.with_readings`.
+        """
         from dnnlib.book import verdict_plots
 
         verdict_plots.show(self.name)
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
+        board = verdicts.with_readings(board, readings or {})
         return board.drop(columns="paper").set_index("claim")
 
 

@@ -1,7 +1,7 @@
 """What a rule makes of a claim, by the records."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -146,6 +146,27 @@ def scoreboard(paper: str | None = None, root: Path | None = None, *,
                      "verdict": found.state, "cells (paper's)": counted(found),
                      "runs": found.scale, "id": claim.id})
     return pd.DataFrame(rows).set_index("id")
+
+
+def with_readings(board: pd.DataFrame, readings: Mapping[str, Mapping],
+                  root: Path | None = None) -> pd.DataFrame:
+    """A :func:`scoreboard` with the verdicts of other readings, a column for each.
+
+    ``readings``: by the heading what replaces parts of a claim's ``where``, such as
+    ``{"had the original been known": {"pair": "original"}}``. A claim whose ``where`` lacks one
+    of these columns is not concerned, and blank.
+    """
+    claims = {claim.id: claim for claim in published.claims()}
+    texts = {heading: [_in_reading(claims[id], where, root) for id in board.index]
+             for heading, where in readings.items()}
+    return board.assign(**texts)
+
+
+def _in_reading(claim: published.Claim, where: Mapping, root: Path | None) -> str:
+    if not where.keys() <= claim.where.keys():
+        return ""
+    found = verdict(replace(claim, where=claim.where | where), root)
+    return f"{found.state}: {counted(found)}"
 
 
 def counted(found: Verdict) -> str:

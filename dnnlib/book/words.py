@@ -1,5 +1,7 @@
 """What a reader sees in the place of a code: one table for headings, labels and legends."""
 
+from collections.abc import Iterable
+
 import pandas as pd
 
 WORDS = {
@@ -56,6 +58,25 @@ def shown(code) -> str:
         return code
     return WORDS.get(code) or ", ".join(
         WORDS.get(part) or part.replace("_", " ") for part in code.split(", "))
+
+
+def listed(words: Iterable) -> str:
+    """A list in a sentence, codes in words; 'none' for an empty one.
+
+    >>> listed(["cifar10", "mnist", "svhn"])
+    'CIFAR-10, MNIST and SVHN'
+    """
+    *first, last = [str(shown(word)) for word in words] or ["none"]
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def networks(cells: Iterable[tuple]) -> str:
+    """A list of cells that begin with a dataset and a network.
+
+    >>> networks([("cifar10", "resnet20"), ("mnist", "net1")])
+    'ResNet-20 on CIFAR-10 and Net-1 on MNIST'
+    """
+    return listed(f"{shown(model)} on {shown(dataset)}" for dataset, model, *_ in cells)
 
 
 def headed(table: pd.DataFrame) -> pd.DataFrame:

@@ -25,9 +25,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dnnlib import custom, files, selection, training
-from dnnlib.book import folders, plots
+from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
+from dnnlib.book.words import listed
 from dnnlib.data import load, profile_limit
 from dnnlib.inference import predict
 
@@ -203,12 +205,41 @@ percent(ours)
 # says. The released code compares each candidate with the clean image that it was made from instead;
 # whoever has unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
 #
-# **What it means.** On both sets, the methods that read the softmax vector find several times the
-# faults that chance finds, and so does `dsa` where it could be run; they select much the same images.
-# `nss` in this reading and `nac` do no better than chance. This is one network for each set, and one
-# draw of what is random: among 50 images taken at random, the share of faults is off its mean by
-# about five points at an error rate of 14 %. Other data may behave differently, which exercise 1 is
-# about.
+# **What it means.** On the photographs:
+
+# %% tags=["hide-input", "statements"]
+ours = records.frame("nss/your_own_model", dataset="imagenet", methods="gini,margin,nss,nac,random")
+chance = ours.query("quantity == 'error_rate'")["value"].mean()
+rate = ours.query("quantity == 'fault_detection_rate'").groupby(["method", "rate"])["value"].mean()
+rate = rate.unstack("rate")
+times = rate / chance
+overlap = ours.query("quantity == 'overlap'").groupby(["method", "rate"])["value"].mean().unstack("rate")
+both, drawn = overlap.loc["gini, margin"], overlap.loc["gini, random"]
+says(
+    (f"The methods that read the softmax vector find {times.loc[['gini', 'margin']].min(axis=None):.1f} to "
+     f"{times.loc[['gini', 'margin']].max(axis=None):.1f} times the faults that chance finds on average, "
+     f"and share {100 * both.min():.0f} to {100 * both.max():.0f} % of what they select.",
+     times.loc[["gini", "margin"]].min(axis=None) > 3 and (both > 2 * drawn).all()),
+    (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times what "
+     f"chance finds, `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times: no better "
+     "than it.", times.loc[["nss", "nac"]].max(axis=None) <= 1),
+    "This is one network, and one draw of what is random:",
+    (f"among 50 images taken at random, the share of faults is off its mean by about "
+     f"{100 * (chance * (1 - chance) / 50) ** 0.5:.0f} points at an error rate of {100 * chance:.0f} %.",
+     ours["seed"].nunique() == 1))
+
+# %% [markdown]
+# On the images of the run above:
+
+# %% tags=["hide-input"]
+live = {name: np.mean([part[name] for part in found.values()]) / wrong.mean() for name in possible}
+far = [name for name, times_chance in live.items() if times_chance > 2]
+says("Averaged over the three shares, the faults found are " + listed(
+    f"{times_chance:.1f} times those of chance by {name}" for name, times_chance in live.items())
+    + f". More than twice as many: {listed(far)}.")
+
+# %% [markdown]
+# Other data may behave differently, which exercise 1 is about.
 #
 # ## Exercises
 #

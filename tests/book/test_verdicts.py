@@ -191,6 +191,15 @@ def test_other_readings_do_not_decide_rq1(where):
         "reproduced where run", "1 of 1 hold (24)"]
 
 
+def test_verdicts_of_another_reading_stand_beside(monkeypatch):
+    pairs = claim(where={"pair": "remutated"}, id="a", expected=1)
+    monkeypatch.setattr(published, "claims", lambda paper=None: [pairs, claim(id="b")])
+    save([1, 2, 3], pair="original")
+    found = verdicts.with_readings(verdicts.scoreboard(), {"known": {"pair": "original"}})
+    assert found["verdict"].tolist() == ["not run", "undecided"]
+    assert found["known"].tolist() == ["undecided: 0 of 1 hold, 1 open (1)", ""]  # b has no pair
+
+
 def test_unknown_paper():
     with pytest.raises(ValueError, match="unknown paper 'nsapt'; did you mean 'nsatp'"):
         verdicts.scoreboard("nsapt")
