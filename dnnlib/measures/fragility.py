@@ -21,6 +21,31 @@ def eff(success) -> np.ndarray:
     return success_matrix(success).mean(1)
 
 
+def agreement(undecided, decided) -> dict[str, float]:
+    """How many pairs of images show what NSATP and PEACEPACT saw on one pair (both II.B).
+
+    ``undecided``: (A, R), ``decided``: (B, R), label changes of A and B images in R repetitions.
+    Every undecided image is paired with every decided one:
+
+    - ``more_from_undecided``, ``strictly_more``: share of pairs and repetitions in which the
+      undecided image changed at least as often, or more often.
+    - ``pairs_always``, ``pairs_always_strictly``: share of pairs in which that was so in every
+      repetition.
+
+    >>> agreement([[3, 3]], [[3, 1], [0, 0]])["pairs_always_strictly"]
+    0.5
+    """
+    first, second = np.asarray(undecided), np.asarray(decided)
+    if not first.ndim == second.ndim == 2 or first.shape[1] != second.shape[1] or (
+            0 in first.shape + second.shape):
+        raise ValueError("undecided, decided: expected counts (A, R) and (B, R), "
+                         f"got {first.shape} and {second.shape}")
+    least, more = (rule(first[:, None], second[None]) for rule in (np.greater_equal, np.greater))
+    return {"more_from_undecided": float(least.mean()), "strictly_more": float(more.mean()),
+            "pairs_always": float(least.all(2).mean()),
+            "pairs_always_strictly": float(more.all(2).mean())}
+
+
 @dataclass(frozen=True)
 class Fit:
     """``a * exp(b * x)``, the correlation of it with the points, and how many there were.

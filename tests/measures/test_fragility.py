@@ -40,6 +40,23 @@ def test_success_must_be_a_boolean_matrix(measure, success):
         measure(success)
 
 
+# Pairs of images
+
+
+def test_agreement_counts_pairs_and_repetitions():
+    undecided, decided = [[5, 2, 2], [9, 9, 9]], [[1, 2, 1], [4, 4, 4]]
+    # at least as often: 3 and 1 of 3 for the first image, 3 and 3 for the second
+    assert fragility.agreement(undecided, decided) == {
+        "more_from_undecided": pytest.approx(10 / 12), "strictly_more": pytest.approx(9 / 12),
+        "pairs_always": 3 / 4, "pairs_always_strictly": 2 / 4}
+
+
+@pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((3,), (3,)), ((0, 3), (2, 3))])
+def test_counts_that_make_no_pairs(shapes):
+    with pytest.raises(ValueError, match=r"undecided, decided: expected counts \(A, R\)"):
+        fragility.agreement(*map(np.zeros, shapes))
+
+
 # The exponential
 
 
