@@ -23,8 +23,9 @@ import pandas as pd
 import torch
 
 from dnnlib import inference, training
-from dnnlib.book import plots
+from dnnlib.book import plots, records
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
@@ -139,11 +140,23 @@ run.beside(paper, "quantity.notna()", on=["dataset", "model", "quantity"], digit
 # %% tags=["hide-input"]
 run.verdicts()
 
-# %% [markdown]
-# **What it means.** On average the undecided images are far more fragile, as the paper's pair suggests.
-# "Always" is another matter: among many pairs there are always some in which the more decided image
-# changes more often. Fragility also depends on where an image's decisive pixels are, which no softmax
-# vector knows.
+# %% tags=["hide-input", "statements"]
+found = records.frame("nsatp/motivation").groupby("quantity")["value"].mean()
+says(
+    f"**What it means.** A patch changes {100 * found['mean_eff_undecided']:.1f} % of the copies of the "
+    f"undecided images and {100 * found['mean_eff_decided']:.1f} % of those of the decided ones.",
+    ("On average the undecided images are several times as fragile, as the paper's pair suggests.",
+     found["mean_eff_undecided"] > 2 * found["mean_eff_decided"]),
+    f"Of all pairs and repetitions, {100 * found['strictly_more']:.0f} % show more changes for the undecided "
+    f"image, and {100 * found['more_from_undecided']:.0f} % at least as many.",
+    ("So what the paper saw is what most comparisons show, but not an \"always\": there are pairs in "
+     "which the more decided image changes more often.",
+     0.5 < found["strictly_more"] < found["more_from_undecided"] < 1),
+    "Fragility also depends on where an image's decisive pixels are, which no softmax vector knows.")
+if "pairs_always" in found:
+    says(f"The paper's own observation, the same in each repetition, holds for {100 * found['pairs_always']:.0f} % "
+         f"of the pairs, and strictly for {100 * found['pairs_always_strictly']:.0f} %. The network is right on "
+         f"{100 * found['accuracy']:.1f} % of the test images.")
 
 # %% [markdown]
 # ## Exercises
