@@ -254,7 +254,7 @@ says(
     f"{' on '.join(map(shown, gap['pd'].abs().idxmax()))}, {gap['pd'].abs().max():.2f}.",
     ("This suggests that the printed correlations are those of averages.", gap["pd"].abs().max() < 0.06),
     ("For PV and PE it does not explain MNIST and Fashion-MNIST, where even the averages stay below "
-     "0.95, since their left ends bend.", (bins.loc[gray, ["pv", "pe"]] < 0.95).all(axis=None)),
+     "0.95.", (bins.loc[gray, ["pv", "pe"]] < 0.95).all(axis=None)),
     ("On CIFAR-10 the averages reach 0.95 for all three.", (bins.drop(gray) > 0.95).all(axis=None)))
 
 paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["value"].unstack("distance")
