@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from dnnlib import checks, files
-from dnnlib.book import records
+from dnnlib.book import records, statements
 from dnnlib.book.experiments import STORED
 from dnnlib.book.parameters import Parameter, metadata, parameters, typed
 
@@ -92,10 +92,18 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     """Execute a notebook with ``values`` into ``output``, with a progress bar.
 
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
-    ``output``, and :class:`CellFailed` is raised.
+    ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
+    the book's records, and with others, or none, they need not be true.
     """
+    with checks.extra("book"):
+        import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = [cell for cell in notebook.cells
+                      if statements.TAG not in cell.metadata.get("tags", ())]
     output.parent.mkdir(parents=True, exist_ok=True)
-    execute(path, output, parameters=values, cwd=path.parent, progress_bar=bar,
+    nbformat.write(notebook, output)
+    execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
             stderr_file=sys.stderr)
     return output
 

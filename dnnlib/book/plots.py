@@ -87,24 +87,6 @@ def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray], *,
     axis.legend()
 
 
-def panels(table: pd.DataFrame, *, x: str, y: str, rows: Sequence[str], column: str,
-           ylabel: str) -> Figure:
-    """A grid of lines from records: one row for each group of ``rows``, one line for each seed."""
-    if table.empty:
-        return nothing()
-    groups = list(table.groupby(list(rows), sort=False))
-    names = list(dict.fromkeys(table[column]))
-    figure, axes = plt.subplots(len(groups), len(names), squeeze=False, sharey="row",
-                                figsize=(3.1 * len(names), 1.7 * len(groups) + 0.4))
-    for line, (key, group) in zip(axes, groups):
-        for axis, name in zip(line, names):
-            for _, seed in group[group[column] == name].groupby("seed"):
-                axis.plot(seed[x], seed[y], "o-", ms=3, lw=1, alpha=0.8)
-            axis.set_title(f"{' '.join(key)}, {name.upper()}", fontsize=9)
-        line[0].set_ylabel(ylabel)
-    return figure
-
-
 def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
          line: float | None = None) -> Figure:
     """Means over the seeds as bars, their range as lines, for each group and ``hue``."""

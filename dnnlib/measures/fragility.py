@@ -1,7 +1,8 @@
-"""What the papers measure, as pure functions of arrays."""
+"""Eff, and how it goes with a distance: fits, means of intervals, steps between them."""
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy import optimize, stats
@@ -17,64 +18,54 @@ def eff(success) -> np.ndarray:
     >>> eff([[True, False], [False, False]]).tolist()
     [0.5, 0.0]
     """
-    return _success(success).mean(1)
+    return success_matrix(success).mean(1)
 
 
-def f_measure(success, *, unit: str = "samples") -> float:
-    """How much of a ranked list is tried before the first success.
+def agreement(undecided, decided) -> dict[str, float]:
+    """How many pairs of images show what NSATP and PEACEPACT saw on one pair (both II.B).
 
-    ``success``: bool (N, M), inputs in the order tried. ``unit`` 'samples' counts perturbed
-    copies (NSATP IV.C.2), 'examples' counts inputs, each with its M copies (PEACEPACT IV.C).
-    Returns a count from 1; infinity if nothing succeeds.
+    ``undecided``: (A, R), ``decided``: (B, R), label changes of A and B images in R repetitions.
+    Every undecided image is paired with every decided one:
 
-    >>> tried = [[False, False], [False, True]]
-    >>> f_measure(tried), f_measure(tried, unit="examples")
-    (4.0, 2.0)
+    - ``more_from_undecided``, ``strictly_more``: share of pairs and repetitions in which the
+      undecided image changed at least as often, or more often.
+    - ``pairs_always``, ``pairs_always_strictly``: share of pairs in which that was so in every
+      repetition.
+
+    >>> agreement([[3, 3]], [[3, 1], [0, 0]])["pairs_always_strictly"]
+    0.5
     """
-    success = _success(success)
-    if unit not in ("samples", "examples"):
-        raise ValueError(f"unit: expected 'samples' or 'examples', got {unit!r}")
-    hits = success.ravel() if unit == "samples" else success.any(1)
-    return float(hits.argmax() + 1) if hits.any() else math.inf
-
-
-def inc(baseline: float, ranked: float) -> float:
-    """Inc in percent: how much of the baseline's F-measure a ranking saves (NSATP IV.C.2).
-
-    Negative where the ranking is worse; NaN where the baseline never succeeds.
-
-    >>> round(inc(144.82, 7.13), 2)
-    95.08
-    """
-    if not baseline > 0 or not ranked > 0:
-        raise ValueError(f"F-measures: expected counts above 0, got {baseline} and {ranked}")
-    return math.nan if math.isinf(baseline) else (baseline - ranked) / baseline * 100
-
-
-def savings(ranked, random) -> dict[str, float]:
-    """Mean F-measures of a ranked and of a random order over repetitions, (R,) each, and their Inc.
-
-    >>> savings([1.0, 3.0], [10.0, 30.0])
-    {'f_measure_ranked': 2.0, 'f_measure_random': 20.0, 'inc': 90.0}
-    """
-    a, r = float(np.mean(ranked)), float(np.mean(random))
-    return {"f_measure_ranked": a, "f_measure_random": r, "inc": inc(r, a)}
+    first, second = np.asarray(undecided), np.asarray(decided)
+    if not first.ndim == second.ndim == 2 or first.shape[1] != second.shape[1] or (
+            0 in first.shape + second.shape):
+        raise ValueError("undecided, decided: expected counts (A, R) and (B, R), "
+                         f"got {first.shape} and {second.shape}")
+    least, more = (rule(first[:, None], second[None]) for rule in (np.greater_equal, np.greater))
+    return {"more_from_undecided": float(least.mean()), "strictly_more": float(more.mean()),
+            "pairs_always": float(least.all(2).mean()),
+            "pairs_always_strictly": float(more.all(2).mean())}
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``a * exp(b * x)``, the correlation of it with the points, and how many there were."""
+    """``a * exp(b * x)``, the correlation of it with the points, and how many there were.
+
+    ``line``: it is ``a + b * x`` instead.
+    """
 
     a: float
     b: float
     correlation: float
     points: int
+    line: bool = False
 
     def __call__(self, x) -> np.ndarray:
-        return _exponential(np.asarray(x, dtype=float), self.a, self.b)
+        x = np.asarray(x, dtype=float)
+        return self.a + self.b * x if self.line else _exponential(x, self.a, self.b)
 
 
 METHODS = ("loglinear", "curve")
+EVERY = 0.05  # the error allowed to all steps of a curve together
 
 
 def fit_exponential(x, y, *, method: str = "loglinear") -> Fit:
@@ -115,6 +106,24 @@ def fit_exponential(x, y, *, method: str = "loglinear") -> Fit:
     return Fit(float(a), float(b), correlation, len(x))
 
 
+def fit_line(x, y) -> Fit:
+    """The straight line through all points, with the correlation of line and points, from 0 to 1.
+
+    What an exponential is compared with. ``x``, ``y``: (N,), finite. NaN where
+    :func:`fit_exponential` has it.
+
+    >>> fit = fit_line([0, 1, 2, 3], [3, 2, 1, 0])
+    >>> round(fit.a, 3), round(fit.b, 3), round(fit.correlation, 3)
+    (3.0, -1.0, 1.0)
+    """
+    x, y = _points(x, y)
+    if len(x) < 3 or np.ptp(x) == 0:
+        return Fit(math.nan, math.nan, math.nan, len(x), line=True)
+    found = stats.linregress(x, y)
+    correlation = math.nan if np.ptp(y) == 0 else abs(float(found.rvalue))
+    return Fit(float(found.intercept), float(found.slope), correlation, len(x), line=True)
+
+
 def _exponential(x, a: float, b: float):
     return a * np.exp(b * x)
 
@@ -126,20 +135,63 @@ def binned(x, y, *, bins: int = 20) -> tuple[np.ndarray, np.ndarray]:
     (array([0.05, 1.  ]), array([2., 5.]))
     """
     x, y = _points(x, y)
-    checks.positive(bins, "bins")
-    edges = np.linspace(x.min(), x.max(), bins + 1)
-    index = np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
+    index = _interval(x, bins)
     count = np.bincount(index, minlength=bins)
     full = count > 0
     means = [np.bincount(index, v, minlength=bins)[full] / count[full] for v in (x, y)]
     return means[0], means[1]
 
 
+def _interval(x: np.ndarray, bins: int) -> np.ndarray:
+    """The number of the interval, 0 to ``bins`` - 1, that each x lies in."""
+    edges = np.linspace(x.min(), x.max(), checks.positive(bins, "bins") + 1)
+    return np.clip(np.digitize(x, edges) - 1, 0, bins - 1)
+
+
+def steps(x, y, *, bins: int = 20) -> dict[str, float]:
+    """Whether y falls from each interval of x to the next one that is not empty.
+
+    - ``rising_steps``: share of the steps between means of :func:`binned` that go up.
+    - ``rising_clearly``: share of those that go up by more than chance, by Welch's test of the
+      points in the two intervals; 5 % of error are shared among all steps.
+    - ``rank_correlation_means``: Spearman's, of the means with x; -1 where every step goes down.
+
+    NaN where all x lie in one interval.
+
+    >>> steps([0, 0, 1, 1, 2, 2], [5, 5, 3, 3, 4, 4], bins=3)["rising_steps"]
+    0.5
+    """
+    x, y = _points(x, y)
+    index = _interval(x, bins)
+    groups = [y[index == i] for i in np.unique(index)]
+    count = len(groups) - 1
+    if count < 1:
+        return dict.fromkeys(("rising_steps", "rising_clearly", "rank_correlation_means"), math.nan)
+    means = np.array([group.mean() for group in groups])
+    rising = np.diff(means) > 0
+    clearly = [up and _less(*pair, EVERY / count) for up, pair in zip(rising, pairwise(groups))]
+    rho = math.nan if np.ptp(means) == 0 else stats.spearmanr(range(count + 1), means).statistic
+    return {"rising_steps": float(rising.mean()), "rising_clearly": float(np.mean(clearly)),
+            "rank_correlation_means": float(rho)}
+
+
+def _less(low: np.ndarray, high: np.ndarray, error: float) -> bool:
+    """Whether the mean of ``low`` lies below that of ``high`` by more than chance."""
+    if min(len(low), len(high)) < 2:
+        return False  # one point has no spread to compare with
+    if np.ptp(low) == 0 and np.ptp(high) == 0:
+        return bool(low[0] < high[0])
+    return bool(stats.ttest_ind(high, low, equal_var=False, alternative="greater").pvalue < error)
+
+
 def fit_readings(x, y, **row) -> list[dict]:
     """Tidy rows of every reading of NSATP's fit: ``points`` x ``fit`` x (a, b, correlation).
 
-    ``points`` are the 'examples' or the means of 'bins'; ``row`` holds columns to repeat. A last
-    row gives Spearman's rank correlation of x and y, which needs no curve.
+    ``points`` are the 'examples' or the means of 'bins'; ``row`` holds columns to repeat. Beside
+    the two exponentials stands the straight 'line' a + b x through all points, and as
+    'beyond_line' by how much the correlation of the exponential through the same points, the
+    'curve', exceeds the line's. A last row gives Spearman's rank correlation of x and y, which
+    needs no curve.
 
     >>> rows = fit_readings([0, 1, 2, 3], [1, 0.5, 0.25, 0.125], distance="pd")
     >>> rows[-1]
@@ -147,11 +199,13 @@ def fit_readings(x, y, **row) -> list[dict]:
     """
     rows = []
     for points, pair in (("examples", (x, y)), ("bins", binned(x, y))):
-        for method in METHODS:
-            fit = fit_exponential(*pair, method=method)
-            rows += [row | {"points": points, "fit": method, "quantity": quantity,
-                            "value": getattr(fit, quantity)}
-                     for quantity in ("a", "b", "correlation")]
+        fits = {method: fit_exponential(*pair, method=method) for method in METHODS}
+        fits["line"] = fit_line(*pair)
+        rows += [row | {"points": points, "fit": name, "quantity": quantity,
+                        "value": getattr(fit, quantity)}
+                 for name, fit in fits.items() for quantity in ("a", "b", "correlation")]
+        rows.append(row | {"points": points, "quantity": "beyond_line",
+                           "value": fits["curve"].correlation - fits["line"].correlation})
     rho = math.nan if np.ptp(x) == 0 or np.ptp(y) == 0 else float(stats.spearmanr(x, y).statistic)
     return [*rows, row | {"quantity": "spearman", "value": rho}]
 
@@ -166,7 +220,8 @@ def _points(x, y) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def _success(success) -> np.ndarray:
+def success_matrix(success) -> np.ndarray:
+    """``success`` as a boolean array (N, M); ``ValueError`` if it is none, or empty."""
     success = np.asarray(success)
     if success.dtype != bool or success.ndim != 2 or 0 in success.shape:
         raise ValueError("success: expected a non-empty boolean matrix (N, M), "

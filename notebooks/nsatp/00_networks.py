@@ -65,8 +65,10 @@ headed(models.table().astype(object).fillna(""))
 # ## Table II: the training
 #
 # The optimiser is not named; the plainest reading is gradient descent without momentum, which the
-# recipe `nsatp` uses. Convolutions are trained in bfloat16 where the recipe says so; every
-# number in the book is measured in float32.
+# recipe `nsatp` uses. On colour images that is slow; the recipe `nsatp_momentum` adds momentum and
+# changes nothing else, so that a chapter run with `-p recipe nsatp_momentum` shows what the accuracy
+# of the network changes. Networks are trained in float32. Records made before that was so were
+# trained with their convolutions in bfloat16, and say so in their provenance.
 
 # %% tags=["nbval-check-output"]
 for row in published.table("nsatp", 2).itertuples():

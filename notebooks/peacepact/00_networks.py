@@ -47,8 +47,8 @@ for name in ("net1", "net1_peacepact"):
 
 # %% [markdown]
 # The fits and correlations that PEACEPACT prints for Net-1 equal those that NSATP prints for *its*
-# Net-1, to the last digit. The chapters that follow therefore use NSATP's Net-1; to use the other,
-# run them with `-p model_name net1_peacepact`.
+# Net-1, to the last digit. The claims are about the network that PEACEPACT draws, and so the chapters
+# that follow run it, `net1_peacepact`; NSATP's Net-1 is a reading, `-p model_name net1`.
 
 # %% tags=["nbval-check-output"]
 for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):

@@ -99,24 +99,6 @@ TABLE = pd.DataFrame([
     for x in (0.1, 0.2, 0.3)])
 
 
-def test_panels_have_a_line_for_each_seed():
-    figure = plots.panels(TABLE, x="x", y="value", rows=["model", "dataset"], column="distance",
-                          ylabel="mean Eff")
-    assert [a.get_title() for a in figure.axes] == [
-        "net2 mnist, PD", "net2 mnist, PE", "net1 mnist, PD", "net1 mnist, PE"]
-    for axis, offset in zip(figure.axes, (0, 10, 0, 10)):
-        assert [line.get_xdata().tolist() for line in axis.get_lines()] == [[0.1, 0.2, 0.3]] * 2
-        for seed, line in enumerate(axis.get_lines()):
-            assert line.get_ydata() == pytest.approx([offset + seed + x for x in (0.1, 0.2, 0.3)])
-    assert [a.get_ylabel() for a in figure.axes] == ["mean Eff", "", "mean Eff", ""]
-
-
-def test_a_panel_nobody_ran_is_empty():
-    table = TABLE[(TABLE["model"] == "net2") | (TABLE["distance"] == "pd")]
-    figure = plots.panels(table, x="x", y="value", rows=["model"], column="distance", ylabel="")
-    assert [len(a.get_lines()) for a in figure.axes] == [2, 2, 2, 0]
-
-
 def test_bars_are_means_and_lines_their_range():
     table = TABLE[TABLE["x"] == 0.1]  # two seeds: v and v + 1
     figure = plots.bars(table, group=["dataset", "model"], hue="distance", ylabel="share", line=0.1)
@@ -133,8 +115,6 @@ def test_bars_are_means_and_lines_their_range():
 
 def test_no_records_are_said():
     empty = TABLE.iloc[:0]
-    assert shows_nothing(plots.panels(empty, x="x", y="value", rows=["model"], column="distance",
-                                      ylabel=""))
     assert shows_nothing(plots.bars(empty, group=["model"], hue="distance", ylabel=""))
 
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from scipy import optimize
 
-from dnnlib.measures import fragility
+from dnnlib.measures import first_success, fragility
 
 
 @pytest.fixture
@@ -22,17 +22,6 @@ def noisy(rng):
     return x, y
 
 
-def first(success, unit):
-    """F-measure by trying one patched copy after the other."""
-    copies = 0
-    for inputs, row in enumerate(success, 1):
-        for hit in row:
-            copies += 1
-            if hit:
-                return copies if unit == "samples" else inputs
-    return math.inf
-
-
 # Eff
 
 
@@ -44,60 +33,28 @@ def test_eff_is_the_share_of_each_input():
 @pytest.mark.parametrize("success", [
     [[0, 1]], [[0.5]], [True, False], np.zeros((0, 3), bool), np.zeros((3, 0), bool),
     np.zeros((1, 2, 3), bool), [[None]]])
-@pytest.mark.parametrize("measure", [fragility.eff, fragility.f_measure])
+@pytest.mark.parametrize("measure", [
+    fragility.eff, first_success.f_measure, first_success.expected_f_measure])
 def test_success_must_be_a_boolean_matrix(measure, success):
     with pytest.raises(ValueError, match="^success: expected a non-empty boolean matrix"):
         measure(success)
 
 
-# F-measure and Inc
+# Pairs of images
 
 
-@pytest.mark.parametrize("unit", ["samples", "examples"])
-@pytest.mark.parametrize("share", [0.005, 0.05, 0.9])
-def test_f_measure_is_what_trying_one_by_one_counts(rng, unit, share):
-    for _ in range(50):
-        success = rng.random((rng.integers(1, 12), rng.integers(1, 9))) < share
-        assert fragility.f_measure(success, unit=unit) == first(success, unit)
+def test_agreement_counts_pairs_and_repetitions():
+    undecided, decided = [[5, 2, 2], [9, 9, 9]], [[1, 2, 1], [4, 4, 4]]
+    # at least as often: 3 and 1 of 3 for the first image, 3 and 3 for the second
+    assert fragility.agreement(undecided, decided) == {
+        "more_from_undecided": pytest.approx(10 / 12), "strictly_more": pytest.approx(9 / 12),
+        "pairs_always": 3 / 4, "pairs_always_strictly": 2 / 4}
 
 
-@pytest.mark.parametrize("place, samples, examples", [
-    ((0, 0), 1, 1), ((0, 4), 5, 1), ((1, 0), 6, 2), ((3, 4), 20, 4)])
-def test_f_measure_counts_from_one(place, samples, examples):
-    success = np.zeros((4, 5), bool)
-    success[place] = True
-    assert fragility.f_measure(success) == samples
-    assert fragility.f_measure(success, unit="examples") == examples
-
-
-@pytest.mark.parametrize("unit", ["samples", "examples"])
-def test_f_measure_without_success_is_infinite(unit):
-    assert fragility.f_measure(np.zeros((4, 5), bool), unit=unit) == math.inf
-
-
-def test_unknown_unit():
-    with pytest.raises(ValueError, match="unit: expected 'samples' or 'examples', got 'inputs'"):
-        fragility.f_measure([[True]], unit="inputs")
-
-
-@pytest.mark.parametrize("random, ranked, printed", [
-    (908.52, 9.99, 98.90), (918.60, 10.51, 98.86), (490.23, 2.18, 99.56), (626.15, 4.26, 99.32),
-    (300.14, 20.43, 93.19), (42.32, 5.52, 86.96)])
-def test_inc_is_what_nsatp_table_5_prints(random, ranked, printed):
-    assert round(fragility.inc(random, ranked), 2) == printed
-
-
-def test_inc_at_its_ends():
-    assert fragility.inc(5, 5) == 0
-    assert fragility.inc(5, 10) == -100  # twice as long
-    assert fragility.inc(5, math.inf) == -math.inf
-    assert math.isnan(fragility.inc(math.inf, 5)) and math.isnan(fragility.inc(math.inf, math.inf))
-
-
-@pytest.mark.parametrize("pair", [(0, 1), (1, 0), (-1, 1), (1, -2), (math.nan, 1), (1, math.nan)])
-def test_inc_of_no_count(pair):
-    with pytest.raises(ValueError, match="F-measures: expected counts above 0"):
-        fragility.inc(*pair)
+@pytest.mark.parametrize("shapes", [((2, 3), (2, 4)), ((3,), (3,)), ((0, 3), (2, 3))])
+def test_counts_that_make_no_pairs(shapes):
+    with pytest.raises(ValueError, match=r"undecided, decided: expected counts \(A, R\)"):
+        fragility.agreement(*map(np.zeros, shapes))
 
 
 # The exponential
@@ -204,13 +161,13 @@ def test_readings_are_complete(noisy):
     fits = rows.dropna(subset="fit").set_index(["points", "fit", "quantity"])["value"]
     assert sorted(fits.index) == sorted(
         (points, fit, quantity) for points in ("examples", "bins")
-        for fit in ("loglinear", "curve") for quantity in ("a", "b", "correlation"))
+        for fit in ("loglinear", "curve", "line") for quantity in ("a", "b", "correlation"))
     for points, pair in (("examples", noisy), ("bins", fragility.binned(x, y))):
         for method in fragility.METHODS:
             fit = fragility.fit_exponential(*pair, method=method)
             assert fits.sort_index()[points, method].to_dict() == {
                 "a": fit.a, "b": fit.b, "correlation": fit.correlation}
-    rank = rows[rows["fit"].isna()]
+    rank = rows[rows["fit"].isna() & (rows["quantity"] != "beyond_line")]
     ranks = pd.Series(x).rank().corr(pd.Series(y).rank())
     assert rank["quantity"].tolist() == ["spearman"]
     assert rank["value"].item() == pytest.approx(ranks)
@@ -219,3 +176,65 @@ def test_readings_are_complete(noisy):
 def test_readings_of_constants_are_nan():
     assert math.isnan(fragility.fit_readings([0, 1, 2], [0, 0, 0])[-1]["value"])
     assert math.isnan(fragility.fit_readings([1, 1, 1], [0, 1, 2])[-1]["value"])
+
+
+# The line beside it, and the steps
+
+
+def test_the_line_is_that_of_least_squares(noisy):
+    x, y = noisy
+    fit = fragility.fit_line(x, y)
+    assert (fit.b, fit.a) == pytest.approx(tuple(np.polyfit(x, y, 1)))
+    assert fit.correlation == pytest.approx(-np.corrcoef(x, y)[0, 1])  # it falls
+    np.testing.assert_allclose(fit([0.0, 2.0]), [fit.a, fit.a + 2 * fit.b])
+
+
+@pytest.mark.parametrize("x, y", [([1, 2], [1, 2]), ([1, 1, 1], [1, 2, 3])])
+def test_no_line_through_too_few_points(x, y):
+    fit = fragility.fit_line(x, y)
+    assert math.isnan(fit.a) and math.isnan(fit.correlation)
+
+
+@pytest.mark.parametrize("shape, beyond", [
+    (lambda x: np.exp(-5 * x), True), (lambda x: 1 - x, False)])
+def test_only_what_bends_is_beyond_a_line(shape, beyond):
+    x = np.linspace(0, 1, 100)
+    rows = pd.DataFrame(fragility.fit_readings(x, shape(x)))
+    gain = rows[(rows["quantity"] == "beyond_line") & (rows["points"] == "examples")]["value"].item()
+    assert (gain > 0) == beyond
+
+
+@pytest.fixture
+def stairs(rng):
+    """Ten intervals of 200 noisy points each, falling from 0.9 to 0."""
+    level = np.repeat(np.arange(10), 200)
+    return level, 0.9 - 0.1 * level + rng.normal(0, 0.2, 2000)
+
+
+def test_falling_stairs_have_no_rising_step(stairs):
+    found = fragility.steps(*stairs, bins=10)
+    assert found["rising_steps"] == found["rising_clearly"] == 0
+    assert found["rank_correlation_means"] == pytest.approx(-1)
+
+
+def test_a_rise_is_clear_only_beyond_chance(stairs):
+    level, y = stairs
+    y = np.where(level == 5, y + 0.3, y)  # above its left neighbour by 0.2, 14 standard errors
+    assert fragility.steps(level, y, bins=10)["rising_clearly"] == pytest.approx(1 / 9)
+    few = np.arange(0, len(y), 50)  # four points an interval: the same rises may be chance
+    found = fragility.steps(level[few], y[few], bins=10)
+    assert found["rising_steps"] > 0 and found["rising_clearly"] == 0
+
+
+def test_flat_stretches_seldom_rise_clearly(rng):
+    x = np.repeat(np.arange(20), 100)
+    clear = [fragility.steps(x, rng.random(2000))["rising_clearly"] > 0 for _ in range(200)]
+    assert np.mean(clear) < 0.1  # 5 % of error in all, within what 200 draws can tell
+
+
+def test_no_steps_within_one_interval():
+    assert all(math.isnan(value) for value in fragility.steps([1, 1], [0, 1]).values())
+
+
+def test_a_single_point_is_no_clear_rise():
+    assert fragility.steps([0, 0, 1], [0.1, 0.2, 0.9], bins=2)["rising_clearly"] == 0

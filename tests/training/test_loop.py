@@ -182,6 +182,9 @@ def test_recipes():
     gray, colour = training.recipe("nsatp", "mnist"), training.recipe("nsatp", "cifar10")
     assert (gray.learning_rate, gray.batch_size, gray.epochs) == (0.1, 512, 20)  # NSATP Table II
     assert (colour.learning_rate, colour.batch_size, colour.epochs) == (0.01, 512, 60)
+    for dataset in ("cifar10", "cifar100"):  # the table's numbers, and momentum alone
+        plain = training.recipe("nsatp", dataset)
+        assert training.recipe("nsatp_momentum", dataset) == replace(plain, momentum=0.9)
     assert training.recipe("nsatp", "digits") == training.recipe("default", "mnist")
     with pytest.raises(TypeError, match="learning_rat"):
         trained("net2", "digits", learning_rat=0.1)
