@@ -4,7 +4,8 @@
 # Every claim of the papers got its rule before the runs that decide it. Later some rules turned out to
 # be unfair: they read a word of the paper too generously, or judged a number on the wrong scale. This
 # page lists each such change, an *amendment*, with its reason and with both verdicts: the first one, and
-# the one that holds now. No amendment was chosen for its verdict. Each follows from the paper's words or
+# the one that holds now. One that *waits for its runs* was decided before they exist; until then the
+# first rule judges. No amendment was chosen for its verdict. Each follows from the paper's words or
 # from statistics, and one that concerns statistics applies to all claims alike.
 
 # %% tags=["parameters"]
@@ -25,8 +26,10 @@ from dnnlib.book.statements import says
 # %% tags=["hide-input"]
 amendments = published.amendments()
 touched = {a.id: "every claim" if a.claims == "all" else ", ".join(a.claims) for a in amendments}
-tables.sentences(pd.DataFrame([{"claims": touched[a.id], "from and to": a.what, "why": a.reason}
-                               for a in amendments]).set_index("claims"))
+tables.sentences(pd.DataFrame([
+    {"claims": touched[a.id], "from and to": a.what, "why": a.reason,
+     "applied": "waits for its runs" if a.pending else "yes"}
+    for a in amendments]).set_index("claims"))
 
 # %% [markdown]
 # ## Before and after
