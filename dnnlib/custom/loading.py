@@ -95,6 +95,12 @@ class Classifier(nn.Module):
         super().__init__()
         self.model, self.probabilities = model, probabilities
 
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """The model's own names, without one for this shell around it."""
+        yield prefix, self
+        for name, module in self.model.named_modules(memo, prefix, remove_duplicate):
+            yield (name, module) if name else ("model", module)
+
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         # contiguous() would leave the strides of a single channel
         output = self.model(x.clone(memory_format=torch.contiguous_format))

@@ -462,10 +462,10 @@ def test_layers_of_the_papers_networks(name, units):
 
 def test_last_map_of_other_networks(x):
     dense = nn.Sequential(nn.Flatten(), nn.Linear(64, 9), nn.ReLU(), nn.Linear(9, 3))
-    assert nss.last_map(dense, x) == surprise.last_hidden(dense) == "2"
+    assert nss.last_map(dense, x) == surprise.last_hidden(dense, x) == "2"
     relu = nn.ReLU(inplace=True)  # runs twice
     shared = nn.Sequential(nn.Conv2d(1, 2, 3), relu, nn.Conv2d(2, 2, 3), relu,
                            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3))
-    assert nss.last_map(shared, x) == "2"
+    assert nss.last_map(shared, x) == "1#2"
     with pytest.raises(ValueError, match="no hidden layer"):
         nss.last_map(nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), x)
