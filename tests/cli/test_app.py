@@ -278,7 +278,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
     (ranked("nan"), 2, "finite outputs"),
     (ranked("softmax"), 2, "probabilities where logits are expected"),
     (ranked("linear", "gini", "photos", "--probabilities"), 2, "logits need no such option"),
-    (ranked("number"), 2, "return a torch.nn.Module, got int"),
+    (ranked("number"), 2, "return a torch.nn.Module, or a pair"),
     (ranked("lniear"), 2, "did you mean 'linear'"),
     (ranked("linear", "gini", "single"), 2, "at least two candidates to order, got 1"),
     (ranked("linear", "dsa"), 2, "dsa: needs training images; give a folder of them (--reference)"),

@@ -109,18 +109,22 @@ def test_mobilenet_takes_keras_weights(folders):
 
 @pytest.mark.parametrize("name, options, error, words", [
     ("none.py:build", {}, FileNotFoundError, "no file .*none.py"),
-    ("own.py", {}, ValueError, "expected FILE.py:FUNCTION, got"),
-    ("own.py:", {}, ValueError, "expected FILE.py:FUNCTION, got"),
-    ("own.txt:build", {}, ValueError, "expected FILE.py:FUNCTION, got"),
+    ("own.py", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
+    ("own.py:", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
+    ("own.txt:build", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
     ("own.py:biuld", {}, ValueError, "function of own.py 'biuld'; did you mean 'build'"),
     ("own.py:SIZE", {}, ValueError, "function of own.py 'SIZE'"),
-    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, got NoneType"),
+    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, .*got NoneType"),
     ("own.py:bare", {}, ValueError, "bare.. of own.py returns one without parameters"),
     ("own.py:build", {"classes": 3}, ValueError, "classes: only with a name"),
     ("lenet6", {}, ValueError, "did you mean 'lenet"),
     ("lenet5", {}, ValueError, "weights: expected a file with those of 'lenet5'"),
     ("lenet5", {"weights": "none.safetensors"}, FileNotFoundError, "no weights at"),
-    ("lenet5", {"weights": "w.pt"}, ValueError, "a .safetensors file, got w.pt.*weights_only"),
+    ("lenet5", {"weights": "w.bin"}, ValueError, "a .safetensors, .pt or .pth file, got w.bin"),
+    ("lenet5", {"weights": "w.pt"}, FileNotFoundError, "no weights at w.pt"),
+    ("torchvision:resnet81", {}, ValueError, "model of torchvision 'resnet81'; did you mean"),
+    ("none.pt", {}, FileNotFoundError, "no file none.pt"),
+    ("own.onnx", {"weights": "w.pt"}, ValueError, "own.onnx has its own"),
     ("lenet5", {"weights": "w.safetensors"}, ValueError, "does not fit the model: missing"),
     ("lenet5", {"weights": "w.safetensors", "classes": 1}, ValueError, "classes: .*at least two"),
     ("lenet5", {"weights": "w.safetensors", "size": 2}, ValueError, "2 x 2|at least"),
@@ -195,7 +199,8 @@ def test_probability_zero_has_a_finite_logarithm():
     ([[2.0, 0.8], [0.7, 0.3]], {"probabilities": True}, "expected probabilities, as said"),
     ([[1.2, -0.2], [0.7, 0.3]], {"probabilities": True}, "expected probabilities, as said"),
     ([[2.0, 0.8], [2.0, 0.8]], {}, "the same output for each of 2 images"),
-    ([[2.0], [1.0]], {}, "at least two classes, got shape .2, 1."),
+    ([[2.0], [1.0]], {"probabilities": True}, "expected probabilities, as said"),
+    ([[0.2], [1.0]], {}, r"every output is in \[0, 1\], so that these are probabilities"),
     ([[[2.0, 1.0]], [[1.0, 0.0]]], {}, r"got shape \(2, 1, 2\)"),
     ([[2.0, math.nan], [0.7, 0.3]], {}, "finite outputs"),
     ([[2.0, math.inf], [0.7, 0.3]], {}, "finite outputs")])
@@ -218,12 +223,12 @@ def test_model_of_another_shape(tiny_model):
 
 
 def test_output_that_is_no_tensor(tiny_model):
-    class Pair(nn.Sequential):
+    class Named(nn.Sequential):
         def forward(self, x):
-            return super().forward(x), x
+            return {"scores": super().forward(x)}
 
-    with pytest.raises(TypeError, match="expected a tensor .* got tuple"):
-        classifier(Pair(tiny_model()), torch.rand(3, 1, 8, 8))
+    with pytest.raises(TypeError, match="expected a tensor .* got dict; wrap it"):
+        classifier(Named(tiny_model()), torch.rand(3, 1, 8, 8))
 
 
 # ---- the ranking
