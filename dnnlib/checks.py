@@ -10,7 +10,6 @@ from numbers import Real
 
 import torch
 
-
 MOST = 30  # names that an error lists
 
 
