@@ -376,9 +376,19 @@ def test_ats_at_the_bounds():
     sure = [0.99, 0.005, 0.005]
     assert ATS().arrange([[1.0, 0, 0], sure])[0] == 1  # dropped by the released code
     assert ATS(upper=1.0).arrange([[1.0, 0, 0], sure]).tolist() == [1, 0]
-    for p in ([[0.5, 0.5]] * 2, np.full((2, 65), 1 / 65)):
-        with pytest.raises(ValueError, match="3 to 64 classes"):
-            ATS().arrange(p)
+    with pytest.raises(ValueError, match="at least 3 classes"):
+        ATS().arrange([[0.5, 0.5]] * 2)
+
+
+def test_ats_of_many_classes_pairs_the_most_probable(generator):
+    """Classes that nearly never matter change nothing, in number or in place."""
+    p = torch.rand(30, 64, generator=generator(), dtype=torch.float64) ** 8
+    p[:, 40:] *= 1e-9
+    few = p / p.sum(1, keepdim=True)
+    many = torch.cat([few, torch.full((30, 136), 1e-15, dtype=torch.float64)], 1)
+    assert ATS().arrange(many).tolist() == ATS().arrange(few).tolist()
+    assert ats._rivals(many[:, :3], 1).tolist() == [0, 2]
+    assert len(ats._rivals(many, 1)) == 63
 
 
 # ---- NSS
