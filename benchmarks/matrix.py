@@ -24,13 +24,17 @@ PAGE = Path(__file__).resolve().parents[1] / "book" / "matrix.md"
 
 
 def build(name: str) -> torch.nn.Module:
-    """The network with random weights, centred so that it predicts more than one class."""
+    """The network with random weights."""
     options = {"vit_b_16": {"image_size": SIZE},
                "googlenet": {"aux_logits": True, "init_weights": False}}.get(name, {})
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = get_model(name, weights=None, num_classes=CLASSES, **options).eval()
+        return centred(get_model(name, weights=None, num_classes=CLASSES, **options).eval())
+
+
+def centred(model: torch.nn.Module) -> torch.nn.Module:
+    """The model with another bias at its end, by which no class is the first for all images."""
     head = [module for module in model.modules() if isinstance(module, torch.nn.Linear)][-1]
     with torch.no_grad():
         head.bias -= model(torch.cat([photos(0).images, photos(1).images])).mean(0)

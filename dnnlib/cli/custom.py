@@ -80,6 +80,9 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}",
         *_left(images, photos), *_left(reference, seen))
+    if failed := table.attrs["failed"]:
+        say(*(f"failed: {name}: {why}" for name, why in failed.items()))
+        raise typer.Exit(1)
 
 
 def fuzz(model: Model, images: Images,

@@ -12,6 +12,7 @@ from dnnlib import checks, selection
 from dnnlib.custom.classifier import classifier
 from dnnlib.custom.photos import Photos, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
+from dnnlib.inference import predict
 from dnnlib.measures.uncertainty import indecision
 from dnnlib.selection.protocol import candidates
 
@@ -76,7 +77,9 @@ def rank(model: nn.Module, photos: Photos, by: str, *, reference: torch.Tensor |
     every image, in the order of the first method, then the skipped ones with their reason under
     'note'; the index is the place in ``photos.images``. A method has a ``_score``, the larger the
     sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
-    Raises ``ValueError`` naming the method that cannot rank these.
+    Methods that read softmax vectors share one pass. A method that fails later costs only itself:
+    its reason is in the table's ``attrs["failed"]``, by name. Raises ``ValueError`` naming the
+    method that cannot rank these, or if all fail.
     """
     methods = parse_methods(by, reference=reference is not None)
     checks.positive(batch_size, "batch_size")
@@ -88,14 +91,25 @@ def rank(model: nn.Module, photos: Photos, by: str, *, reference: torch.Tensor |
     for name in methods:
         rehearse(name, options[name], model, x)
     table = pd.DataFrame({"path": [*photos.paths, *photos.skipped]})
+    p, done, failed = None, [], {}
     for name in tqdm(methods, desc="ranking", unit="method"):
         try:
-            score, order = _ordered(selection.selector(name, **options[name]), model, x)
-        except ValueError as error:
-            raise ValueError(f"{name}: {error}") from error
+            if name in FROM_OUTPUTS:
+                if p is None and name != "random":
+                    p = predict(model, x, batch_size=batch_size)
+                score, order = _from_outputs(name, p, n, seed)
+            else:
+                score, order = _ordered(selection.selector(name, **options[name]), model, x)
+        except (ValueError, RuntimeError) as error:
+            failed[name] = str(error).strip().splitlines()[0]
+            continue
         _add(table, name, score, order, chosen)
+        done.append(name)
+    if not done:
+        raise ValueError("; ".join(f"{name}: {why}" for name, why in failed.items()))
     table["note"] = [""] * n + [*photos.skipped.values()]
-    return table.sort_values(f"{methods[0]}_rank", kind="stable", na_position="last")
+    table.attrs["failed"] = failed
+    return table.sort_values(f"{done[0]}_rank", kind="stable", na_position="last")
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | float = 0.05,
@@ -117,21 +131,25 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
     chosen = len(selection.top(torch.arange(len(p)), parse_top(top, len(p))))
     table = pd.DataFrame({"path": list(names)})
     for name in methods:
-        random = {} if seed is None else {"seed": seed}
-        score = torch.nan
         try:
-            if name == "ats":
-                order = selection.ATS(**random).arrange(p)
-            elif name == "random":
-                order = selection.Random(**random).order(None, torch.zeros(len(p), 1, 1, 1))
-            else:
-                found = indecision(p, selection.SELECTORS[name].by)
-                score, order = found.numpy(), selection.by_score(found)
+            score, order = _from_outputs(name, p, len(p), seed)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)
     table["note"] = ""
     return table.sort_values(f"{methods[0]}_rank", kind="stable")
+
+
+def _from_outputs(name: str, p: torch.Tensor | None, n: int,
+                  seed: int | None) -> tuple[torch.Tensor | float, torch.Tensor]:
+    """Scores, NaN where the method has none, and the order, of n softmax vectors."""
+    given = {} if seed is None else {"seed": seed}
+    if name == "random":  # needs their number only
+        return torch.nan, selection.Random(**given).order(None, torch.zeros(n, 1, 1, 1))
+    if name == "ats":
+        return torch.nan, selection.ATS(**given).arrange(p)
+    score = indecision(p, name)
+    return score.numpy(), selection.by_score(score)
 
 
 def _add(table: pd.DataFrame, name: str, score, order: torch.Tensor, chosen: int) -> None:

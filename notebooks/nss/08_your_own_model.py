@@ -55,7 +55,7 @@ run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=mode
 #     return resnet18(num_classes=10), ResNet18_Weights.DEFAULT.transforms()
 # ```
 #
-# That page's network needs no file at all: `--model torchvision:resnet18 --classes 10`. The page
+# This network needs no file at all: `--model torchvision:resnet18 --classes 10`. The page
 # [Your own model](../../book/own_model.md) has all other ways in: timm, TorchScript, ONNX, or only the
 # outputs that another framework saved.
 #

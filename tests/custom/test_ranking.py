@@ -373,3 +373,46 @@ def test_sheet_has_a_part_for_each_method(tmp_path):
                    for axis, image in zip(shown, x))
     figure.savefig(tmp_path / "sheet.png")  # a $ is no formula
     plt.close(figure)
+
+
+# ---- methods of one call
+
+
+def test_a_method_that_fails_costs_only_itself(tiny_model, photos):
+    """Training images of one predicted class, which only a look at all of them shows."""
+    model = tiny_model()
+    given = model(photos.images).argmax(1)
+    one = photos.images[given == given[0]]
+    table = custom.rank(model, photos, "dsa,gini,nac", reference=one)
+    assert [*table.attrs["failed"]] == ["dsa"]
+    assert "at least two predicted classes" in table.attrs["failed"]["dsa"]
+    assert "dsa_rank" not in table and sorted(table["nac_rank"].dropna()) == [*range(1, 41)]
+    assert table["gini_rank"].tolist()[:40] == [*range(1, 41)]
+    with pytest.raises(ValueError, match="^dsa: reference"):
+        custom.rank(model, photos, "dsa", reference=one)
+
+
+def test_methods_that_read_outputs_share_a_pass(tiny_model, photos):
+    seen = []
+    model = tiny_model()
+    model.register_forward_pre_hook(lambda module, given: seen.append(len(given[0])))
+    custom.rank(model, photos, "gini,pd,pv,pe,ats,margin,random,least_confidence", batch_size=40)
+    assert [n for n in seen if n > 2] == [40, 40]  # a look at the outputs, then all methods
+
+
+def test_what_cannot_work_is_told_before_all_images_are_seen(tiny_model, photos):
+    seen = []
+    model = nn.Sequential(*tiny_model()[:2], nn.Softplus(), *tiny_model()[2:])
+    model.register_forward_pre_hook(lambda module, given: seen.append(len(given[0])))
+    with pytest.raises(ValueError, match=r"^npc: layer '2' \(Softplus\): no rule"):
+        custom.rank(model, photos, "nac,npc", reference=photos.images, batch_size=40)
+    assert [n for n in seen if n > 2] == [40]  # a look at the outputs
+
+
+def test_layers_by_pattern(tiny_model, photos):
+    model = tiny_model()
+    chosen = selection.selector("nac", layers=("1",), batch_size=64).order(model, photos.images)
+    table = custom.rank(model, photos, "nac", layers=["[1]"])
+    assert table.index[:40].tolist() == chosen.tolist()
+    with pytest.raises(ValueError, match="nothing matches"):
+        custom.rank(model, photos, "nac", layers=["layer*"])
