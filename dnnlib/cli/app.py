@@ -208,8 +208,7 @@ def main() -> None:
     """Entry point: a mistake is one line and code 2; a failed run, or what is missing, 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
-    except (ValueError, TypeError, FileNotFoundError, ConnectionError,
-            ModuleNotFoundError) as error:
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if DEBUG:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)

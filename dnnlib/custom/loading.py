@@ -117,7 +117,12 @@ def _torchvision(name: str, provided: bool, classes: int | None,
     if provided and options:
         raise ValueError(f"weights: expected a file with those of {name}; torchvision's own are "
                          "for its 1,000 classes and its size")
-    return get_model(name, weights=published if provided else None, **options), preparation
+    try:
+        model = get_model(name, weights=published if provided else None, **options)
+    except OSError as error:
+        raise ConnectionError(f"weights: those of {name} cannot be fetched ({error}); give a file "
+                              "(--weights)") from error
+    return model, preparation
 
 
 def _timm(name: str, provided: bool, classes: int | None,
