@@ -18,7 +18,7 @@ from dnnlib import custom, files, selection
 
 MODELS = ("resnet18", "resnet50", "vgg11_bn", "mobilenet_v3_small", "densenet121",
           "efficientnet_b0", "shufflenet_v2_x0_5", "googlenet", "convnext_tiny",
-          "regnet_y_400mf", "swin_t")
+          "regnet_y_400mf", "swin_t", "vit_b_16")
 SIZE, CLASSES, IMAGES = 64, 4, 4
 PAGE = Path(__file__).resolve().parents[1] / "book" / "matrix.md"
 
