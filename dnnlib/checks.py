@@ -10,6 +10,8 @@ from numbers import Real
 
 import torch
 
+MOST = 30  # names that an error lists
+
 
 def known(name: str, names: Iterable[str], what: str) -> str:
     """``name`` if it is one of ``names``; else ``ValueError`` with the nearest one.
@@ -23,7 +25,8 @@ def known(name: str, names: Iterable[str], what: str) -> str:
         return name
     near = difflib.get_close_matches(str(name).lower(), names, n=1, cutoff=0.5)
     hint = f"; did you mean '{near[0]}'?" if near else ";"
-    raise ValueError(f"unknown {what} {name!r}{hint} Known: {', '.join(names)}")
+    listed = names if len(names) <= MOST else [*names[:MOST // 2], f"... ({len(names)} in all)"]
+    raise ValueError(f"unknown {what} {name!r}{hint} Known: {', '.join(listed)}")
 
 
 _known = known  # where a parameter has that name

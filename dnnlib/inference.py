@@ -6,6 +6,31 @@ from torch import nn
 from dnnlib import checks
 
 
+def device(name: str = "auto") -> torch.device:
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto' is cuda where there is one, else cpu.
+
+    Raises ``ValueError`` for another name, and for a device that this machine, or this build of
+    PyTorch, lacks.
+
+    >>> device("cdua")
+    Traceback (most recent call last):
+    ValueError: unknown device 'cdua'; did you mean 'cuda'? Known: auto, cpu, cuda, mps
+    """
+    kind, _, number = name.partition(":")
+    checks.known(kind, ("auto", "cpu", "cuda", "mps"), "device")
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if kind == "auto":
+        return torch.device("cuda" if gpus else "cpu")
+    if kind == "cuda" and not (number or "0").isdecimal():
+        raise ValueError(f"device: expected a number behind cuda:, got {name!r}")
+    if kind == "cuda" and int(number or 0) >= gpus:
+        raise ValueError(f"device: {name} is not there; PyTorch {torch.__version__} sees "
+                         f"{gpus} CUDA devices")
+    if kind == "mps" and not torch.backends.mps.is_available():
+        raise ValueError(f"device: mps is not there, as PyTorch {torch.__version__} sees it")
+    return torch.device(name)
+
+
 def device_of(model: nn.Module) -> torch.device:
     """The device that holds the model's parameters."""
     return next(model.parameters()).device

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.custom import fuzz, layers, rank
 from dnnlib.cli.replay import replay
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say
@@ -181,10 +181,14 @@ def draw_figures(names: Annotated[list[str], typer.Argument(
 
 app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
             "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
-            "--weights mobilenet.safetensors --images photos --by nac,random --top 50`")(rank)
+            "--weights mobilenet.safetensors --images photos --by nac,random --top 50`, `dnnlib "
+            "rank --model torchvision:resnet18 --classes 10 --weights w.pth --images photos --by "
+            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`")(rank)
 app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
             "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
+app.command(epilog="Examples: `dnnlib layers --model my.py:build --size 224`, `dnnlib layers "
+            "--model my.py:build --size 224 --match 'layer3.*'`")(layers)
 
 
 def _attempt(action: Callable, *arguments):
@@ -204,8 +208,7 @@ def main() -> None:
     """Entry point: a mistake is one line and code 2; a failed run, or what is missing, 1."""
     try:
         app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
-    except (ValueError, TypeError, FileNotFoundError, ConnectionError,
-            ModuleNotFoundError) as error:
+    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         if DEBUG:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)

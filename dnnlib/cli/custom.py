@@ -1,64 +1,88 @@
-"""The commands for a person's own model and images: ``dnnlib rank`` and ``dnnlib fuzz``."""
+"""The commands for a person's own model and images: ``dnnlib rank``, ``fuzz`` and ``layers``."""
 
 import io
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dnnlib.cli.reading import (
+    BatchSize,
+    Channels,
+    Classes,
+    Crop,
+    Device,
+    Images,
+    Mean,
+    Model,
+    Probabilities,
+    Reference,
+    Resize,
+    Size,
+    Std,
+    Weights,
+    Width,
+    read,
+)
 from dnnlib.cli.terminal import print_table, say
 
 LISTED = 10  # images that are named on the terminal; tables have all
 
-Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module that "
-                                    "gives logits, or a name from `dnnlib models`.")]
-Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not. The model "
-                                     "sees values in [0, 1].")]
-Weights = Annotated[str, typer.Option(help="The model's state dict, .safetensors.")]
-Reference = Annotated[str, typer.Option(
-    help="A folder of training images, for the methods that need them.")]
-Size = Annotated[int | None, typer.Option(help="Pixels a side to fit the images to.")]
-Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
-Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
-Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
-Probabilities = Annotated[bool, typer.Option(
-    "--probabilities", help="The model gives probabilities, not logits.")]
-BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
 
-
-def rank(model: Model, images: Images,
-         by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
-         weights: Weights = "", reference: Reference = "",
+def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
+         model: Model = "", images: Images = "", weights: Weights = "", reference: Reference = "",
+         outputs: Annotated[str, typer.Option(
+             help="Instead of a model and images: what any framework saved, softmax vectors in "
+                  ".npy, .csv or .parquet, a row an image.")] = "",
+         logits: Annotated[bool, typer.Option("--logits", help="That file holds logits.")] = False,
          top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
          output: Annotated[str, typer.Option(
              "-o", "--out", help="The table; the contact sheet goes beside it.")] = "ranking.csv",
-         size: Size = None, channels: Channels = None, classes: Classes = None,
-         width: Width = None, probabilities: Probabilities = False,
+         layers: Annotated[str, typer.Option(
+             help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
+                  "`dnnlib layers` lists them. With nac, kmnc, npc; nss and dsa take the "
+                  "last.")] = "",
+         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
+         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
+         device: Device = "auto", probabilities: Probabilities = False,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
          batch_size: BatchSize = 64) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
-    from dnnlib import custom, files
+    from dnnlib import checks, custom, files
 
+    if outputs:
+        if model or images:
+            raise ValueError("--outputs: either it, or --model and --images")
+        p, names = custom.read_outputs(outputs, probabilities=not logits)
+        table = custom.rank_outputs(p, names, by, top=top, seed=seed)
+        files.write_atomically(target, table.to_csv(index=False).encode())
+        methods = [c.removesuffix("_rank") for c in table if c.endswith("_rank")]
+        _show(table, methods)
+        say(f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
+            f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
+        return
     custom.parse_methods(by, reference=bool(reference))
-    network, photos, seen = _read(model, weights, images, reference, size, channels,
-                                  {"classes": classes, "width": width})
+    network, photos, seen = read(
+        model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width)
     table = custom.rank(network, photos, by, reference=None if seen is None else seen.images,
-                         top=top, seed=seed, probabilities=probabilities, batch_size=batch_size)
+                        top=top, seed=seed, probabilities=probabilities, batch_size=batch_size,
+                        layers=checks.words(layers, "layers") if layers else None)
     files.write_atomically(target, table.to_csv(index=False).encode())
     firsts = custom.first(table, photos)
     _save(custom.sheet(firsts), target.with_suffix(".png"))
-    for name in firsts:
-        columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
-        rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
-        print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
-                    f"First by {name}")
-    chosen = table[f"{name}_selected"].sum()
+    _show(table, list(firsts))
+    chosen = table[f"{[*firsts][0]}_selected"].sum()
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}",
         *_left(images, photos), *_left(reference, seen))
+    if failed := table.attrs["failed"]:
+        say(*(f"failed: {name}: {why}" for name, why in failed.items()))
+        raise typer.Exit(1)
 
 
 def fuzz(model: Model, images: Images,
@@ -81,10 +105,11 @@ def fuzz(model: Model, images: Images,
                                              "same command again goes on there.")] = "failures",
          weights: Weights = "", reference: Reference = "",
          layers: Annotated[str, typer.Option(
-             help="Modules whose channels are the neurons, with commas; default all that have no "
-                  "parts. With deepsensor and deephunter.")] = "",
-         size: Size = None, channels: Channels = None, classes: Classes = None,
-         width: Width = None, probabilities: Probabilities = False,
+             help="Layers whose channels are the neurons, by name or pattern, with commas; default "
+                  "all of `dnnlib layers`. With deepsensor and deephunter.")] = "",
+         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
+         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
+         device: Device = "auto", probabilities: Probabilities = False,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
@@ -98,11 +123,12 @@ def fuzz(model: Model, images: Images,
         limit=limit, seed=seed, block=block, batch_size=batch_size,
         layers=checks.words(layers, "layers") if layers else None)
     options.check_reference(bool(reference))
-    network, photos, seen = _read(model, weights, images, reference, size, channels,
-                                  {"classes": classes, "width": width})
+    network, photos, seen = read(
+        model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width)
     target = Path(output).expanduser()
     found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
-                       reference=None if seen is None else seen.images)
+                        reference=None if seen is None else seen.images)
     wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
         columns = max(3, len(parts["inputs"][1]))
@@ -126,17 +152,60 @@ def fuzz(model: Model, images: Images,
     say(*lines, *_left(images, photos), *_left(reference, seen))
 
 
-def _read(model: str, weights: str, images: str, reference: str, size: int | None,
-          channels: int | None, options: dict):
-    """The model, the images, and the training images if there are."""
-    from dnnlib import custom
+def layers(model: Model, weights: Weights = "", images: Images = "",
+           match: Annotated[str, typer.Option(
+               help="Only those by name or pattern, with commas: 'layer3.*'.")] = "",
+           size: Size = None, channels: Channels = None, classes: Classes = None,
+           width: Width = None) -> None:
+    """List the layers of your model whose neurons count, with shapes; and what is left out."""
+    import pandas as pd
+    import torch
 
-    given = {k: v for k, v in options.items() if v is not None}
+    from dnnlib import checks, custom, models
+    from dnnlib.custom.preparation import of
+    from dnnlib.custom.rehearsal import outputs_only
+    from dnnlib.neurons import layers as rooms
+
+    given = {k: v for k, v in {"classes": classes, "width": width}.items() if v is not None}
     network = custom.load_model(model, weights or None, size=size, channels=channels, **given)
-    photos = custom.read_photos(images, network, size=size, channels=channels)
-    seen = custom.read_photos(reference, network, size=size,
-                               channels=photos.images.shape[1]) if reference else None
-    return network, photos, seen
+    outputs_only("layers", network)
+    spec, side = models.spec_of(network), size or of(network).crop
+    if images:
+        x = custom.read_photos(images, network, size=size, channels=channels).images[:2]
+    elif spec or side:
+        shape = spec.shape if spec else (channels or 3, side, side)
+        x = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
+    else:
+        raise ValueError("--size: expected the pixels a side of the images, or --images with some")
+    fit = custom.classifier(network, x)
+    known = rooms.layers_of(fit, x)
+    names = rooms.matching(fit, x, checks.words(match, "match")) if match else list(known)
+    found = rooms.layers_of(fit, x, names)
+    with torch.inference_mode(), rooms.watched(fit, found, lambda a: a.shape[1:]) as parts:
+        fit(x)
+    sizes = {name: tuple(shape) for name, shape in parts.items()}
+    rows = [{"layer": name, "module": type(found[name].module).__name__
+             if found[name].module is not None else "softmax",
+             "output": " x ".join(map(str, sizes[name])), "neurons": sizes[name][0],
+             "units": math.prod(sizes[name])} for name in names]
+    print_table(pd.DataFrame(rows), f"Layers for images of {' x '.join(map(str, x.shape[1:]))}")
+    say(f"{len(rows):,} layers, {sum(r['neurons'] for r in rows):,} neurons (channels), "
+        f"{sum(r['units'] for r in rows):,} units")
+    left = rooms.left_out(fit, x)
+    if left and not match:
+        say(f"left out: {len(left):,}", *(f"  {name}: {why}" for name, why in
+                                          [*left.items()][:LISTED]))
+    if len(left) > LISTED and not match:
+        say(f"  ... and {len(left) - LISTED:,} more")
+
+
+def _show(table, methods: list[str]) -> None:
+    """The first five by each method."""
+    for name in methods:
+        columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
+        rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
+        print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
+                    f"First by {name}")
 
 
 def _save(sheet, path: Path) -> None:

@@ -1,6 +1,7 @@
-"""A person's own classifier: loaded, looked at, and made to fit what the engine expects."""
+"""A person's own classifier, loaded: from code, by name, or from a file of its own."""
 
 import importlib.util
+import pickle
 import sys
 from pathlib import Path
 
@@ -8,54 +9,143 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
-from dnnlib.inference import device_of, fast_layout
+from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.formats import SUFFIXES, load_saved
+from dnnlib.custom.preparation import Preparation, prepared
+from dnnlib.models.weights import assign
 
-PROBE = 64  # images that show what a model's outputs are
+KINDS = "FILE.py:FUNCTION, torchvision:NAME, timm:NAME, FILE.pt, .pt2 or .onnx"
 
 
 def load_model(name: str, weights: str | Path | None = None, *, size: int | None = None,
-               channels: int | None = None, **options) -> nn.Module:
-    """A model with its weights: ``FILE.py:FUNCTION``, or a name from ``dnnlib models``.
+               channels: int | None = None, classes: int | None = None, **options) -> nn.Module:
+    """A model with its weights, in evaluation mode.
 
-    FUNCTION takes nothing and returns a classifier; ``weights`` may be None if it loads its own.
-    A network by name is built for images of ``size`` and ``channels`` (default: its paper's) with
-    ``options`` of :func:`models.build`, and needs ``weights``: a state dict in a safetensors
-    file, for 'mobilenet' also in Keras's layout. Pickles are refused, since they can run code.
-    Raises ``FileNotFoundError``, ``ValueError`` or ``TypeError`` saying what does not fit.
+    ``name``:
+
+    - 'FILE.py:FUNCTION': FUNCTION takes nothing and returns a classifier, or a pair of it and the
+      transform of its images: see :func:`preparation.prepared`; ``weights`` may be None if it
+      loads its own.
+    - 'torchvision:resnet18', 'timm:resnet18', of ``classes`` classes: with ``weights``; without,
+      with those that the library provides and fetches. Images are prepared as those were.
+    - a name from ``dnnlib models``, built for images of ``size`` and ``channels`` (default: its
+      paper's) and ``classes``, with ``options`` of :func:`models.build`; needs ``weights``, for
+      'mobilenet' also in Keras's layout.
+    - a file of TorchScript (.pt, .ts), torch.export (.pt2) or ONNX: its outputs are all there is.
+
+    ``weights``: a state dict in a file of safetensors, or of ``torch.save``, .pt or .pth, read
+    with ``weights_only=True``, since other pickles can run code; also under 'state_dict' or 'model'
+    in it, or with 'module.' before its names. Raises ``FileNotFoundError``, ``ValueError`` or
+    ``TypeError`` saying what does not fit.
 
     >>> load_model("lenet5")
     Traceback (most recent call last):
     ValueError: weights: expected a file with those of 'lenet5'; nothing is trained here
     """
-    if ":" in name or name.endswith(".py"):
-        if options:
-            raise ValueError(f"{', '.join(options)}: only with a name from `dnnlib models`; "
-                             f"{name} takes no options")
-        model = _from_file(name)
+    preparation = None
+    library, _, inner = name.partition(":")
+    if Path(name).suffix in SUFFIXES:
+        _only(name, options | ({} if classes is None else {"classes": classes}))
+        if weights is not None:
+            raise ValueError(f"weights: {name} has its own")
+        return load_saved(Path(name).expanduser())
+    if library in ("torchvision", "timm"):
+        _only(name, options)
+        build = _torchvision if library == "torchvision" else _timm
+        model, preparation = build(inner, weights is None, classes, size)
+    elif ":" in name or name.endswith(".py"):
+        _only(name, options | ({} if classes is None else {"classes": classes}))
+        model, preparation = _from_file(name)
     else:
-        checks.known(name, models.SPECS, "model (nor FILE.py:FUNCTION)")
+        checks.known(name, models.SPECS, f"model (nor {KINDS})")
         if weights is None:
             raise ValueError(f"weights: expected a file with those of {name!r}; nothing is "
                              "trained here")
         depth, side, _ = models.SPECS[name].shape
         shape = (channels or depth, size or side, size or side)
-        model = models.build(name, shape=shape, **options)
-    if weights is None:
-        return model.eval()
-    path = Path(weights).expanduser()
-    if path.suffix != ".safetensors":
-        raise ValueError(f"weights: expected a .safetensors file, got {path.name}; write one with "
-                         "safetensors.torch.save_file(model.state_dict(), ...), or let FUNCTION "
-                         "load it with torch.load(..., weights_only=True)")
-    load = models.load_keras_weights if name == "mobilenet" else models.load_weights
-    return load(model, path).eval()
+        model = models.build(name, shape=shape, classes=classes, **options)
+    if weights is not None:
+        model = _weighted(model, Path(weights).expanduser(), keras=name == "mobilenet")
+    return (Classifier(model, preparation=preparation) if preparation else model).eval()
 
 
-def _from_file(name: str) -> nn.Module:
+def _only(name: str, options: dict) -> None:
+    if options:
+        raise ValueError(f"{', '.join(options)}: only with a name from `dnnlib models`"
+                         + (", torchvision or timm" if "classes" in options else "")
+                         + f"; {name} takes no options")
+
+
+def _weighted(model: nn.Module, path: Path, *, keras: bool) -> nn.Module:
+    if path.suffix == ".safetensors":
+        return (models.load_keras_weights if keras else models.load_weights)(model, path)
+    if path.suffix not in (".pt", ".pth"):
+        raise ValueError(f"weights: expected a .safetensors, .pt or .pth file, got {path.name}")
+    if not path.is_file():
+        raise FileNotFoundError(f"no weights at {path}")
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise ValueError(f"weights: {path.name} holds more than tensors, or is damaged; save "
+                         "model.state_dict() by torch.save or by safetensors") from error
+    for key in ("state_dict", "model_state_dict", "model"):
+        if isinstance(found, dict) and isinstance(found.get(key), dict):
+            found = found[key]
+    if not isinstance(found, dict) or not all(isinstance(v, torch.Tensor) for v in found.values()):
+        raise ValueError(f"weights: expected a state dict in {path.name}, got "
+                         f"{type(found).__name__}")
+    if found and all(k.startswith("module.") for k in found):  # from nn.DataParallel
+        found = {k.removeprefix("module."): v for k, v in found.items()}
+    return assign(model, found, path)
+
+
+def _torchvision(name: str, provided: bool, classes: int | None,
+                 size: int | None) -> tuple[nn.Module, Preparation]:
+    from torchvision.models import get_model, get_model_weights, list_models
+
+    known = [n for n in list_models() if "/" not in n and "_raft" not in n]
+    checks.known(name, known, "model of torchvision")
+    published = next(iter(get_model_weights(name)))
+    preparation = prepared(published.transforms())
+    if not hasattr(published.transforms(), "crop_size"):
+        raise ValueError(f"model: torchvision's {name} classifies no images")
+    options = {} if classes is None else {"num_classes": classes}
+    if name.startswith("vit_") and size:
+        options["image_size"] = size
+    if name in ("googlenet", "inception_v3") and not provided:
+        options["init_weights"] = False
+    if provided and options:
+        raise ValueError(f"weights: expected a file with those of {name}; torchvision's own are "
+                         "for its 1,000 classes and its size")
+    try:
+        model = get_model(name, weights=published if provided else None, **options)
+    except OSError as error:
+        raise ConnectionError(f"weights: those of {name} cannot be fetched ({error}); give a file "
+                              "(--weights)") from error
+    return model, preparation
+
+
+def _timm(name: str, provided: bool, classes: int | None,
+          size: int | None) -> tuple[nn.Module, Preparation]:
+    try:
+        import timm
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("this needs timm; install it with: pip install timm",
+                                  name="timm") from error
+    checks.known(name, timm.list_models(), "model of timm")
+    model = timm.create_model(name, pretrained=provided,
+                              **({} if classes is None else {"num_classes": classes}))
+    data = timm.data.resolve_model_data_config(model)
+    crop = data["input_size"][-1]
+    return model, Preparation(round(crop / data["crop_pct"]), crop, tuple(data["mean"]),
+                              tuple(data["std"]))
+
+
+def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
     """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
     file, _, function = name.rpartition(":")
     if not file.endswith(".py") or not function:
-        raise ValueError(f"model: expected FILE.py:FUNCTION, got {name!r}")
+        raise ValueError(f"model: expected {KINDS}, got {name!r}")
     path = Path(file).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"model: there is no file {file}")
@@ -72,70 +162,11 @@ def _from_file(name: str) -> nn.Module:
         model = getattr(module, function)()
     finally:
         sys.path.remove(str(path.parent))
+    pair = isinstance(model, tuple) and len(model) == 2
+    model, transform = model if pair else (model, None)
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected {function}() of {path.name} to return a torch.nn.Module, "
-                        f"got {type(model).__name__}")
+                        f"or a pair of it and a transform, got {type(model).__name__}")
     if next(model.parameters(), None) is None:
         raise ValueError(f"model: {function}() of {path.name} returns one without parameters")
-    return model
-
-
-class Classifier(nn.Module):
-    """A person's model as the selectors want it: logits, whatever the memory layout.
-
-    Images come channels last, on which the usual ``x.view(len(x), -1)`` fails: they are laid out
-    anew. With ``probabilities``, the logarithm of the outputs, of which they are the softmax.
-
-    >>> model = Classifier(nn.Sequential(nn.Flatten(), nn.Softmax(1)), probabilities=True)
-    >>> model(torch.tensor([[[[0.25, 0.75]]]])).softmax(1).sum().item()
-    1.0
-    """
-
-    def __init__(self, model: nn.Module, *, probabilities: bool = False):
-        super().__init__()
-        self.model, self.probabilities = model, probabilities
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        # contiguous() would leave the strides of a single channel
-        output = self.model(x.clone(memory_format=torch.contiguous_format))
-        if not self.probabilities:
-            return output
-        return output.clamp_min(torch.finfo(output.dtype).tiny).log()
-
-
-@torch.inference_mode()
-def classifier(model: nn.Module, x: torch.Tensor, *, probabilities: bool = False) -> nn.Module:
-    """``model`` as one that gives logits, after a look at its outputs for some of ``x``.
-
-    ``x``: (N, C, H, W) in [0, 1]; ``probabilities``: what the model returns instead.
-    Raises ``ValueError`` unless the outputs are finite, of at least two classes, not all the same,
-    and logits or probabilities as announced; ``TypeError`` for one that is no tensor.
-    """
-    some = checks.images(x)[torch.linspace(0, len(x) - 1, min(len(x), PROBE)).long()]
-    plain = Classifier(model).eval()
-    try:
-        outputs = plain(fast_layout(some, device_of(model)))
-    except RuntimeError as error:
-        raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; a size or "
-                         f"channels may mend that: {str(error).splitlines()[0]}") from error
-    if not isinstance(outputs, torch.Tensor):
-        raise TypeError("model: expected a tensor (N, classes) as output, got "
-                        f"{type(outputs).__name__}")
-    if outputs.ndim != 2 or len(outputs) != len(some) or outputs.shape[1] < 2:
-        raise ValueError("model: expected outputs (N, classes) of at least two classes, got shape "
-                         f"{tuple(outputs.shape)} for {len(some)} images")
-    if not outputs.isfinite().all():
-        raise ValueError("model: expected finite outputs, got NaN or infinity")
-    if (outputs == outputs[0]).all() and (some != some[0]).any():
-        raise ValueError(f"model: the same output for each of {len(some)} images, so that there "
-                         "is nothing to rank; are its weights loaded?")
-    distributions = (outputs >= 0).all() and ((outputs.sum(1) - 1).abs() < 1e-3).all()
-    if distributions and not probabilities:
-        raise ValueError("model: every output is non-negative and sums to 1, so that these are "
-                         "probabilities where logits are expected; say so (--probabilities)")
-    if probabilities and not distributions:
-        raise ValueError("model: expected probabilities, as said (--probabilities), got outputs "
-                         "that are negative or do not sum to 1; logits need no such option")
-    if models.spec_of(model) and not probabilities:
-        return model
-    return Classifier(model, probabilities=probabilities).eval()
+    return model, prepared(transform) if pair else None

@@ -28,8 +28,8 @@ class Options:
     - ``limit``: how many inputs, evenly spread over the images that the model gets right; default
       all.
     - ``seed``: of all that is random.
-    - ``layers``: modules whose channels are the neurons, with 'deepsensor' and 'deephunter';
-      default all.
+    - ``layers``: layers whose channels are the neurons, by name or by pattern, see
+      :func:`layers.matching`, with 'deepsensor' and 'deephunter'; default all.
     - ``block``: inputs fuzzed at once and kept at once, dealt by ``seed``; default 4 with
       'deepsensor', whose swarms cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
       what a block covers, and DLFuzz does badly on few inputs of one class.

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -21,12 +21,14 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
 from dnnlib import __version__, files
+from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
-from dnnlib.custom.loading import PROBE, classifier
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Photos, shortened
+from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.inference import device_of, fast_layout, predict
 from dnnlib.models.fingerprints import described, fingerprint
+from dnnlib.neurons.layers import matching
 
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "note")
 FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
@@ -63,10 +65,14 @@ def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options,
     folder, size = Path(folder).expanduser(), options.batch_size
     options.check_reference(reference is not None)
     model = classifier(model, photos.images, probabilities=probabilities)
+    if options.layers is not None:
+        outputs_only(options.by, model)
+        options = replace(options, layers=matching(model, photos.images, options.layers))
     _check_steady(model, photos.images[:PROBE])
     p = predict(model, photos.images, batch_size=size)
     labels, names = _labelled(photos, p, options.labels)
     fuzzer = options.fuzzer(len(names), reference)
+    rehearse_fuzzer(options.by, fuzzer, model, photos.images, labels)
     right = (p.argmax(1) == labels).nonzero()[:, 0]
     if not len(right):
         raise ValueError(f"labels: the model gets none of {len(labels)} images right; are the "

@@ -1,9 +1,10 @@
 """What the gradient fuzzers share: neurons in a differentiable pass, their coverage, ascent.
 
 A neuron is a channel, read as its mean over positions, or a dense unit, in all layers of
-:func:`models.neuron_layers` and in the softmax where the network counts it (DeepXplore, DLFuzz).
+:func:`layers.layers_of`, the softmax included where the network counts it (DeepXplore, DLFuzz).
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -11,14 +12,8 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from dnnlib import models
-from dnnlib.neurons.activations import (
-    SOFTMAX,
-    channel_means,
-    layers_of,
-    scaled_channel_means,
-    watched,
-)
+from dnnlib.neurons.activations import channel_means, scaled_channel_means
+from dnnlib.neurons.layers import layers_of, watched
 
 
 class Response(NamedTuple):
@@ -37,14 +32,14 @@ class Response(NamedTuple):
 def respond(model: nn.Module, x: torch.Tensor) -> Response:
     """One pass over images (B, C, H, W) that lie where the model does.
 
-    Raises ``ValueError`` for a layer that does not run exactly once or outputs that are not
-    finite, and ``TypeError`` for a layer whose output is no tensor (B, neurons, ...).
+    Raises ``ValueError`` for a layer that does not run or outputs that are not finite.
 
+    >>> from dnnlib import models
     >>> answer = respond(models.build("lenet1"), torch.rand(2, 1, 28, 28))
     >>> answer.logits.shape, answer.raw.shape, answer.scaled.requires_grad
     (torch.Size([2, 10]), torch.Size([2, 52]), False)
     """
-    layers = layers_of(model)
+    layers = layers_of(model, x)
     with watched(model, layers, lambda a: (channel_means(a),
                                            scaled_channel_means(a.detach()))) as parts:
         logits = model(x)
@@ -67,6 +62,7 @@ def ascent(model: nn.Module, x: torch.Tensor, objective: Callable[[Response, sli
     ``objective``: from the response to some images and their places in ``x`` to the value (B,)
     for each. Raises ``ValueError`` for a gradient that is not finite.
 
+    >>> from dnnlib import models
     >>> model, x = models.build("lenet1"), torch.rand(3, 1, 28, 28)
     >>> ascent(model, x, lambda answer, rows: answer.logits[:, 0], batch_size=2).shape
     torch.Size([3, 1, 28, 28])
@@ -151,12 +147,15 @@ def layout(model: nn.Module, x: torch.Tensor) -> Layout:
     itself, to the next layer that does, such as its ReLU. Pools and the softmax have none. Nor
     have batch normalisations, though DLFuzz's code would take their scales for weights.
 
+    >>> from dnnlib import models
     >>> found = layout(models.build("lenet1"), torch.zeros(1, 1, 28, 28))
     >>> int(found.maps.sum()), int(found.weights.isfinite().sum())
     (32, 26)
     """
-    layers = models.neuron_layers(model)
-    watched, found = set(layers.values()), {}
+    layers = layers_of(model, x)
+    names = {(layer.module, layer.call): name for name, layer in layers.items()}
+    counts: Counter = Counter()
+    found: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
     pending: torch.Tensor | None = None
 
     def neurons(output):
@@ -165,20 +164,23 @@ def layout(model: nn.Module, x: torch.Tensor) -> Layout:
 
     def keep(module, inputs, output):
         nonlocal pending
+        counts[module] += 1
         if isinstance(module, nn.Conv2d | nn.Linear):
             pending = module.weight.flatten(1).mean(1)
-        if module in watched:
-            found[module] = neurons(output) if pending is None else (neurons(output)[0], pending)
+        name = names.get((module, counts[module]))
+        if name is not None:
+            maps, none = neurons(layers[name].first(output))
+            fits = pending is not None and pending.shape == none.shape
+            found[name] = maps, pending if fits else none
             pending = None
 
     handles = [module.register_forward_hook(keep) for module in model.modules()
-               if not any(module.children())]
+               if module is not model]
     try:
         logits = model(x[:1])
     finally:
         for handle in handles:
             handle.remove()
-    parts = [found[module] for module in layers.values()]
-    if SOFTMAX in layers_of(model):
-        parts.append(neurons(logits))
+    parts = [neurons(logits) if layer.module is None else found[name]
+             for name, layer in layers.items()]
     return Layout(*map(torch.cat, zip(*parts)))

@@ -23,7 +23,7 @@ def fingerprint(model: nn.Module) -> str:
     """
     sha = hashlib.sha256(str(model).encode())
     for value in model.state_dict().values():
-        sha.update(value.detach().cpu().contiguous().numpy())
+        sha.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     for name, module in model.named_modules():
         code = of_class(type(module))
         if code or "forward" in vars(module):

@@ -52,7 +52,7 @@ class ExcitableNeurons:
     next to none of the neurons above 0.5 nats are found, with 4 most of those that more points find
     (the chapter "Neurons as players").
     ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`. ``layers``:
-    names, default :func:`models.neuron_layers`.
+    names, default those of :func:`layers.layers_of`.
 
     Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
     ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
@@ -80,7 +80,7 @@ class ExcitableNeurons:
     def __call__(self, model: nn.Module, inputs: torch.Tensor,
                  labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
         found = players(model, inputs[:1], self.layers)
-        gates = Gates(model, found.layers, found.shapes)
+        gates = Gates(model, found.layers, found.shapes, found.calls)
         ts, weights = (values.tolist() for values in nodes(self.points))
 
         def integral(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -1,5 +1,6 @@
 """Switching neurons off: a gate for every neuron, by which its layer's output is multiplied."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.neurons.calls import Layer
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +31,10 @@ class Stage:
 class Gates:
     """Gates for the neurons of ``model``, one column each: 0 is off, 1 leaves the neuron as it is.
 
-    ``layers``: names of modules, none twice, each of which runs once in a pass; ``shapes``: what
-    a neuron's place in them is, (C,) for channels and dense units, (C, H, W) for the units of a
-    convolution. Both are those of :func:`activations.record`, which also checks them. Raises
-    ``ValueError`` for an unknown layer.
+    ``layers``: names, none twice; ``shapes``: what a neuron's place in them is, (C,) for channels
+    and dense units, (C, H, W) for the units of a convolution; ``calls``: what the layers are,
+    default the first call of the module of that name. All are those of
+    :func:`activations.record`, which also checks them. Raises ``ValueError`` for an unknown layer.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
     >>> gates, x = Gates(model, ("2", "3"), ((3,), (2,))), torch.rand(1, 1, 2, 2)
@@ -46,11 +48,13 @@ class Gates:
     model: nn.Module
     layers: Sequence[str]
     shapes: Sequence[tuple[int, ...]]
+    calls: Sequence[Layer] = ()
 
     def __post_init__(self):
-        known = [name for name, _ in self.model.named_modules() if name]
-        for name in self.layers:
-            checks.known(name, known, "layer")
+        if not self.calls:
+            known = {name: module for name, module in self.model.named_modules() if name}
+            found = tuple(Layer(known[checks.known(name, known, "layer")]) for name in self.layers)
+            object.__setattr__(self, "calls", found)
 
     @cached_property
     def columns(self) -> tuple[slice, ...]:
@@ -68,8 +72,9 @@ class Gates:
     @property
     def stages(self) -> tuple[Stage, ...]:
         """The network as a chain; whatever is no plain ``nn.Sequential`` is one stage."""
-        modules = dict(self.model.named_modules())
-        gated = [modules[name] for name in self.layers]
+        gated = [layer.module for layer in self.calls]
+        if any(layer.call > 1 for layer in self.calls):  # which call it is only the whole tells
+            return (Stage(self.model, tuple(range(len(gated))), inside=True),)
         found = []
         for module in _chain(self.model, gated):
             parts = set(module.modules())
@@ -100,8 +105,8 @@ class Gates:
                 with self.applied(applied, stage.layers):
                     state = stage.module(state[parent])
             else:
-                a = stage.module(state)
-                state = a[parent].mul_(self._shaped(applied, stage.layers[0], a))
+                output = stage.module(state)
+                state = self._gated(output, applied, stage.layers[0], parent)
         return state[first.cumsum(0) - 1]
 
     def slopes(self, x: torch.Tensor, labels: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
@@ -126,23 +131,38 @@ class Gates:
 
         ``gates``: (N, neurons), for passes of N images.
         """
-        def hook(place: int):
-            # a new tensor, so that an in-place layer behind cannot write into this one's output
-            return lambda module, inputs, a: a * self._shaped(gates, place, a)
-
-        modules = dict(self.model.named_modules())
+        counts: Counter = Counter()
         places = range(len(self.layers)) if layers is None else layers
-        handles = [modules[self.layers[i]].register_forward_hook(hook(i)) for i in places]
+        wanted = {(self.calls[i].module, self.calls[i].call): i for i in places}
+
+        def begin(module, inputs):
+            counts.clear()
+
+        def hook(module, inputs, output):
+            counts[module] += 1
+            place = wanted.get((module, counts[module]))
+            # a new tensor, so that an in-place layer behind cannot write into this one's output
+            return None if place is None else self._gated(output, gates, place)
+
+        modules = {self.calls[i].module: None for i in places}
+        handles = [self.model.register_forward_pre_hook(begin),
+                   *(module.register_forward_hook(hook) for module in modules)]
         try:
             yield
         finally:
             for handle in handles:
                 handle.remove()
 
-    def _shaped(self, gates: torch.Tensor, place: int, a: torch.Tensor) -> torch.Tensor:
-        """The gates of one layer, such that they multiply its output ``a``."""
+    def _gated(self, output, gates: torch.Tensor, place: int, rows: torch.Tensor | None = None):
+        """The output of one layer, or its ``rows``, times the gates (N, neurons) of the layer."""
+        whole = output if isinstance(output, torch.Tensor) else output[0]
+        a = self.calls[place].first(whole)
         columns, shape = gates[:, self.columns[place]].to(a.dtype), self.shapes[place]
-        return columns.reshape(len(columns), *shape, *[1] * (a.ndim - 1 - len(shape)))
+        shaped = columns.reshape(len(columns), *shape, *[1] * (a.ndim - 1 - len(shape)))
+        # in place where rows were taken, which makes a copy
+        a = a * shaped if rows is None else a[rows].mul_(shaped)
+        a = a if whole.ndim == 2 else a.movedim(1, self.calls[place].axis)
+        return a if whole is output else type(output)([a, *output[1:]])
 
 
 def finite(loss: torch.Tensor) -> None:

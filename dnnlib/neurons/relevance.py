@@ -3,7 +3,7 @@
 Modules get LRP's rules in place of gradients, so that autograd follows any branches and sums.
 """
 
-import copy
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,18 +14,17 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.inference import device_of, fast_layout
-from dnnlib.models.layers import Add
-
-ACTIVATIONS = (nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.ELU, nn.Tanh, nn.Sigmoid)
-_PASS = (*ACTIVATIONS, nn.BatchNorm1d, nn.BatchNorm2d, nn.Softmax, nn.LogSoftmax)
-_WEIGHTED = (nn.Conv2d, nn.Linear)
-_SUMS = (nn.AvgPool2d, nn.AdaptiveAvgPool2d, Add)
-_RULES = ", ".join(kind.__name__ for kind in _WEIGHTED + _SUMS + _PASS)
-# operations whose gradient is the rule already: values are moved, or the largest is taken
-_MOVES = {"AccumulateGrad", "Alias", "Cat", "Clone", "ConstantPadNd", "MaxPool2D",
-          "MaxPool2DWithIndices", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T",
-          "ToCopy", "Transpose", "UnsafeView", "Unsqueeze", "View", "_Rule"}
-_NOISE = 1e-6  # of an input's largest sum: what some convolutions leave where there is nothing
+from dnnlib.neurons.rules import (
+    ACTIVATIONS,
+    PASS,
+    SUMS,
+    WEIGHTED,
+    Functions,
+    Rule,
+    beta_rule,
+    halves,
+    only_moves,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,21 +51,22 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
         R_i = sum_j ((1 + beta) z+_ij / sum_i z+_ij  -  beta z-_ij / sum_i z-_ij) R_j
 
     where all contributions to an output have one sign, with weight 1 instead; biases are
-    ignored. So it is for convolutions, dense layers, average pools (equal weights) and
-    ``models.layers.Add`` (weights 1: in proportion, where the two have one sign). Activations,
-    BatchNorm and softmax pass relevance on unchanged, max-pools to the largest input, and what
-    only moves values (Flatten, padding, concatenation) moves it back.
+    ignored. So it is for convolutions, dense layers, averages (equal weights) and sums of two, as
+    a module or as ``x + y`` (weights 1: in proportion, where the two have one sign). Activations,
+    normalisations and softmax pass relevance on unchanged, as does a product with a gate for
+    whole channels, or with a weight; max-pools to the largest input, and what only moves values
+    (Flatten, padding, concatenation) moves it back. Attention has no rule here.
 
     The predicted class starts with 1, all others with 0. NPC's code starts with the logit, a
     factor on all that changes no path while positive; a negative one would turn every sign.
 
-    ``x``: (N, C, H, W) in [0, 1]. ``layers``: names of modules without parts, at whose outputs
-    to take relevance, summed over positions; default all activation functions, in the order in
-    which they run. Nothing below the first of them needs a rule. ``beta``: finite, >= 0. The model
-    is put in evaluation mode.
+    ``x``: (N, C, H, W) in [0, 1]. ``layers``: names of modules without parts, 'relu#2' for a
+    second call, at whose outputs to take relevance, summed over positions; default all calls of
+    activation functions, in order. Nothing below the first of them needs a rule. ``beta``:
+    finite, >= 0. The model is put in evaluation mode.
 
     Raises ``ValueError`` for a module or operation without a rule, a layer that is unknown, does
-    not run or runs twice in a pass, and outputs or relevances that are not finite, ``TypeError``
+    not run in a pass, and outputs or relevances that are not finite, ``TypeError``
     for a layer whose output is no tensor.
 
     >>> from dnnlib import models
@@ -79,12 +79,13 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     checks.finite(beta, "beta", least=0)
     wanted, device = _wanted(model, layers), device_of(model)
     kept: dict[str, torch.Tensor] = {}
-    values, predicted = [], []
+    values, predicted, stack = [], [], []
     model.eval()
-    with _ruled(model, wanted, kept, beta), torch.enable_grad():
+    with _ruled(model, wanted, layers is None, kept, beta, stack), torch.enable_grad():
         for part in x.split(batch_size):
             kept.clear()
-            logits = model(fast_layout(part, device))
+            with Functions(beta, stack):
+                logits = model(fast_layout(part, device))
             names = list(kept) if layers is None else list(wanted)
             if missing := [name for name in names if name not in kept]:
                 raise ValueError(f"layers: {missing[0]!r} does not run in a pass")
@@ -107,15 +108,35 @@ def _wanted(model: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
             return names
         raise ValueError("layers: none of the model's modules is an activation function with a "
                          "rule; name layers with layers=")
-    return checks.layers(layers, leaves)
+    again = {name for name in layers if name.partition("#")[0] in leaves
+             and name.partition("#")[2].isdecimal()} if not isinstance(layers, str) else set()
+    return checks.layers(layers, {*leaves, *again})
 
 
 @contextmanager
-def _ruled(model: nn.Module, wanted: Sequence[str], kept: dict[str, torch.Tensor],
-           beta: float) -> Iterator[None]:
-    """Inside, modules run with their rules, and put the outputs ``wanted`` into ``kept``."""
-    forwards = {module: _with_rule(module, name, beta, kept if name in wanted else None)
+def _ruled(model: nn.Module, wanted: Sequence[str], every: bool, kept: dict[str, torch.Tensor],
+           beta: float, stack: list[str]) -> Iterator[None]:
+    """Inside, modules run with their rules, and put the outputs ``wanted`` into ``kept``.
+
+    ``every``: of all calls of these modules. ``stack``: holds the names of those that run.
+    """
+    modules = {name.partition("#")[0] for name in wanted}
+    counts: Counter = Counter()
+
+    def place(name: str) -> Callable[[], str]:
+        def keep() -> str:
+            counts[name] += 1
+            call = name if counts[name] == 1 else f"{name}#{counts[name]}"
+            return call if every or call in wanted else ""
+        return keep if name in modules else lambda: ""
+
+    forwards = {module: _with_rule(module, name, beta, kept, place(name))
                 for name, module in model.named_modules() if not any(module.children())}
+    names = {module: name for name, module in model.named_modules() if name}
+    handles = [model.register_forward_pre_hook(lambda module, inputs: counts.clear())]
+    for module in names:
+        handles += [module.register_forward_pre_hook(lambda m, i: stack.append(names[m])),
+                    module.register_forward_hook(lambda m, i, o: stack.pop() and None)]
     before = {module: vars(module).get("forward") for module in forwards}
     trained = [p for p in model.parameters() if p.requires_grad]
     try:
@@ -125,6 +146,9 @@ def _ruled(model: nn.Module, wanted: Sequence[str], kept: dict[str, torch.Tensor
             module.forward = forward
         yield
     finally:
+        stack.clear()
+        for handle in handles:
+            handle.remove()
         for module, forward in before.items():
             vars(module).pop("forward", None)
             if forward is not None:
@@ -133,87 +157,30 @@ def _ruled(model: nn.Module, wanted: Sequence[str], kept: dict[str, torch.Tensor
             p.requires_grad_(True)
 
 
-def _with_rule(module: nn.Module, name: str, beta: float,
-               kept: dict[str, torch.Tensor] | None) -> Callable:
-    """The module's forward pass with its rule; the output goes to ``kept``, if there is one."""
+def _with_rule(module: nn.Module, name: str, beta: float, kept: dict[str, torch.Tensor],
+               place: Callable[[], str]) -> Callable:
+    """The module's forward pass with its rule; ``place``: where in ``kept`` its output goes."""
     original, where = module.forward, f"layer {name!r} ({type(module).__name__})"
     rule = None
-    if isinstance(module, _WEIGHTED):
-        rule = partial(_beta_rule, beta, *_halves(module))
-    elif isinstance(module, _SUMS):
-        rule = partial(_beta_rule, beta, original, None)
+    if isinstance(module, WEIGHTED):
+        rule = partial(beta_rule, beta, *halves(module))
+    elif isinstance(module, SUMS):
+        rule = partial(beta_rule, beta, original, None)
 
     def forward(*inputs):
-        if rule or isinstance(module, _PASS):
-            output = _Rule.apply(original, rule, *inputs)
+        if rule or isinstance(module, PASS):
+            output = Rule.apply(original, rule, *inputs)
         else:
             output = original(*inputs)
-            _only_moves(output, where)
-        if kept is not None:
-            if name in kept:
-                raise ValueError(f"{where}: runs more than once in a pass, so that its relevance "
-                                 "is ambiguous: give each use a module of its own")
+            only_moves(output, where)
+        if key := place():
             if not isinstance(output, torch.Tensor) or output.ndim < 2:
                 raise TypeError(f"{where}: expected a tensor (N, channels, ...) as output; name "
                                 "other layers with layers=")
-            kept[name] = output.requires_grad_()
+            kept[key] = output.requires_grad_()
         return output
 
     return forward
-
-
-class _Rule(torch.autograd.Function):
-    """A forward pass with a rule in place of its gradient; without one, relevance passes."""
-
-    @staticmethod
-    def forward(ctx, forward: Callable, rule: Callable | None, *inputs: torch.Tensor):
-        ctx.rule = rule
-        if rule:
-            ctx.save_for_backward(*inputs)
-        return forward(*inputs)
-
-    @staticmethod
-    def backward(ctx, relevance: torch.Tensor):
-        return None, None, *(ctx.rule(relevance, *ctx.saved_tensors) if ctx.rule else (relevance,))
-
-
-def _halves(module: nn.Module) -> list[Callable]:
-    """The module with its positive weights only, and with its negative ones, without bias."""
-    halves = []
-    for bound in ({"min": 0}, {"max": 0}):
-        half = copy.deepcopy(module).requires_grad_(False)
-        half.weight.clamp_(**bound)
-        half.bias = None
-        halves.append(half.forward)
-    return halves
-
-
-def _beta_rule(beta: float, positive: Callable, negative: Callable | None,
-               relevance: torch.Tensor, *inputs: torch.Tensor) -> list[torch.Tensor]:
-    """The relevance of the inputs of a linear function, given in parts by the weights' sign."""
-    up = [value.clamp(min=0).requires_grad_() for value in inputs]
-    down = [value.clamp(max=0).requires_grad_() for value in inputs]
-    below = any(bool(value.any()) for value in down)  # never so after a ReLU
-    with torch.enable_grad():
-        plus = positive(*up)
-        minus = negative(*up) if negative else torch.zeros_like(plus)
-        if below:
-            plus = plus + negative(*down) if negative else plus
-            minus = minus + positive(*down)
-    z_plus, z_minus = plus.detach(), minus.detach()
-    axes = tuple(range(1, plus.ndim))
-    noise = _NOISE * torch.maximum(z_plus.amax(axes, True), -z_minus.amin(axes, True))
-    any_plus, any_minus = z_plus > noise, z_minus < -noise
-    share = torch.where(any_plus, relevance / z_plus, 0)
-    sides = [(plus, share.mul_(torch.where(any_minus, 1 + beta, 1)))]
-    if minus.requires_grad:
-        share = torch.where(any_minus, relevance / z_minus, 0)
-        sides.append((minus, share.mul_(torch.where(any_plus, -beta, 1))))
-    parts = up + down if below else up
-    outputs, shares = zip(*sides)
-    gradients = torch.autograd.grad(outputs, parts, shares)
-    received = [part.detach().mul_(gradient) for part, gradient in zip(parts, gradients)]
-    return [a + b for a, b in zip(received, received[len(up):])] if below else received
 
 
 def _backward(logits: torch.Tensor,
@@ -224,22 +191,7 @@ def _backward(logits: torch.Tensor,
                          f"shape {tuple(logits.shape)}")
     if not logits.isfinite().all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
-    _only_moves(logits, "model, between its layers")
+    only_moves(logits, "model, between its layers")
     label = logits.detach().argmax(1)
     start = nn.functional.one_hot(label, logits.shape[1]).to(logits.dtype)
     return torch.autograd.grad(logits, outputs, start, materialize_grads=True), label
-
-
-def _only_moves(output, where: str) -> None:
-    """``ValueError`` for an operation behind ``output`` whose gradient is no rule."""
-    seen = {None}
-    todo = [output.grad_fn] if getattr(output, "grad_fn", None) else []
-    while todo:
-        node = todo.pop()
-        seen.add(node)
-        operation = node.name().rpartition("::")[2].rstrip("0123456789").removesuffix("Backward")
-        if operation not in _MOVES:
-            raise ValueError(f"{where}: no rule for the operation {operation}; there are rules "
-                             f"for the modules {_RULES}, for max-pools, and for what only moves "
-                             "values")
-        todo += [child for child, _ in node.next_functions if child not in seen]

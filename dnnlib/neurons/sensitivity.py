@@ -9,14 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from dnnlib import checks, models
-from dnnlib.neurons.activations import (
-    channel_means,
-    layers_of,
-    record,
-    scaled_channel_means,
-    watched,
-)
+from dnnlib import checks
+from dnnlib.neurons.activations import channel_means, record, scaled_channel_means
+from dnnlib.neurons.layers import SOFTMAX, layers_of, watched
 
 SCALES = ("none", "activations", "difference")
 _BATCH = 512  # inputs in a pass
@@ -92,6 +87,7 @@ class SensitiveNeurons:
     int64 (N,), to float32 (N,). What the inputs themselves activate is computed once, except for
     'difference', where whole maps would have to be kept: there each call sends its inputs along.
 
+    >>> from dnnlib import models
     >>> model, inputs = models.build("lenet1"), torch.zeros(1, 1, 28, 28)
     >>> score = SensitiveNeurons(threshold=0.01)(model, inputs, torch.tensor([3]))
     >>> score(inputs, torch.tensor([0])).tolist(), score(inputs + 1, torch.tensor([0])).item() > 0
@@ -111,7 +107,7 @@ class SensitiveNeurons:
 
     def names(self, model: nn.Module, inputs: torch.Tensor) -> tuple[str, ...]:
         """The layers whose channels count; ``ValueError`` for an unknown or missing one."""
-        last = next(reversed(models.neuron_layers(model)))
+        last = [name for name in layers_of(model, inputs) if name != SOFTMAX][-1]
         found = record(model, inputs[:1], layers=self.layers).layers
         found = tuple(name for name in found if self.logits or name != last)
         if not found:
@@ -149,12 +145,13 @@ def responses(model: nn.Module, x: torch.Tensor, layers: Sequence[str],
               reduce: Callable[[torch.Tensor], torch.Tensor]) -> torch.Tensor:
     """``reduce`` of every layer's output for one batch, side by side, on the model's device.
 
-    ``layers``: see :func:`activations.layers_of`. Images and activations are not checked.
+    ``layers``: see :func:`layers.layers_of`. Images and activations are not checked.
 
+    >>> from dnnlib import models
     >>> responses(models.build("lenet1"), torch.zeros(2, 1, 28, 28), ["1", "7"],
     ...           channel_means).shape
     torch.Size([2, 14])
     """
-    with watched(model, layers_of(model, layers), reduce) as parts:
+    with watched(model, layers_of(model, x, layers), reduce) as parts:
         model(x)
     return torch.cat([parts[name] for name in layers], 1)

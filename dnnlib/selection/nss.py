@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout
 from dnnlib.neurons.activations import NEURONS, record
+from dnnlib.neurons.calls import calls
 from dnnlib.perturb import mutations
 from dnnlib.selection.protocol import Scored, beside, candidates
 from dnnlib.selection.surprise import last_hidden
@@ -76,38 +76,24 @@ def tns_score(before, after, *, share: float = 0.1, difference: str = "l1") -> t
     return total if difference == "l1" else total / moved.shape[1]
 
 
-@torch.inference_mode()
 def last_map(model: nn.Module, x: torch.Tensor) -> str:
-    """The name of the module whose output is the last (N, C, H, W), global average pools aside.
+    """The name of the layer whose output is the last map, global average pools aside.
 
     The paper's "last encoder layer": the last pool of the LeNets and of VGG16, the last residual
-    block of ResNet-20. ``x``: images, of which the first is tried. Without maps, the layer before
-    the logits.
+    block of ResNet-20; of a transformer the last tokens. ``x``: images, of which the first is
+    tried. Without maps, the layer before the logits.
 
     >>> from dnnlib import models
     >>> last_map(models.build("lenet5"), torch.zeros(1, 1, 28, 28))
     '5'
     """
-    names = {module: name for name, module in model.named_modules() if name}
-    ran: list[tuple[nn.Module, torch.Size]] = []
-
-    def note(module, inputs, output):
-        if isinstance(output, torch.Tensor):
-            ran.append((module, output.shape))
-
-    handles = [module.register_forward_hook(note) for module in names]
-    try:
-        model.eval()(fast_layout(x[:1], device_of(model)))
-    finally:
-        for handle in handles:
-            handle.remove()
-    times = [module for module, _ in ran]
-    pools = [i for i, (module, shape) in enumerate(ran)
-             if isinstance(module, nn.AdaptiveAvgPool2d) and shape[2:].numel() == 1]
-    for module, shape in reversed(ran[:pools[-1]] if pools else ran):
-        if len(shape) == 4 and times.count(module) == 1:
-            return names[module]
-    return last_hidden(model)
+    ran = [(name, layer) for name, layer in calls(model, x).items() if not layer.fault]
+    pools = [i for i, (_, layer) in enumerate(ran)
+             if isinstance(layer.module, nn.AdaptiveAvgPool2d) and layer.shape[1:].count(1) == 2]
+    for name, layer in reversed(ran[:pools[-1]] if pools else ran):
+        if len(layer.shape) > 1:
+            return name
+    return last_hidden(model, x)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

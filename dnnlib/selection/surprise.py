@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from dnnlib import checks, models
+from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.neurons.activations import NEURONS, record_classes
+from dnnlib.neurons.layers import SOFTMAX, layers_of
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
 
 ORDERS = ("score", "coverage")
@@ -51,13 +52,16 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
     return score
 
 
-def last_hidden(model: nn.Module) -> str:
-    """The name of the layer before the logits, of those of :func:`models.neuron_layers`.
+def last_hidden(model: nn.Module, x: torch.Tensor) -> str:
+    """The name of the layer before the logits, of those of :func:`layers.layers_of`.
 
-    >>> last_hidden(models.build("lenet5"))
+    ``x``: images, of which the first is tried.
+
+    >>> from dnnlib import models
+    >>> last_hidden(models.build("lenet5"), torch.zeros(1, 1, 28, 28))
     '10'
     """
-    names = list(models.neuron_layers(model))
+    names = [name for name in layers_of(model, x) if name != SOFTMAX]
     if len(names) < 2:
         raise ValueError("layer: the model has no hidden layer; name one with layer=")
     return names[-2]
@@ -108,7 +112,7 @@ class DSA(Scored):
         if self.sample is not None:
             generator = torch.Generator().manual_seed(self.seed)
             reference = reference[torch.randperm(len(reference), generator=generator)[:self.sample]]
-        layer = last_hidden(model) if self.layer is None else self.layer
+        layer = last_hidden(model, x) if self.layer is None else self.layer
         return dsa(*self._run(model, x, layer), *self._run(model, reference, layer))
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:

@@ -43,29 +43,27 @@ run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=mode
 # %% [markdown]
 # ## What the command needs
 #
-# **A model**: a Python file with a function that takes nothing and returns a `torch.nn.Module`, or a
-# name from `dnnlib models`. The module gets images (N, C, H, W) with values in [0, 1], so that any
-# other scaling belongs inside it, and gives logits. If it gives probabilities, say
-# `--probabilities`.
+# **A model**: a Python file with a function that takes nothing and returns a `torch.nn.Module`. The
+# module gets images (N, C, H, W) and gives logits. If it gives probabilities, say `--probabilities`.
+# The function may also return the transform of its images beside it.
 #
 # ```python
 # # my_model.py
-# from safetensors.torch import load_file
-# from torch import nn
-# from torchvision.models import resnet18
-# from torchvision.transforms import v2
+# from torchvision.models import resnet18, ResNet18_Weights
 #
 # def build():
-#     model = resnet18(num_classes=10)
-#     model.load_state_dict(load_file("resnet18.safetensors"))
-#     return nn.Sequential(v2.Normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]), model)
+#     return resnet18(num_classes=10), ResNet18_Weights.DEFAULT.transforms()
 # ```
 #
-# **Its weights**: `--weights w.safetensors`, unless the function loads them. Pickles, such as most
-# files that end in `.pt`, are refused, since opening one can run any code;
-# `safetensors.torch.save_file(model.state_dict(), "w.safetensors")` writes what is needed.
+# This network needs no file at all: `--model torchvision:resnet18 --classes 10`. The page
+# [Your own model](../../book/own_model.md) has all other ways in: timm, TorchScript, ONNX, or only the
+# outputs that another framework saved.
 #
-# **A folder of images**, in sub-folders or not. What cannot be read is skipped, and listed.
+# **Its weights**: `--weights w.pth`, the state dict, unless the function loads them. A pickle that
+# holds more than tensors is refused, since opening one can run any code.
+#
+# **A folder of images**, in sub-folders or not, or a list of paths. What cannot be read is skipped,
+# and listed.
 #
 # ```text
 # dnnlib rank --model my_model.py:build --images photos --size 224 --by nss,gini --top 5%

@@ -246,6 +246,41 @@ def test_rank_writes_all_images_and_their_sheet(dnnlib, photos, tmp_path):
     assert "ranking" in err  # the bar
 
 
+def test_rank_from_outputs_alone(dnnlib, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("p.npy", np.array([[0.9, 0.1], [0.5, 0.5], [0.7, 0.3]]))
+    code, out, err = dnnlib("rank", "--outputs", "p.npy", "--by", "gini", "--top", "1")
+    assert code == 0, err
+    assert pd.read_csv("ranking.csv")["path"].tolist() == [1, 2, 0]
+    assert "3 outputs of 2 classes ranked, 1 selected" in out
+    for more, words in [(["--by", "nss"], "nss: needs a model and images"),
+                        (["--by", "gini", "--model", "m.py:f"], "--outputs: either it"),
+                        (["--by", "gini", "--logits"], None)]:
+        code, _, err = dnnlib("rank", "--outputs", "p.npy", "--top", "1", *more)
+        assert code == (2 if words else 0) and (words or "") in err
+
+
+def test_layers_are_listed(dnnlib, photos):
+    code, out, err = dnnlib("layers", "--model", "own.py:linear", "--images", "photos")
+    assert code == 0, err
+    assert "Linear" in out and "3 layers, 35 neurons" in out and "left out: 1\n  0: only moves values" in out
+    code, out, _ = dnnlib("layers", "--model", "own.py:linear", "--images", "photos",
+                          "--match", "1,x*")
+    assert code == 2
+    code, _, err = dnnlib("layers", "--model", "own.py:linear")
+    assert code == 2 and "--size: expected the pixels" in err
+
+
+@pytest.mark.parametrize("more, words", [
+    (["--device", "cdua"], "unknown device 'cdua'; did you mean 'cuda'"),
+    (["--mean", "0.5"], "mean, std: expected both"), (["--size", "8", "--crop", "8"], "--size: either"),
+    (["--crop", "9"], "smaller than the crop of 9"), (["--layers", "0"], None),
+    (["--by", "nac", "--layers", "9*"], "nothing matches '9*'")])
+def test_rank_options_of_images_and_layers(dnnlib, photos, more, words):
+    code, _, err = dnnlib(*ranked(), *more)
+    assert (code, words or "") == (2 if words else 0, (words or "") if (words or "") in err else err)
+
+
 def test_rank_shows_five_rows_as_in_the_table(dnnlib, photos, tmp_path):
     _, out, _ = dnnlib(*ranked())
     shown = [line.split() for line in out.splitlines() if line.strip()[:1].isdigit()][:5]
@@ -273,12 +308,12 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, code, words", [
-    (ranked("one"), 2, "at least two classes"),
+    (ranked("one"), 2, "every output is in [0, 1], so that these are probabilities"),
     (ranked("constant"), 2, "the same output for each of 20 images"),
     (ranked("nan"), 2, "finite outputs"),
     (ranked("softmax"), 2, "probabilities where logits are expected"),
     (ranked("linear", "gini", "photos", "--probabilities"), 2, "logits need no such option"),
-    (ranked("number"), 2, "return a torch.nn.Module, got int"),
+    (ranked("number"), 2, "return a torch.nn.Module, or a pair"),
     (ranked("lniear"), 2, "did you mean 'linear'"),
     (ranked("linear", "gini", "single"), 2, "at least two candidates to order, got 1"),
     (ranked("linear", "dsa"), 2, "dsa: needs training images; give a folder of them (--reference)"),
@@ -291,7 +326,8 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
     (ranked("linear", "gini", "photos", "--size", "9"), 2, "cannot take images of shape (1, 9, 9)"),
     (ranked("linear", "gini", "photos", "--batch-size", "0"), 2, "batch_size: expected"),
     (ranked("linear", "gini", "nowhere"), 1, "nowhere is not a folder"),
-    (ranked("linear", "gini", "photos", "--weights", "w.pt"), 2, "a .safetensors file, got w.pt"),
+    (ranked("linear", "gini", "photos", "--weights", "w.bin"), 2, ".pt or .pth file, got w.bin"),
+    (ranked("linear", "gini", "photos", "--weights", "w.pt"), 1, "no weights at w.pt"),
     (["rank", "--model", "lenet5", "--images", "photos", "--by", "gini"], 2,
      "weights: expected a file with those of 'lenet5'"),
     (["rank", "--model", "lenet5", "--width", "2", "--images", "photos", "--by", "gini",

@@ -109,18 +109,22 @@ def test_mobilenet_takes_keras_weights(folders):
 
 @pytest.mark.parametrize("name, options, error, words", [
     ("none.py:build", {}, FileNotFoundError, "no file .*none.py"),
-    ("own.py", {}, ValueError, "expected FILE.py:FUNCTION, got"),
-    ("own.py:", {}, ValueError, "expected FILE.py:FUNCTION, got"),
-    ("own.txt:build", {}, ValueError, "expected FILE.py:FUNCTION, got"),
+    ("own.py", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
+    ("own.py:", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
+    ("own.txt:build", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
     ("own.py:biuld", {}, ValueError, "function of own.py 'biuld'; did you mean 'build'"),
     ("own.py:SIZE", {}, ValueError, "function of own.py 'SIZE'"),
-    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, got NoneType"),
+    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, .*got NoneType"),
     ("own.py:bare", {}, ValueError, "bare.. of own.py returns one without parameters"),
     ("own.py:build", {"classes": 3}, ValueError, "classes: only with a name"),
     ("lenet6", {}, ValueError, "did you mean 'lenet"),
     ("lenet5", {}, ValueError, "weights: expected a file with those of 'lenet5'"),
     ("lenet5", {"weights": "none.safetensors"}, FileNotFoundError, "no weights at"),
-    ("lenet5", {"weights": "w.pt"}, ValueError, "a .safetensors file, got w.pt.*weights_only"),
+    ("lenet5", {"weights": "w.bin"}, ValueError, "a .safetensors, .pt or .pth file, got w.bin"),
+    ("lenet5", {"weights": "w.pt"}, FileNotFoundError, "no weights at w.pt"),
+    ("torchvision:resnet81", {}, ValueError, "model of torchvision 'resnet81'; did you mean"),
+    ("none.pt", {}, FileNotFoundError, "no file none.pt"),
+    ("own.onnx", {"weights": "w.pt"}, ValueError, "own.onnx has its own"),
     ("lenet5", {"weights": "w.safetensors"}, ValueError, "does not fit the model: missing"),
     ("lenet5", {"weights": "w.safetensors", "classes": 1}, ValueError, "classes: .*at least two"),
     ("lenet5", {"weights": "w.safetensors", "size": 2}, ValueError, "2 x 2|at least"),
@@ -195,7 +199,8 @@ def test_probability_zero_has_a_finite_logarithm():
     ([[2.0, 0.8], [0.7, 0.3]], {"probabilities": True}, "expected probabilities, as said"),
     ([[1.2, -0.2], [0.7, 0.3]], {"probabilities": True}, "expected probabilities, as said"),
     ([[2.0, 0.8], [2.0, 0.8]], {}, "the same output for each of 2 images"),
-    ([[2.0], [1.0]], {}, "at least two classes, got shape .2, 1."),
+    ([[2.0], [1.0]], {"probabilities": True}, "expected probabilities, as said"),
+    ([[0.2], [1.0]], {}, r"every output is in \[0, 1\], so that these are probabilities"),
     ([[[2.0, 1.0]], [[1.0, 0.0]]], {}, r"got shape \(2, 1, 2\)"),
     ([[2.0, math.nan], [0.7, 0.3]], {}, "finite outputs"),
     ([[2.0, math.inf], [0.7, 0.3]], {}, "finite outputs")])
@@ -218,12 +223,12 @@ def test_model_of_another_shape(tiny_model):
 
 
 def test_output_that_is_no_tensor(tiny_model):
-    class Pair(nn.Sequential):
+    class Named(nn.Sequential):
         def forward(self, x):
-            return super().forward(x), x
+            return {"scores": super().forward(x)}
 
-    with pytest.raises(TypeError, match="expected a tensor .* got tuple"):
-        classifier(Pair(tiny_model()), torch.rand(3, 1, 8, 8))
+    with pytest.raises(TypeError, match="expected a tensor .* got dict; wrap it"):
+        classifier(Named(tiny_model()), torch.rand(3, 1, 8, 8))
 
 
 # ---- the ranking
@@ -293,7 +298,7 @@ def test_one_image_is_not_ranked(tiny_model, photos):
 
 def test_error_names_the_method(photos):
     two = nn.Sequential(nn.Flatten(), nn.Linear(64, 2))
-    with pytest.raises(ValueError, match="^ats: .*3 to 64 classes.*got 2"):
+    with pytest.raises(ValueError, match="^ats: .*at least 3 classes.*got 2"):
         custom.rank(two, photos, "gini,ats")
 
 
@@ -368,3 +373,46 @@ def test_sheet_has_a_part_for_each_method(tmp_path):
                    for axis, image in zip(shown, x))
     figure.savefig(tmp_path / "sheet.png")  # a $ is no formula
     plt.close(figure)
+
+
+# ---- methods of one call
+
+
+def test_a_method_that_fails_costs_only_itself(tiny_model, photos):
+    """Training images of one predicted class, which only a look at all of them shows."""
+    model = tiny_model()
+    given = model(photos.images).argmax(1)
+    one = photos.images[given == given[0]]
+    table = custom.rank(model, photos, "dsa,gini,nac", reference=one)
+    assert [*table.attrs["failed"]] == ["dsa"]
+    assert "at least two predicted classes" in table.attrs["failed"]["dsa"]
+    assert "dsa_rank" not in table and sorted(table["nac_rank"].dropna()) == [*range(1, 41)]
+    assert table["gini_rank"].tolist()[:40] == [*range(1, 41)]
+    with pytest.raises(ValueError, match="^dsa: reference"):
+        custom.rank(model, photos, "dsa", reference=one)
+
+
+def test_methods_that_read_outputs_share_a_pass(tiny_model, photos):
+    seen = []
+    model = tiny_model()
+    model.register_forward_pre_hook(lambda module, given: seen.append(len(given[0])))
+    custom.rank(model, photos, "gini,pd,pv,pe,ats,margin,random,least_confidence", batch_size=40)
+    assert [n for n in seen if n > 2] == [40, 40]  # a look at the outputs, then all methods
+
+
+def test_what_cannot_work_is_told_before_all_images_are_seen(tiny_model, photos):
+    seen = []
+    model = nn.Sequential(*tiny_model()[:2], nn.Softplus(), *tiny_model()[2:])
+    model.register_forward_pre_hook(lambda module, given: seen.append(len(given[0])))
+    with pytest.raises(ValueError, match=r"^npc: layer '2' \(Softplus\): no rule"):
+        custom.rank(model, photos, "nac,npc", reference=photos.images, batch_size=40)
+    assert [n for n in seen if n > 2] == [40]  # a look at the outputs
+
+
+def test_layers_by_pattern(tiny_model, photos):
+    model = tiny_model()
+    chosen = selection.selector("nac", layers=("1",), batch_size=64).order(model, photos.images)
+    table = custom.rank(model, photos, "nac", layers=["[1]"])
+    assert table.index[:40].tolist() == chosen.tolist()
+    with pytest.raises(ValueError, match="nothing matches"):
+        custom.rank(model, photos, "nac", layers=["layer*"])

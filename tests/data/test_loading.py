@@ -429,3 +429,56 @@ def test_no_image_that_can_be_read(folders):
         (folders / "own" / f"{name}.png").write_bytes(b"")
     with pytest.raises(ValueError, match="no image that can be read; of 2, the first: a.png is"):
         folders_module.readable(folders / "own")
+
+
+def test_photos_are_turned_as_the_camera_was_held(folders):
+    image = Image.fromarray(COLOUR[0, :20, :30])
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned clockwise by a quarter to be upright
+    (folders / "own").mkdir()
+    image.save(folders / "own" / "a.png", exif=exif)
+    found = folders_module.readable(folders / "own").images[0].permute(1, 2, 0).numpy()
+    assert np.array_equal(found, np.rot90(COLOUR[0, :20, :30], -1))
+
+
+def test_folders_that_cannot_be_entered_are_told(folders, monkeypatch):
+    for name in ("open/a.png", "shut/b.png"):
+        write_image(folders / "own" / name, GRAY[0])
+    scan = os.scandir
+
+    def guarded(path):
+        if str(path).endswith("shut"):
+            raise PermissionError(13, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    found = folders_module.readable(folders / "own")
+    assert found.paths == ("open/a.png",)
+    assert found.skipped == {"shut/": "cannot be entered: Permission denied"}
+    with pytest.raises(ValueError, match="shut/ cannot be entered"):
+        folders_module.read(folders / "own")
+
+
+@pytest.mark.parametrize("name, text", [
+    ("list.txt", "c/2.png\nnone.png\n\nc/0.png\nc/2.png\n"),
+    ("list.csv", "id,path\n1,c/2.png\n2,none.png\n3,c/0.png\n"),
+    ("list.tsv", "path\tid\nc/2.png\t1\nnone.png\t2\nc/0.png\t3\n")])
+def test_lists_of_paths(folders, name, text):
+    for i in range(3):
+        write_image(folders / "own" / "c" / f"{i}.png", GRAY[i])
+    (folders / "own" / name).write_text(text)
+    found = folders_module.readable(folders / "own" / name)
+    assert found.paths == ("c/2.png", "c/0.png") and [*found.skipped] == ["none.png"]
+    assert np.array_equal(found.images[:, 0], GRAY[[2, 0]])
+
+
+@pytest.mark.parametrize("name, text, kind, words", [
+    ("list.csv", "file\na.png\n", ValueError, "expected a column 'path', got file"),
+    ("list.txt", "\n", FileNotFoundError, "lists no paths"),
+    ("list.doc", "a.png", FileNotFoundError, "is not a folder, nor a list of paths"),
+    ("list.txt", None, FileNotFoundError, "no file .*list.txt")])
+def test_lists_that_are_none(folders, name, text, kind, words):
+    if text is not None:
+        (folders / name).write_text(text)
+    with pytest.raises(kind, match=words):
+        folders_module.readable(folders / name)

@@ -142,6 +142,11 @@ def test_every_column_can_be_traced():
         found.layer("d")
 
 
+class Named(nn.Module):
+    def forward(self, x):
+        return {"x": x}
+
+
 class Parts(nn.Module):
     """Layers that a classifier may have and that can't be read as neurons."""
 
@@ -151,16 +156,14 @@ class Parts(nn.Module):
         self.first = nn.Linear(64, 4)
         self.relu = nn.ReLU()
         self.unused = nn.Linear(4, 4)
-        self.lstm = nn.LSTM(4, 4, batch_first=True)
+        self.parts = Named()
         self.flat = nn.Flatten(0)
         self.last = nn.Linear(4, 3)
 
     def forward(self, x):
         x = self.relu(self.first(x.flatten(1)))
-        if self.fault == "reused":
-            x = self.relu(x)
-        if self.fault == "tuple":
-            self.lstm(x[:, None])
+        if self.fault == "dict":
+            self.parts(x)
         if self.fault == "shape":
             self.flat(x)
         if self.fault == "crash":
@@ -171,10 +174,9 @@ class Parts(nn.Module):
 
 
 @pytest.mark.parametrize("fault, layers, kind, words", [
-    ("reused", ["first", "relu"], ValueError, "'relu' runs more than once"),
     ("unused", ["first", "unused"], ValueError, "'unused' does not run"),
-    ("tuple", ["lstm"], TypeError, "'lstm'.*got tuple"),
-    ("shape", ["first", "flat"], TypeError, r"'flat'.*\(28,\)"),
+    ("dict", ["parts"], TypeError, "'parts'.*got dict"),
+    ("shape", ["first", "flat"], TypeError, r"'flat'.*\(8,\)"),
     ("crash", ["first"], RuntimeError, "crash"),
     ("nan", ["first", "last"], ValueError, "'last'.*in 21 of 7 x 3")])
 @pytest.mark.parametrize("scale", [False, True])

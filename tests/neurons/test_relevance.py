@@ -279,14 +279,54 @@ class Custom(nn.Module):
         return self.head(self.function(self, self.relu(self.conv(x))).flatten(1))
 
 
+def custom(function, **modules):
+    torch.manual_seed(0)
+    model = Custom(function)
+    for name, module in modules.items():
+        setattr(model, name, module)
+    return model.eval()
+
+
+@pytest.mark.parametrize("function, by_modules, modules", [
+    (lambda self, h: h + self.conv(h), lambda self, h: self.add(h, self.conv(h)), {"add": Add()}),
+    (lambda self, h: torch.tanh(self.conv(h)), lambda self, h: self.tanh(self.conv(h)),
+     {"tanh": nn.Tanh()}),
+    (lambda self, h: nn.functional.relu(self.conv(h), inplace=True),
+     lambda self, h: self.act(self.conv(h)), {"act": nn.ReLU()}),
+    (lambda self, h: h.mean((2, 3), keepdim=True).expand_as(h),
+     lambda self, h: self.pool(h).expand_as(h), {"pool": nn.AdaptiveAvgPool2d(1)}),
+    (lambda self, h: 2 * h / 4 + 3, lambda self, h: self.same(h / 2 + 3), {"same": nn.Dropout()}),
+    (lambda self, h: self.conv(h) * self.pool(h).sigmoid(),
+     lambda self, h: self.conv(h) * self.pool(h).detach().sigmoid(),
+     {"pool": nn.AdaptiveAvgPool2d(1)})])
+def test_what_runs_between_modules_has_the_rule_of_the_module(x, function, by_modules, modules):
+    """Sums, activations, means, weights, and gates, which get nothing."""
+    found, expected = (propagate(custom(f, **modules), x, layers=["relu"])
+                       for f in (function, by_modules))
+    assert found.values.any() and torch.equal(found.predicted, expected.predicted)
+    torch.testing.assert_close(found.values, expected.values)
+
+
+def test_each_call_of_a_module_has_its_relevance(x):
+    twice = custom(lambda self, h: self.relu(self.conv(h)))
+    apart = custom(lambda self, h: self.second(self.conv(h)), second=nn.ReLU())
+    found, expected = propagate(twice, x), propagate(apart, x)
+    assert found.layers == ("relu", "relu#2") and expected.layers == ("relu", "second")
+    assert torch.equal(found.values, expected.values)
+    some = propagate(twice, x, layers=["relu#2"])
+    assert some.layers == ("relu#2",) and torch.equal(some.values, expected.values[:, 2:])
+
+
 @pytest.mark.parametrize("function, words", [
-    (lambda self, x: x + self.conv(x), "between its layers: no rule for the operation Add"),
-    (lambda self, x: x.mean((2, 3), keepdim=True).expand_as(x), "the operation (Expand|Mean)"),
-    (lambda self, x: nn.functional.relu(self.conv(x)), "the operation Relu"),
-    (lambda self, x: self.relu(self.conv(x)), "'relu' .ReLU.: runs more than once")])
+    (lambda self, h: h.exp(), "between its layers: no rule for the operation Exp"),
+    (lambda self, h: h * h.sigmoid(), "between its layers: no rule for the operation Mul"),
+    (lambda self, h: h.softmax(3) @ h, "model: no rule for attention"),
+    (lambda self, h: self.attention(*[h.flatten(2)] * 3)[0],
+     "layer 'attention': no rule for attention")])
 def test_operations_without_a_rule(x, function, words):
+    attention = nn.MultiheadAttention(25, 1, batch_first=True)
     with pytest.raises(ValueError, match=words):
-        propagate(Custom(function), x)
+        propagate(custom(function, attention=attention), x)
 
 
 @pytest.mark.parametrize("change, options, words", [

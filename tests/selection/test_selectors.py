@@ -376,9 +376,19 @@ def test_ats_at_the_bounds():
     sure = [0.99, 0.005, 0.005]
     assert ATS().arrange([[1.0, 0, 0], sure])[0] == 1  # dropped by the released code
     assert ATS(upper=1.0).arrange([[1.0, 0, 0], sure]).tolist() == [1, 0]
-    for p in ([[0.5, 0.5]] * 2, np.full((2, 65), 1 / 65)):
-        with pytest.raises(ValueError, match="3 to 64 classes"):
-            ATS().arrange(p)
+    with pytest.raises(ValueError, match="at least 3 classes"):
+        ATS().arrange([[0.5, 0.5]] * 2)
+
+
+def test_ats_of_many_classes_pairs_the_most_probable(generator):
+    """Classes that nearly never matter change nothing, in number or in place."""
+    p = torch.rand(30, 64, generator=generator(), dtype=torch.float64) ** 8
+    p[:, 40:] *= 1e-9
+    few = p / p.sum(1, keepdim=True)
+    many = torch.cat([few, torch.full((30, 136), 1e-15, dtype=torch.float64)], 1)
+    assert ATS().arrange(many).tolist() == ATS().arrange(few).tolist()
+    assert ats._rivals(many[:, :3], 1).tolist() == [0, 2]
+    assert len(ats._rivals(many, 1)) == 63
 
 
 # ---- NSS
@@ -462,10 +472,10 @@ def test_layers_of_the_papers_networks(name, units):
 
 def test_last_map_of_other_networks(x):
     dense = nn.Sequential(nn.Flatten(), nn.Linear(64, 9), nn.ReLU(), nn.Linear(9, 3))
-    assert nss.last_map(dense, x) == surprise.last_hidden(dense) == "2"
+    assert nss.last_map(dense, x) == surprise.last_hidden(dense, x) == "2"
     relu = nn.ReLU(inplace=True)  # runs twice
     shared = nn.Sequential(nn.Conv2d(1, 2, 3), relu, nn.Conv2d(2, 2, 3), relu,
                            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(2, 3))
-    assert nss.last_map(shared, x) == "2"
+    assert nss.last_map(shared, x) == "1#2"
     with pytest.raises(ValueError, match="no hidden layer"):
         nss.last_map(nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), x)

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 import torch
 from torch import nn
 
-from dnnlib import checks, models
+from dnnlib import checks
 from dnnlib.inference import device_of, fast_layout, predict
-from dnnlib.neurons.activations import NEURONS, SOFTMAX, Activations, record
+from dnnlib.neurons.activations import NEURONS, Activations, record
 from dnnlib.neurons.gates import Gates, finite
+from dnnlib.neurons.layers import SOFTMAX, layers_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,14 +25,15 @@ class Game:
     - ``model``: gives logits (B, classes).
     - ``clean``, ``perturbed``: images (B, C, H, W) in [0, 1].
     - ``labels``: classes, int64 (B,).
-    - ``layers``: names of modules, default :func:`models.neuron_layers`.
+    - ``layers``: names of modules, default those of :func:`layers.layers_of`.
     - ``neuron``: 'channel' or 'unit'.
     - ``batch_size``: images in a pass.
 
-    Raises ``ValueError`` for a layer that is unknown, does not run or runs more than once, for
+    Raises ``ValueError`` for a layer that is unknown or does not run, for
     labels out of range, and where an input is not perturbed: nothing is to be shared out then,
     and a Shapley value of 0 for all would hide what is mostly a mistake.
 
+    >>> from dnnlib import models
     >>> model = models.build("lenet1")
     >>> clean = torch.rand(2, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     >>> game = Game(model, clean, 1 - clean, torch.tensor([3, 5]))
@@ -67,7 +69,7 @@ class Game:
         labels = checks.labels(self.labels, len(self.clean), predict(self.model, first).shape[1])
         columns = players(self.model, first, self.layers, self.neuron)
         resolved = {"labels": labels, "layers": columns.layers, "_columns": columns,
-                    "gates": Gates(self.model, columns.layers, columns.shapes)}
+                    "gates": Gates(self.model, columns.layers, columns.shapes, columns.calls)}
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
 
@@ -138,10 +140,13 @@ def players(model: nn.Module, x: torch.Tensor, layers: Sequence[str] | None = No
             neuron: str = "channel") -> Activations:
     """The neurons that play, as the activations of images (N, C, H, W); never the softmax.
 
+    >>> from dnnlib import models
     >>> players(models.build("lenet1"), torch.zeros(1, 1, 28, 28)).layers
     ('1', '2', '4', '5', '7')
     """
-    names = [*models.neuron_layers(model)] if layers is None else layers
+    names = layers
+    if layers is None:
+        names = [k for k, layer in layers_of(model, x).items() if layer.module is not None]
     if SOFTMAX in names and SOFTMAX not in dict(model.named_modules()):
         raise ValueError("layers: the softmax cannot be a player: with all of it off the loss is "
                          "infinite")

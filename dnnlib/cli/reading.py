@@ -1,0 +1,56 @@
+"""What ``dnnlib rank``, ``fuzz`` and ``layers`` take alike, and how it becomes model and images."""
+
+from typing import Annotated
+
+import typer
+
+Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module that "
+                                    "gives logits, or it and the transform of its images; "
+                                    "torchvision:NAME, timm:NAME, a name from `dnnlib models`; or "
+                                    "a file of TorchScript (.pt), torch.export (.pt2) or ONNX.")]
+Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not, or a list of "
+                                     "paths: .txt, or a column `path` in .csv, .tsv, .parquet. The "
+                                     "model sees values in [0, 1].")]
+Weights = Annotated[str, typer.Option(help="The model's state dict: .safetensors, .pt or .pth.")]
+Reference = Annotated[str, typer.Option(
+    help="A folder of training images, for the methods that need them.")]
+Size = Annotated[int | None, typer.Option(
+    help="Pixels a side: images are scaled to it by their short side and cropped at the centre.")]
+Resize = Annotated[int | None, typer.Option(help="Instead: pixels of the short side to scale to,")]
+Crop = Annotated[int | None, typer.Option(help="and pixels a side to crop to, at the centre.")]
+Mean = Annotated[str, typer.Option(
+    help="What is taken from the pixels before the model, a channel: 0.485,0.456,0.406.")]
+Std = Annotated[str, typer.Option(help="And what they are divided by: 0.229,0.224,0.225.")]
+Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
+Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
+Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "
+                                     "one, else cpu.")]
+Probabilities = Annotated[bool, typer.Option(
+    "--probabilities", help="The model gives probabilities, not logits.")]
+BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
+
+
+def read(model: str, weights: str, images: str, reference: str, *, size: int | None,
+         resize: int | None, crop: int | None, mean: str, std: str, channels: int | None,
+         device: str, classes: int | None, width: float | None):
+    """The model, the images, and the training images if there are."""
+    from dnnlib import checks, custom, inference
+
+    for name, value in {"model": model, "images": images}.items():
+        if not value:
+            raise ValueError(f"--{name}: expected one; `dnnlib rank --help` shows examples")
+    if size is not None and (resize is not None or crop is not None):
+        raise ValueError("--size: either it, or --resize and --crop")
+    place = inference.device(device)
+    given = {k: v for k, v in {"classes": classes, "width": width}.items() if v is not None}
+    prepared = {"resize": resize, "crop": crop,
+                "mean": checks.numbers(mean, "mean") if mean else None,
+                "std": checks.numbers(std, "std") if std else None}
+    network = custom.load_model(model, weights or None, size=size or crop, channels=channels,
+                                **given)
+    network = custom.prepare(network, **prepared).to(place)
+    photos = custom.read_photos(images, network, size=size, channels=channels)
+    seen = custom.read_photos(reference, network, size=size,
+                              channels=photos.images.shape[1]) if reference else None
+    return network, photos, seen

@@ -1,0 +1,89 @@
+"""Models saved as files of their own: TorchScript, torch.export, ONNX. They give outputs only."""
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+SUFFIXES = {".pt": "TorchScript", ".ts": "TorchScript", ".pt2": "torch.export", ".onnx": "ONNX"}
+
+
+class OutputsOnly(nn.Module):
+    """A model of which nothing but the outputs can be had: no layers, no gradients.
+
+    ``format``: what it came as. ``content``: a hash of the file, part of its fingerprint.
+    """
+
+    def __init__(self, run, format: str, content: str = ""):
+        super().__init__()
+        # not a module of this one: exported programs refuse eval(), and their parts are no layers
+        self._run, self.format, self.content = [run], format, content
+        self.anchor = nn.Parameter(torch.zeros(()), requires_grad=False)  # tells the device
+
+    def forward(self, x: torch.Tensor):
+        return self._run[0](x)
+
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        if self.anchor.device.type != "cpu":
+            if not isinstance(self._run[0], torch.jit.ScriptModule):
+                raise ValueError(f"--device: a model from {self.format} runs on the cpu here")
+            self._run[0].to(self.anchor.device)
+        return self
+
+
+def load_saved(path: Path) -> OutputsOnly:
+    """The model in a file of one of :data:`SUFFIXES`.
+
+    Raises ``FileNotFoundError``, ``ModuleNotFoundError`` where onnxruntime is needed, and
+    ``ValueError`` for a file that is none.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"model: there is no file {path}")
+    kind = SUFFIXES[path.suffix]
+    load = {"TorchScript": _script, "torch.export": _exported, "ONNX": _onnx}[kind]
+    try:
+        found = load(path)
+        return OutputsOnly(found, kind, hashlib.sha256(path.read_bytes()).hexdigest()).eval()
+    except (ModuleNotFoundError, FileNotFoundError):
+        raise
+    except Exception as error:  # each library has errors of its own
+        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        hint = ("; a state dict goes to --weights, with the code of its model, FILE.py:FUNCTION, "
+                "as --model" if path.suffix == ".pt" else "")
+        raise ValueError(f"model: {path.name} is no model saved by {kind}{hint} ({said[:120]})"
+                         ) from error
+
+
+def _script(path: Path) -> nn.Module:
+    return torch.jit.load(str(path), map_location="cpu").eval()
+
+
+def _exported(path: Path):
+    return torch.export.load(str(path)).module()
+
+
+def _onnx(path: Path):
+    try:
+        import onnxruntime
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("this needs onnxruntime; install it with: pip install "
+                                  "onnxruntime", name="onnxruntime") from error
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    given = session.get_inputs()[0]
+    kinds = {"tensor(float16)": np.float16, "tensor(double)": np.float64}
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        images = x.numpy(force=True).astype(kinds.get(given.type, np.float32))
+        size = given.shape[0]
+        if isinstance(size, int) and size != len(images):  # exported for batches of that size
+            missing = -len(images) % size
+            whole = np.concatenate([images, np.repeat(images[-1:], missing, 0)])
+            parts = [session.run(None, {given.name: part})[0]
+                     for part in np.split(whole, len(whole) // size)]
+            return torch.from_numpy(np.concatenate(parts)[:len(images)])
+        return torch.from_numpy(session.run(None, {given.name: images})[0])
+
+    return run

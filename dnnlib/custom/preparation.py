@@ -1,0 +1,158 @@
+"""From a picture to what a model takes: scaled, cropped, and normalised."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torchvision.transforms.v2.functional import pil_to_tensor
+
+from dnnlib import checks
+
+
+@dataclass(frozen=True, eq=False)
+class Preparation:
+    """What is done to a picture, in this order; None leaves it as it is.
+
+    - ``resize``: pixels of the short side that it is scaled to.
+    - ``crop``: pixels of the square that is cut from its centre; at most the short side.
+    - ``transform``: a function of one's own instead of these two, from a PIL image to a tensor
+      (C, H, W) in [0, 1].
+    - ``mean``, ``std``: a number for each channel, or for all: (x - mean) / std, inside of the
+      model, so that images stay in [0, 1].
+
+    Raises ``ValueError`` naming the option.
+
+    >>> Preparation(resize=32, crop=48)
+    Traceback (most recent call last):
+    ValueError: crop: expected at most resize, 32, got 48
+    """
+
+    resize: int | None = None
+    crop: int | None = None
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    transform: Callable | None = None
+
+    def __post_init__(self):
+        for name in ("resize", "crop"):
+            if getattr(self, name) is not None:
+                checks.positive(getattr(self, name), name)
+        if self.resize and self.crop and self.crop > self.resize:
+            raise ValueError(f"crop: expected at most resize, {self.resize}, got {self.crop}")
+        if (self.mean is None) != (self.std is None):
+            raise ValueError("mean, std: expected both or neither")
+        if self.mean is not None:
+            for value in self.mean:
+                checks.finite(value, "mean")
+            for value in self.std:
+                checks.finite(value, "std", above=0)
+            if not {len(self.mean), len(self.std)} <= {1, 3}:
+                raise ValueError("mean, std: expected 1 or 3 numbers, got "
+                                 f"{len(self.mean)} and {len(self.std)}")
+
+    def with_options(self, **options) -> "Preparation":
+        """The same with those ``options`` that are not None; a size replaces a transform.
+
+        >>> Preparation(resize=256, crop=224).with_options(crop=64, mean=None).resize
+        256
+        """
+        given = {k: v for k, v in options.items() if v is not None}
+        if ("mean" in given) != ("std" in given) and self.mean is None:
+            raise ValueError("mean, std: expected both or neither")
+        if given.keys() & {"resize", "crop"}:
+            given["transform"] = None
+            if "resize" not in given and self.resize and self.resize < given["crop"]:
+                given["resize"] = given["crop"]
+            if "crop" not in given and self.crop and self.crop > given["resize"]:
+                given["crop"] = given["resize"]
+        return replace(self, **given)
+
+    def apply(self, image: Image.Image) -> np.ndarray:
+        """A picture as uint8 (H, W) or (H, W, 3)."""
+        if self.transform is not None:
+            return _own(self.transform, image)
+        width, height = image.size
+        if self.resize is not None and min(width, height) != self.resize:
+            scale = self.resize / min(width, height)
+            width, height = (max(self.resize, round(side * scale)) for side in (width, height))
+            image = image.resize((width, height), Image.Resampling.BILINEAR)
+        if self.crop is not None and (width, height) != (self.crop, self.crop):
+            if min(width, height) < self.crop:
+                raise ValueError(f"is {width} x {height}, smaller than the crop of {self.crop}")
+            left, top = (width - self.crop) // 2, (height - self.crop) // 2
+            image = image.crop((left, top, left + self.crop, top + self.crop))
+        return np.asarray(image)
+
+    @property
+    def described(self) -> str:
+        """What is done, in words.
+
+        >>> Preparation(resize=256, crop=224, mean=(0.5,), std=(0.5,)).described
+        'scaled to 256, cropped to 224, normalised by mean 0.5, std 0.5'
+        """
+        parts = ["by the transform given"] if self.transform else [
+            f"{word} to {value}" for word, value in (("scaled", self.resize),
+                                                    ("cropped", self.crop)) if value]
+        if self.mean is not None:
+            mean, std = (", ".join(f"{v:g}" for v in values) for values in (self.mean, self.std))
+            parts.append(f"normalised by mean {mean}, std {std}")
+        return ", ".join(parts)
+
+
+def prepared(transform) -> Preparation:
+    """A transform, such as torchvision's or timm's, as a preparation.
+
+    A ``Normalize`` at its end, or in torchvision's presets, becomes ``mean`` and ``std``: so
+    images stay in [0, 1], where distances and mutations have a meaning. Raises ``TypeError`` for
+    what cannot be called.
+
+    >>> from torchvision.models import ResNet18_Weights
+    >>> prepared(ResNet18_Weights.DEFAULT.transforms()).described[:30]
+    'scaled to 256, cropped to 224,'
+    """
+    if not callable(transform):
+        raise TypeError("transform: expected a function of an image, got "
+                        f"{type(transform).__name__}")
+    if all(hasattr(transform, name) for name in ("resize_size", "crop_size", "mean", "std")):
+        return Preparation(transform.resize_size[0], transform.crop_size[0],
+                           tuple(transform.mean), tuple(transform.std))
+    steps = list(getattr(transform, "transforms", transform if isinstance(
+        transform, nn.Sequential) else []))
+    if steps and type(steps[-1]).__name__ == "Normalize":
+        mean, std = (tuple(torch.as_tensor(values).flatten().tolist())
+                     for values in (steps[-1].mean, steps[-1].std))
+        *before, _ = steps
+
+        def all_but_the_last(image):
+            for step in before:
+                image = step(image)
+            return image
+
+        return Preparation(mean=mean, std=std, transform=all_but_the_last)
+    return Preparation(transform=transform)
+
+
+def _own(transform: Callable, image: Image.Image) -> np.ndarray:
+    found = transform(image)
+    if isinstance(found, Image.Image):
+        found = pil_to_tensor(found)
+    if not isinstance(found, torch.Tensor) or found.ndim != 3 or len(found) not in (1, 3):
+        came = tuple(found.shape) if isinstance(found, torch.Tensor) else type(found).__name__
+        raise ValueError(f"transform: expected a tensor (C, H, W) of 1 or 3 channels, got {came}")
+    if found.dtype != torch.uint8:
+        low, high = found.min().item(), found.max().item()
+        if not (low >= -1e-6 and high <= 1 + 1e-6):
+            raise ValueError("transform: expected values in [0, 1], got "
+                             f"[{low:g}, {high:g}]; end it with Normalize, which is then applied "
+                             "inside of the model, or give mean and std")
+        found = (found * 255).round().clamp(0, 255).to(torch.uint8)
+    return (found[0] if len(found) == 1 else found.permute(1, 2, 0)).numpy()
+
+
+def of(model: nn.Module) -> Preparation:
+    """The preparation that a model came with, if it came with one."""
+    found = getattr(model, "preparation", None)
+    return found if isinstance(found, Preparation) else Preparation()

@@ -1,0 +1,80 @@
+"""Can a method work on this model? Told by two images, before all the others are looked at."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import torch
+from torch import nn
+
+from dnnlib import selection
+from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.formats import OutputsOnly
+from dnnlib.fuzzing import DeepHunter, Fuzzer, Noise, Swarm
+from dnnlib.neurons.activations import record_classes
+from dnnlib.neurons.layers import matching
+from dnnlib.selection.surprise import last_hidden
+
+FROM_OUTPUTS = ("ats", "gini", "least_confidence", "margin", "pd", "pe", "pv", "random")
+_FAULTS = (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError, AttributeError)
+
+
+def options_of(name: str, model: nn.Module, x: torch.Tensor, *,
+               layers: Sequence[str] | None = None, **given) -> dict:
+    """Of all that was ``given``, what the selector takes and is not None.
+
+    ``layers``: patterns, see :func:`layers.matching`; a selector that looks at one layer takes the
+    last. Raises ``ValueError`` for a selector that looks at none.
+    """
+    known = {field.name for field in fields(selection.SELECTORS[name])}
+    if layers is not None and name not in FROM_OUTPUTS:
+        if not known & {"layers", "layer"}:
+            raise ValueError(f"layers: not with {name}, which takes all that count")
+        outputs_only(name, model)
+        found = matching(model, x, layers)
+        given |= {"layers": found, "layer": found[-1]}
+    return {k: v for k, v in given.items() if k in known and v is not None}
+
+
+def rehearse(name: str, options: dict, model: nn.Module, x: torch.Tensor) -> None:
+    """``ValueError`` in one line if the selector cannot order images of this model.
+
+    ``options``: of :func:`options_of`; of training images two are tried.
+    """
+    if name not in FROM_OUTPUTS:
+        outputs_only(name, model)
+    small = options | {"reference": options["reference"][:2]} if "reference" in options else options
+    try:
+        if name == "dsa":  # which would ask for training images of two classes
+            record_classes(model, x[:2], layers=[options.get("layer") or last_hidden(model, x)])
+        else:
+            selection.selector(name, **small).order(model, x[:2])
+    except _FAULTS as error:
+        raise ValueError(f"{name}: {_line(error)}") from error
+
+
+def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor,
+                    labels: torch.Tensor) -> None:
+    """The same for a fuzzer: one iteration from one image, with one particle of a swarm."""
+    if not isinstance(fuzzer, Noise):
+        outputs_only(name, model)
+    if isinstance(fuzzer, Swarm):
+        fuzzer = replace(fuzzer, population=1)
+    if isinstance(fuzzer, DeepHunter):
+        fuzzer = replace(fuzzer, reference=fuzzer.reference[:2])
+    try:
+        fuzzer.run(model, x[:1], labels[:1], iterations=1,
+                   generator=torch.Generator().manual_seed(0))
+    except _FAULTS as error:
+        raise ValueError(f"{name}: {_line(error)}") from error
+
+
+def outputs_only(name: str, model: nn.Module) -> None:
+    """``ValueError`` for a model that has no layers to look at."""
+    inner = model.model if isinstance(model, Classifier) else model
+    if isinstance(inner, OutputsOnly):
+        raise ValueError(f"{name}: looks into the layers of a model, and {inner.format} gives its "
+                         "outputs only; give its code instead, FILE.py:FUNCTION")
+
+
+def _line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]

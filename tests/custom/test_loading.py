@@ -1,0 +1,239 @@
+"""Models that nobody here wrote: from libraries, from files, with outputs of every kind."""
+
+import sys
+from collections import namedtuple
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+from torchvision.models import ResNet18_Weights, get_model
+from torchvision.transforms import v2
+
+from dnnlib import custom, inference
+from dnnlib.custom import preparation
+from dnnlib.custom.formats import OutputsOnly
+from dnnlib.neurons.layers import layers_of
+
+
+@dataclass
+class Output:
+    logits: torch.Tensor
+    loss: None = None
+
+
+Named = namedtuple("Named", ["loss", "logits"])
+
+
+class Changed(nn.Module):
+    """A model with something done to its outputs."""
+
+    def __init__(self, model, change):
+        super().__init__()
+        self.model, self.change = model, change
+
+    def forward(self, x):
+        return self.change(self.model(x))
+
+
+@pytest.fixture
+def x(tiny_data):
+    return tiny_data.images[:8]
+
+
+# ---- outputs
+
+
+@pytest.mark.parametrize("change", [
+    lambda z: (z, None), lambda z: [z], lambda z: {"logits": z}, Output, lambda z: Named(None, z)])
+def test_outputs_that_hold_logits(tiny_model, x, change):
+    model = tiny_model()
+    assert torch.equal(custom.classifier(Changed(model, change), x)(x), model(x))
+
+
+@pytest.mark.parametrize("change", [lambda z: z[:, :1] * 9, lambda z: z[:, 0] * 9])
+def test_one_logit_is_that_of_the_second_of_two_classes(tiny_model, x, change):
+    model = Changed(tiny_model(), change)
+    expected = (tiny_model()(x)[:, 0] * 9).sigmoid()
+    torch.testing.assert_close(custom.classifier(model, x)(x).softmax(1)[:, 1], expected)
+    p = Changed(model, lambda z: z.sigmoid())
+    fit = custom.classifier(p, x, probabilities=True)
+    torch.testing.assert_close(fit(x).softmax(1)[:, 1], expected)
+
+
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
+def test_models_of_every_precision(tiny_model, x, kind):
+    fit = custom.classifier(tiny_model().to(kind), x)
+    logits = fit(x)
+    assert logits.dtype == torch.float32
+    torch.testing.assert_close(logits, tiny_model()(x), atol=0.02, rtol=0.02)
+    photos = custom.Photos(x, tuple(map(str, range(8))), {}, 0)
+    table = custom.rank(tiny_model().to(kind), photos, "gini,nac,nss,dsa", top=2,
+                        reference=1 - x)
+    assert sorted(table["nss_rank"]) == [*range(1, 9)]
+
+
+def test_layers_have_the_names_that_they_have_in_the_model(tiny_model, x):
+    fit = custom.classifier(nn.Sequential(tiny_model(), nn.Softmax(1)), x, probabilities=True)
+    assert list(layers_of(fit, x)) == ["0.0", "0.1", "0.3", "1"]
+    assert dict(fit.named_parameters()).keys() == {"0.0.weight", "0.0.bias", "0.3.weight",
+                                                    "0.3.bias"}
+
+
+# ---- models by name and from files
+
+
+def test_torchvision_with_weights_of_ones_own(folders):
+    torch.manual_seed(0)
+    trained = get_model("resnet18", weights=None, num_classes=4).eval()
+    torch.save({"state_dict": {f"module.{k}": v for k, v in trained.state_dict().items()}},
+               folders / "w.pth")
+    model = custom.load_model("torchvision:resnet18", folders / "w.pth", classes=4)
+    assert model.preparation.described.startswith("scaled to 256, cropped to 224, normalised by")
+    x = torch.rand(2, 3, 64, 64)
+    mean, std = (torch.tensor(v).view(3, 1, 1) for v in ((0.485, 0.456, 0.406),
+                                                         (0.229, 0.224, 0.225)))
+    with torch.no_grad():
+        torch.testing.assert_close(model(x), trained((x - mean) / std))
+
+
+def test_weights_that_could_run_code_are_refused(folders):
+    torch.save({"weight": SimpleNamespace()}, folders / "w.pt")
+    with pytest.raises(ValueError, match="holds more than tensors"):
+        custom.load_model("torchvision:resnet18", folders / "w.pt", classes=4)
+
+
+def test_script_and_export_give_what_the_model_gave(tiny_model, x, folders):
+    model = tiny_model()
+    torch.jit.trace(model, x[:2]).save(folders / "m.pt")
+    batch = torch.export.Dim("batch", min=1, max=1024)
+    torch.export.save(torch.export.export(model, (x[:2],), dynamic_shapes=({0: batch},)),
+                      folders / "m.pt2")
+    photos = custom.Photos(x, tuple(map(str, range(8))), {}, 0)
+    expected = custom.rank(model, photos, "gini,ats", top=2)
+    for name in ("m.pt", "m.pt2"):
+        loaded = custom.load_model(str(folders / name))
+        assert isinstance(loaded, OutputsOnly) and not loaded.training
+        assert custom.rank(loaded, photos, "gini,ats", top=2)["path"].equals(expected["path"])
+        for by in ("nac", "nss", "excitable"):
+            with pytest.raises(ValueError, match=f"^{by}: looks into the layers"):
+                custom.rank(loaded, photos, f"gini,{by}", top=2)
+        found = custom.fuzz(loaded, photos, folders / f"f{name}",
+                            custom.Options(by="noise", l2=2.0, iterations=2))
+        assert len(found.inputs) == 8
+        with pytest.raises(ValueError, match="^dlfuzz: looks into the layers"):
+            custom.fuzz(loaded, photos, folders / "no", custom.Options(by="dlfuzz", l2=2.0))
+
+
+def test_a_state_dict_is_no_script(tiny_model, folders):
+    torch.save(tiny_model().state_dict(), folders / "w.pt")
+    with pytest.raises(ValueError, match="no model saved by TorchScript; a state dict goes to"):
+        custom.load_model(str(folders / "w.pt"))
+
+
+def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch):
+    """The runtime is not installed for the tests: one that has its interface stands in."""
+    model, sizes = tiny_model(), []
+
+    class Session:
+        def __init__(self, path, providers):
+            assert path.endswith("m.onnx") and providers == ["CPUExecutionProvider"]
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="images", type="tensor(float)", shape=[3, 1, 8, 8])]
+
+        def run(self, outputs, given):
+            sizes.append(len(given["images"]))
+            return [model(torch.from_numpy(given["images"])).detach().numpy()]
+
+    (folders / "m.onnx").write_bytes(b"onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=Session))
+    loaded = custom.load_model(str(folders / "m.onnx"))
+    torch.testing.assert_close(loaded(x), model(x).detach())
+    assert sizes == [3, 3, 3]  # eight images, in batches of the size exported
+
+
+@pytest.mark.parametrize("name, library", [("timm:resnet18", "timm"), ("m.onnx", "onnxruntime")])
+def test_libraries_that_are_not_installed(folders, monkeypatch, name, library):
+    (folders / "m.onnx").write_bytes(b"onnx")
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.chdir(folders)
+    with pytest.raises(ModuleNotFoundError, match=f"pip install {library}"):
+        custom.load_model(name)
+
+
+# ---- the images' preparation
+
+
+def test_function_may_return_model_and_transform(folders):
+    (folders / "own.py").write_text(
+        "import torch\nfrom torch import nn\nfrom torchvision import transforms as t\n"
+        "def build():\n"
+        "    model = nn.Sequential(nn.Flatten(), nn.Linear(3 * 16, 3))\n"
+        "    return model, t.Compose([t.Resize(6), t.CenterCrop(4), t.ToTensor(),\n"
+        "                             t.Normalize([.5, .4, .3], [.2, .2, .2])])\n")
+    (folders / "photos").mkdir()
+    for i in range(3):
+        pixels = np.random.default_rng(i).integers(0, 256, (9, 12, 3), np.uint8)
+        Image.fromarray(pixels).save(folders / "photos" / f"{i}.png")
+    model = custom.load_model(f"{folders}/own.py:build")
+    photos = custom.read_photos(folders / "photos", model)
+    assert photos.images.shape == (3, 3, 4, 4) and 0 <= photos.images.min()
+    with Image.open(folders / "photos" / "1.png") as image:
+        t = v2
+        whole = t.Compose([t.Resize(6), t.CenterCrop(4), t.ToImage(), t.ToDtype(torch.float32, True),
+                           t.Normalize([.5, .4, .3], [.2] * 3)])(image)
+    with torch.no_grad():
+        torch.testing.assert_close(model(photos.images[1:2]), model.model(whole[None]))
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"resize": 0}, "resize: expected"), ({"resize": 8, "crop": 9}, "crop: expected at most"),
+    ({"mean": (0.5,)}, "mean, std: expected both"), ({"mean": (0.5, 1), "std": (1,)}, "1 or 3"),
+    ({"mean": (0.5,), "std": (0,)}, "std: expected a finite number above 0")])
+def test_preparations_that_make_no_sense(options, words):
+    with pytest.raises(ValueError, match=words):
+        custom.Preparation(**options)
+
+
+def test_presets_become_options():
+    found = preparation.prepared(ResNet18_Weights.DEFAULT.transforms())
+    assert (found.resize, found.crop, found.transform) == (256, 224, None)
+    assert found.with_options(resize=64, crop=64).described.startswith("scaled to 64, cropped to 64")
+
+
+def test_devices():
+    assert inference.device("cpu") == torch.device("cpu")
+    if not torch.cuda.is_available():
+        assert inference.device("auto") == torch.device("cpu")
+        with pytest.raises(ValueError, match="device: cuda is not there"):
+            inference.device("cuda")
+
+
+# ---- outputs that were saved
+
+
+def test_outputs_alone_are_ranked_as_with_the_model(tiny_model, x, folders):
+    photos = custom.Photos(x, tuple("abcdefgh"), {}, 0)
+    model, by = tiny_model(), "gini,ats,margin,random"
+    expected = custom.rank(model, photos, by, top=3, seed=4)
+    p = inference.predict(model, x).numpy()
+    np.save(folders / "p.npy", p)
+    pd.DataFrame(p).assign(path=list("abcdefgh")).to_csv(folders / "p.csv", index=False)
+    logits = folders / "z.npy"
+    np.save(logits, model(x).detach().numpy())
+    for name, options in [("p.npy", {}), ("p.csv", {}), ("z.npy", {"probabilities": False})]:
+        found = custom.rank_outputs(*custom.read_outputs(folders / name, **options), by, top=3,
+                                    seed=4)
+        assert (found.index == expected.index).all()
+        for method in by.split(","):
+            assert found[f"{method}_rank"].equals(expected[f"{method}_rank"])
+    assert custom.read_outputs(folders / "p.csv")[1] == list("abcdefgh")
+    with pytest.raises(ValueError, match="are these logits"):
+        custom.read_outputs(logits)
+    with pytest.raises(ValueError, match="nss: needs a model and images"):
+        custom.rank_outputs(*custom.read_outputs(folders / "p.npy"), "gini,nss")
