@@ -51,8 +51,8 @@ class Claim:
 class Amendment:
     """A rule that changed after records existed: ``what`` it was and is, and the ``reason``.
 
-    ``claims``: the ids of those it touches, or 'all'. ``pending``: it was decided, and waits for the
-    runs that it asks for; until then the first rule judges.
+    ``claims``: the ids of those it touches, or 'all'. ``pending``: it was decided, and waits for
+    the runs that it asks for; until then the first rule judges.
     """
 
     id: str

@@ -14,9 +14,11 @@ import pandas as pd
 from dnnlib import published
 from dnnlib.published import Claim
 
-# Our records name what stands in for a dataset or network of the paper, where it is another one.
+# Our records name what stands in for a dataset or network of the paper, where it is another one;
+# and two papers call different networks Net-1.
 STAND_INS = {"dataset": {"vctk": "fsdd"},
              "model": {"resnet34": "resnet34_s", "deep_speaker": "deep_speaker_s"}}
+OWN = {"peacepact": {"model": {"net1": "net1_peacepact"}}}
 
 
 def _as_it_is(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,6 +98,11 @@ def _hundredth(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(value=rows["value"] / 100)
 
 
+def _itself(rows: pd.DataFrame) -> pd.DataFrame:
+    """A multiple of the printed value: of the printed ones, once."""
+    return rows.assign(value=1.0)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Rows of ``quantity`` in a table of the claim's paper, and what the claim makes of them."""
@@ -109,7 +116,7 @@ RECIPES = {
     "nsatp-rq1-falling": Recipe(3, "b"),
     "nsatp-rq1-exponential": Recipe(4, "correlation"),
     "nsatp-rq2-better": Recipe(5, "inc"),
-    "nsatp-rq2-size": Recipe(5, "inc"),
+    "nsatp-rq2-size": Recipe(5, "inc", _itself),
     "nsatp-rq3-pd-best": Recipe(6, "slope", _lead("distance", "pd")),
     "peacepact-falling": Recipe(4, "b"),
     "peacepact-correlation": Recipe(5, "correlation"),
@@ -154,6 +161,9 @@ RECIPES = {
 
 _FIGURE = "its numbers are only drawn, in "
 UNPRINTED = {
+    "nsatp-rq3-pd-general": "a share of cells, which the text calls \"in general\"",
+    "peacepact-monotone": "the text says \"monotone\"",
+    "peacepact-nonlinear": "the text says \"non-linear\"",
     "nsatp-motivation": "ten repetitions of one pair, of which the text says only \"each time\"",
     "peacepact-motivation": "ten repetitions of one pair, of which the text says only \"always\"",
     "peacepact-second-class": "the text says \"mostly\"",
@@ -207,7 +217,8 @@ def printed(claim: Claim) -> pd.DataFrame:
         return pd.DataFrame(columns=[*claim.cells, "value"])
     table = published.table(claim.paper, recipe.table)
     rows = recipe.of(table[table["quantity"] == recipe.quantity])
-    rows = rows.replace({column: names for column, names in STAND_INS.items() if column in rows})
+    for renamed in (STAND_INS, OWN.get(claim.paper, {})):
+        rows = rows.replace({column: names for column, names in renamed.items() if column in rows})
     for column, value in claim.where.items():
         if column in rows and column != "quantity":
             rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
