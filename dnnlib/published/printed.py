@@ -14,11 +14,9 @@ import pandas as pd
 from dnnlib import published
 from dnnlib.published import Claim
 
-# Our records name what stands in for a dataset or network of the paper, where it is another one;
-# and two papers call different networks Net-1.
+# Our records name what stands in for a dataset or network of the paper, where it is another one.
 STAND_INS = {"dataset": {"vctk": "fsdd"},
              "model": {"resnet34": "resnet34_s", "deep_speaker": "deep_speaker_s"}}
-OWN = {"peacepact": {"model": {"net1": "net1_peacepact"}}}
 
 
 def _as_it_is(rows: pd.DataFrame) -> pd.DataFrame:
@@ -217,8 +215,7 @@ def printed(claim: Claim) -> pd.DataFrame:
         return pd.DataFrame(columns=[*claim.cells, "value"])
     table = published.table(claim.paper, recipe.table)
     rows = recipe.of(table[table["quantity"] == recipe.quantity])
-    for renamed in (STAND_INS, OWN.get(claim.paper, {})):
-        rows = rows.replace({column: names for column, names in renamed.items() if column in rows})
+    rows = rows.replace({column: names for column, names in STAND_INS.items() if column in rows})
     for column, value in claim.where.items():
         if column in rows and column != "quantity":
             rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
