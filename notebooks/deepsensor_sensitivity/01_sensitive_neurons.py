@@ -173,7 +173,7 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** Compared with noise, a corner case differs in two ways: it is an error, and it
-# is a structured change, a rotation or a shift. The third group takes these apart: mutants that were
+# is a structured change, a rotation or a shift. The group *right* takes these apart: mutants that were
 # made in the same way and are no errors. Only what remains of the gap against *them* speaks of
 # errors.
 

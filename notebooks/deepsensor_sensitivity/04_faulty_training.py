@@ -213,6 +213,9 @@ run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
 # Errors in percent of the examples, of which the paper has 1,000 and ours fewer: mean [least, greatest]
 # over the random seeds, and this run. The rivals in the paper's setting, then at their best.
 
+# %% tags=["hide-input", "statements"]
+says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/polluted'))}.")
+
 # %% tags=["hide-input"]
 shares = table_3.assign(value=table_3["value"] / 10)
 recorded, live = map(outcomes.error_shares, (run.recorded(patches=patches), run.live))
@@ -274,8 +277,8 @@ for reading, rows in kept.groupby("patches"):
     most = theirs.groupby(RUN)["value"].max()
     times = (swarm / constant).groupby("alpha").agg(lambda v: interval(v, "ratio")[0] > 1)
     learned = rows[(rows["quantity"] == "stamped_given_class") & (rows["network"] == "polluted")]["value"]
-    says(f"{PATCHES[reading]} ({sizes(rows)}, each for {rows['alpha'].nunique()} values of $\\alpha$) the "
-         f"polluted networks give their class to {learned.min():.0f} to {learned.max():.0f} % of the stamped "
+    says(f"{PATCHES[reading]} ({rows['seed'].nunique()} random seeds, each with "
+         f"{rows['alpha'].nunique()} values of $\\alpha$) the polluted networks give their class to {learned.min():.0f} to {learned.max():.0f} % of the stamped "
          f"images. Of DeepSensor's examples {swarm.min():.0f} to {swarm.max():.0f} % are given it, "
          f"where the paper prints {goals.min():.0f} to {goals.max():.0f} %.")
     ahead, last = int((swarm > constant).sum()), ", ".join(f"{name:g}" for name in times.index[~times])

@@ -79,7 +79,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # ## Fig. 7
 #
 # The activations before the logits. We show examples of every predicted class (a triangle: neither
-# of the two), since those left out by the paper are most of what DeepSensor makes.
+# of the two); the paper leaves those out, which are the share *otherwise* above.
 
 # %%
 hidden = list(models.neuron_layers(model))[-2]
