@@ -23,11 +23,15 @@ profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
+import pandas as pd
 import torch
 
 from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots
+from dnnlib.book import campaign_plots, plots, records
+from dnnlib.book.comparisons import sizes
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.intervals import interval
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.data import load
 from dnnlib.neurons import activations, sensitivity
@@ -169,12 +173,39 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** Compared with noise, a corner case differs in two ways: it is an error, and it
-# is a structured change, a rotation or a shift. The third group takes these apart: mutants that were
+# is a structured change, a rotation or a shift. The group *right* takes these apart: mutants that were
 # made in the same way and are no errors. Only what remains of the gap against *them* speaks of
-# errors. And even a clear gap is a statement about given errors; that pictures with many sensitive
-# neurons are errors is the converse, which [the next chapter](02_test_errors) puts to the test. On MNIST
-# with LeNet-5 errors have more sensitive neurons than noise, and, by a smaller factor, more than
-# mutants that are right, at every $\lambda$.
+# errors.
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
+
+
+def times(group: str) -> pd.DataFrame:
+    """By threshold: mean and interval of the sensitive neurons of errors over those of a group."""
+    rows = kept[kept["quantity"] == f"error_over_{group}"].groupby("lambda")["value"]
+    return pd.DataFrame({threshold: dict(zip(["mean", "low", "high"], [
+        values.mean(), *interval(values, "ratio")])) for threshold, values in rows}).T
+
+
+noise, right = times("noise"), times("right")
+least, most = noise.index.min(), noise.index.max()
+length = kept[kept["quantity"] == "l2"].groupby("group")["value"].mean()
+says(f"The records are of {sizes(kept)}; the images are all of one class.",
+     (f"There corner cases have {noise['mean'].min():.1f} to {noise['mean'].max():.1f} times as many "
+      "sensitive neurons as the same images under noise, at every $\\lambda$: Fig. 1 is reproduced.",
+      (noise["low"] > 1).all()),
+     (f"They also have {right['mean'].min():.1f} to {right['mean'].max():.1f} times as many as mutants "
+      "that kept their class, at every $\\lambda$: some of the gap does go with being an error.",
+      (right["low"] > 1).all()),
+     (f"Which of the two gaps is larger depends on $\\lambda$: at {least:g} that to noise, at {most:g} "
+      "that to the mutants.", noise["mean"][least] > right["mean"][least]
+      and noise["mean"][most] < right["mean"][most]))
+says((f"Two things remain open. The corner cases also lie a little farther from their images than those "
+      f"mutants do, on average {length['error']:.1f} against {length['right']:.1f}.",
+      length["error"] > length["right"]),
+     "And this is a statement about given errors. That pictures with many sensitive neurons are errors "
+     "is the converse, which [the next chapter](02_test_errors) puts to the test.")
 
 # %% [markdown]
 # ## Exercises

@@ -41,12 +41,16 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import plots
+from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import fuzzer_bars
+from dnnlib.book.comparisons import of_rivals, sizes, strongest
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.intervals import interval
+from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import Key, outcomes
+from dnnlib.fuzzing import Key
 from dnnlib.robustness import clever
 from dnnlib.training import retraining
 
@@ -216,17 +220,61 @@ run.verdicts()
 # %% [markdown]
 # **What it means.** Read the two controls first. If `benign` or `noise` gains as much as a fuzzer,
 # the gain comes from training on, or from any noise, and not from what guided the search. Where PGD
-# at 0.3 turns every image before and after, no fuzzer can lead; the smaller eps then shows what the
+# turns every image before and after, no fuzzer can lead; the smaller eps then shows what the
 # larger hides. A CLEVER score also rises when margins grow while gradients grow less, which is not
 # always robustness, so a gain counts for more where the two measures agree. And an example that no
 # person could name, put into the training set with its input's label, teaches the network to ignore
 # it rather than to read better: look at the accuracy column too.
-#
-# On MNIST with LeNet-5 DeepSensor's examples are the only ones after which PGD at the larger eps
-# succeeds less often with every random seed, by a few points; the controls change next to nothing,
-# so this is no effect of training on. At the smaller eps and in CLEVER even the sign of its gain
-# changes with the random seed, and so does how far it is ahead of the next best fuzzer. DLFuzz's
-# examples, labelled as their inputs, make the network worse by every measure, on average.
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/robustness")
+CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
+FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient, without a fit"}
+
+
+def values(quantity: str, attack: str | None = None) -> pd.DataFrame:
+    """A line for each seed, a column for each fuzzer."""
+    rows = kept[kept["quantity"] == quantity]
+    rows = strongest(rows[rows["attack"] == attack] if attack else rows, [*CELL, "fuzzer"])
+    return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
+
+
+def spread(numbers: pd.Series, digits: int) -> str:
+    """The least and the greatest value, in words."""
+    return f"{numbers.min():.{digits}f} to {numbers.max():.{digits}f}"
+
+
+large, small, clever_gain = values("asr_gain", "pgd"), values("asr_gain", "pgd, small"), values("clever_gain")
+controls = large[["noise", "benign"]]
+always = [name for name in FUZZERS if (large[name] > 0).all()]
+low, high = interval(large["deepsensor"])
+says(f"The records are of {sizes(kept)}, each input with one example; the rivals are "
+     f"{of_rivals(kept[kept['fuzzer'].isin(FUZZERS)])}, and CLEVER is by "
+     f"{' or '.join(FITS[fit] for fit in kept['clever_fit'].unique())}.",
+     f"With DeepSensor's examples PGD at the larger eps succeeds {spread(large['deepsensor'], 1)} points "
+     f"less often; the interval of the mean is {low:.1f} to {high:.1f}.",
+     f"The controls change at most {controls.abs().max(axis=None):.1f} points, "
+     + ("so this is no effect of training on."
+        if low > 0 and controls.abs().max(axis=None) < large["deepsensor"].min() else
+        "and the gain may be chance, or an effect of training on."))
+ahead = large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
+low, high = interval(ahead)
+says("It is the only fuzzer of which that holds with every random seed." if always == ["deepsensor"] else
+     f"The fuzzers that gain with every random seed are {' and '.join(map(shown, always))}.",
+     f"Its lead over the next best one is {spread(ahead, 1)} points: "
+     + ("more than chance." if low > 0 else "not more than chance can be with three seeds."))
+unsure = [what for what, found in (("at the smaller eps", small), ("in CLEVER", clever_gain))
+          if found["deepsensor"].min() < 0 < found["deepsensor"].max()]
+says(f"The other two measures do not settle it: its gain is {spread(small['deepsensor'], 1)} points at the "
+     f"smaller eps and {spread(clever_gain['deepsensor'], 2)} in CLEVER"
+     + (f"; {' and '.join(unsure)} even the sign depends on the random seed." if unsure else "."))
+worse = [name for name in FUZZERS if max(found[name].mean() for found in (large, small, clever_gain)) < 0]
+accuracy = values("accuracy")[FUZZERS].mean()
+says(*([f"The examples of {' and '.join(map(shown, worse))}, labelled as their inputs, make the network worse "
+        "by all three measures, on average."] if worse else []),
+     (f"And accuracy is paid: of images that the network got right it now gets {accuracy['deepsensor']:.1f} % "
+      f"with DeepSensor's examples and {accuracy.min():.1f} % with {shown(accuracy.idxmin())}'s.",
+      accuracy["deepsensor"] < 99.5))
 
 # %% [markdown]
 # ## Exercises

@@ -18,6 +18,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from dnnlib import fuzzing, models, training
 from dnnlib.book import campaign_plots, plots
+from dnnlib.book.statements import says
 from dnnlib.data import load
 from dnnlib.neurons import activations
 
@@ -78,7 +79,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # ## Fig. 7
 #
 # The activations before the logits. We show examples of every predicted class (a triangle: neither
-# of the two), since those left out by the paper are most of what DeepSensor makes.
+# of the two); the paper leaves those out, which are the share *otherwise* above.
 
 # %%
 hidden = list(models.neuron_layers(model))[-2]
@@ -145,8 +146,14 @@ plt.show()
 # %% [markdown]
 # **What it means.** Put a distance under every picture, and the two statements of the paper can be
 # checked against each other: the count of Table II belongs to one row of this figure, the
-# imperceptible perturbations of Fig. 8 to another. How many errors there are at each distance is in
-# [the chapter on test errors](02_test_errors).
+# imperceptible perturbations of Fig. 8 to another.
+
+# %% tags=["hide-input"]
+said = [f"{name}: {numbers['test errors (%)']:.0f} % at a mean L2 distance of {float(runs[name].l2.mean()):.1f}"
+        for name, numbers in overlap.items()]
+says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(said)}.",
+     "How many there are at each distance over all records is in [the chapter on test "
+     "errors](02_test_errors).")
 
 # %% [markdown]
 # ## Exercises

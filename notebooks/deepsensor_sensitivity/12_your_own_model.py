@@ -30,9 +30,11 @@ import pandas as pd
 from PIL import Image
 
 from dnnlib import custom, files, inference, training
-from dnnlib.book import folders, plots
+from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
+from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -200,18 +202,46 @@ ranked(run.recorded(dataset="imagenet"))
 # The command has one reading of each fuzzer, that of its paper where there is a choice; DeepXplore
 # runs on one model, since you may have no second one for the same task. DLFuzz and DeepXplore share
 # what their images cover. The originals take one image after the other, here a block runs at once,
-# and which images it holds matters: where a block was few digits of one class, DLFuzz broke far
-# fewer of them. It raises the neurons that are active most often, and in such a block these may
-# speak for the class. So blocks are dealt at random, and hold 32 images unless you say otherwise; a
-# swarm's, which share nothing, hold 4.
+# and which images it holds can matter: DLFuzz raises the neurons that are active most often, and in
+# a block of few digits of one class these may speak for the class. So blocks are dealt at random,
+# and hold 32 images unless you say otherwise; a swarm's, which share nothing, hold 4.
 #
-# **What it means.** On the digits, at a distance at which the eye sees little, following a gradient
-# finds many failing inputs; the swarm of sensitive neurons and noise break one or two images of a
-# hundred. It is the same picture as in [the chapter on test errors](02_test_errors): the swarm's errors are counted where
-# no distance is asked for. This is one network for each set, and one draw of what is random. To
-# test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but the fuzzer that
-# you compare it with is then `noise`.
-#
+# **What it means.** To test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but
+# the fuzzer that you compare it with is then `noise`.
+
+# %% tags=["hide-input", "records"]
+def broken(rows: pd.DataFrame) -> pd.Series:
+    """Percent of the images that each method broke."""
+    found = rows[rows["quantity"] == "broken"].groupby("method")["value"].mean()
+    return 100 * found.rename({"sensitivity": "deepsensor"})
+
+
+def told(share: pd.Series) -> str:
+    """The methods and their shares, the most successful first."""
+    return ", ".join(f"{shown(name)} {value:.0f} %"
+                     for name, value in share.sort_values(ascending=False).items())
+
+
+# %% tags=["hide-input"]
+says(f"In the run above, within an L2 distance of {l2:g}, failing inputs were found for this share of the "
+     f"images: {told(broken(run.live))}.")
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+photographs = broken(kept)
+others = photographs.drop("dlfuzz")
+says((f"On photographs the picture is clear: {told(photographs)}. Only following the gradient of the "
+      "network's decision, as DLFuzz does, finds failing inputs so near.",
+      photographs["dlfuzz"] > 50 and others.max() < 10),
+     ("The swarm of sensitive neurons finds no more than noise does.",
+      photographs["deepsensor"] <= photographs["noise"]),
+     f"This is MobileNet, of width {0.75}, with {kept['limit'].max()} images, {kept['population'].max()} particles "
+     f"in the swarm and {kept['iterations'].max()} iterations; the draws of random numbers: "
+     f"{kept['seed'].nunique()}.",
+     "It agrees with [the chapter on test errors](02_test_errors): the swarm's errors are counted where no "
+     "distance is asked for.")
+
+# %% [markdown]
 # ## Exercises
 #
 # **1.** You have no labels, and the network is wrong on some of your images. What does a failing

@@ -1,0 +1,31 @@
+"""Which setting of a rival stands in a comparison."""
+
+import pandas as pd
+
+from dnnlib.book.comparisons import of_rivals, sizes, strongest
+
+ROWS = pd.DataFrame(
+    [("lenet1", "dlfuzz", "paper", 1.0), ("lenet1", "dlfuzz", "best", 2.0),
+     ("lenet1", "dlfuzz", "rare", 9.0), ("lenet5", "dlfuzz", "paper", 3.0),
+     ("lenet5", "noise", None, 4.0)], columns=["model", "fuzzer", "setting", "value"])
+
+
+def test_the_best_setting_stands_where_it_was_run_else_the_papers():
+    assert strongest(ROWS, ["model", "fuzzer"])["value"].tolist() == [2.0, 3.0, 4.0]
+
+
+def test_the_words_say_which_settings_were_found():
+    found = strongest(ROWS, ["model", "fuzzer"])
+    assert "that alone was run" in of_rivals(found)
+    assert of_rivals(found[found["model"] == "lenet5"]) == "in the paper's setting"
+    assert of_rivals(found[found["model"] == "lenet1"]) == "in the best of their authors' settings"
+
+
+def test_records_without_settings_stay_as_they_are():
+    assert len(strongest(ROWS.drop(columns="setting"), ["model", "fuzzer"])) == len(ROWS)
+
+
+def test_networks_of_the_same_sizes_share_a_line():
+    rows = pd.DataFrame({"dataset": "mnist", "model": ["lenet1", "lenet5"], "seeds_count": 10,
+                         "seed": 0})
+    assert sizes(rows) == "LeNet-1 on MNIST and LeNet-5 on MNIST: 10 inputs, 1 random seeds"
