@@ -30,7 +30,7 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
     groups = values.groupby(level=cell if len(cell) > 1 else cell[0]) if cell else [(0, values)]
     found = {key: intervals.estimate(group.to_numpy(), scale) for key, group in groups}
     return pd.DataFrame({key: {"mean": e.mean, "low": e.low, "high": e.high}
-                         for key, e in found.items()}).T
+                         for key, e in found.items()}).T.rename_axis(cell or None)
 
 
 def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
