@@ -33,13 +33,16 @@ from itertools import permutations
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import torch
 from scipy import stats
 
 from dnnlib import fuzzing, inference, models, training
-from dnnlib.book import campaign_plots, plots
+from dnnlib.book import campaign_plots, evidence, plots, records
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
+from dnnlib.book.words import shown
 from dnnlib.data import load
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -294,9 +297,14 @@ for n in (1, 2, 4, 8, 16):
 # %% tags=["hide-input"]
 wide(run.live, "gradients.notna()", index="gradients", columns="quantity", digits=2)
 
+# %% tags=["hide-input"]
+shares = run.live.query("gradients.notna() and quantity == 'share'").set_index("gradients")["value"]
+says(f"Here one gradient finds {shares[1]:.1f} % of the neurons above the threshold, four find "
+     f"{shares[4]:.1f} %, and sixteen {shares[16]:.1f} %.")
+
 # %% [markdown]
-# The engine takes four gradients (`ExcitableNeurons(points=4)`): with one, next to none of these neurons
-# is found, with four most are, and each further one costs a particle three more passes.
+# The engine takes four gradients (`ExcitableNeurons(points=4)`). Each further one costs a particle three
+# more passes.
 #
 # ## Fig. 1: some pairs, and t-SNE
 #
@@ -379,15 +387,64 @@ wide(ours, "players == 'network'", index=["dataset", "small", "by", "setting"],
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** That errors have more excitable neurons than noise is close to true by
-# definition. An error has a high loss, efficiency makes the values add up to that, and a sum that is
-# larger has more terms above 0.5. What would tell of *neurons* is the count at the same change of
-# loss, or in the scale where that change cancels. So a swarm that counts excitable neurons climbs
-# the loss, by a detour; whether the detour is worth three passes for each particle is the question
-# of [the next chapter](01_test_errors).
-#
-# The records of MNIST with LeNet-5 agree. In nats, errors have several times the excitable neurons of
-# noise of the same length; once the change of loss cancels (`total`), a tenth more.
+# **What it means.**
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_excitable/players")
+diagonal = kept[kept["estimator"] == "diagonal"]
+AT = "`lambda` == 0.5 and estimator == '{}' and "
+
+
+def times(by: str) -> pd.DataFrame:
+    """Errors' excitable neurons over those of noise, by scale, by one estimator."""
+    return evidence.spread(evidence.by_seed(
+        kept, AT.format(by) + "quantity == 'error_over_noise'", "scale"), "ratio")
+
+
+nats, scaled = times("diagonal").loc["none"], times("diagonal").loc["total"]
+total = evidence.by_seed(diagonal, "quantity == 'total'", "group").groupby("group").mean()
+says("That errors have more excitable neurons than noise is close to true by definition. An error has a "
+     "high loss, the Shapley values add up to its change, and a larger sum has more terms above the "
+     "threshold.",
+     (f"In nats, errors have {nats['mean']:.1f} times the excitable neurons of noise of the same length "
+      f"({nats['low']:.1f} to {nats['high']:.1f}), and their loss changes by {total['error']:.1f} nats "
+      f"instead of {total['noise']:.1f}.", nats["low"] > 1 and total["error"] > 2 * total["noise"]),
+     (f"Where the change of loss cancels (`total`), they have {scaled['mean']:.2f} times as many, and "
+      + ("that is more than chance." if scaled["low"] > 1 else
+         f"as the interval is {scaled['low']:.2f} to {scaled['high']:.2f}, it may be chance."),
+      scaled["high"] < nats["low"]))
+says("So a swarm that counts excitable neurons in nats climbs the loss, by a detour. Whether the detour is "
+     "worth its passes is the question of [the next chapter](01_test_errors).")
+
+# %% tags=["hide-input", "statements"]
+network = kept.query("players == 'network'")
+error, rank, gap = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
+    ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
+most = {by: max(error[by].index) for by in ("diagonal", "permutation")}
+says((f"The counts, and the verdict, are those of the diagonal ({evidence.size(diagonal)}). In the small network "
+      f"it is wrong by {100 * error['diagonal'].min():.0f} to {100 * error['diagonal'].max():.0f} % of the "
+      "length of the true values, with any number of points.", error["diagonal"].min() > 0.5),
+     (f"More points close its gap (to {100 * gap['diagonal', most['diagonal']]:.1f} %) and leave the error.",
+      gap["diagonal", most["diagonal"]] < 0.05),
+     (f"It orders the neurons better than it measures them: its rank correlation with the reference is "
+      f"{rank['diagonal', 4]:.2f} with four gradients, and {rank['diagonal', 1]:.2f} with one.",
+      rank["diagonal", 4] > rank["diagonal", 1] + 0.1),
+     (f"By {most['permutation']:.0f} permutations the error is "
+      f"{100 * error['permutation', most['permutation']]:.0f} %.",
+      error["permutation", most["permutation"]] < error["diagonal"].min()))
+sampled = kept[kept["estimator"] == "permutation"]
+check = times("permutation") if len(sampled) else pd.DataFrame()
+says(f"As a check, counted by permutations in {evidence.listed(map(shown, sampled['model'].unique()))}, "
+     f"errors have {check.loc['none', 'mean']:.1f} times the neurons of noise in nats, and "
+     f"{check.loc['total', 'mean']:.2f} times scaled." if len(check) else
+     "No count by permutations has been recorded as a check yet.")
+last = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
+guided = "four gradients" if "gradients" in diagonal.dropna(axis=1, how="all") else "one gradient, the default when it was recorded,"
+says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last['none'].min():.1f} to "
+      f"{last['none'].max():.1f} % of the neurons above the threshold, and the paper's with {37} %.",
+      last["none"].max() < 20),
+     (f"Scaled it ends with {last['total'].min():.0f} to {last['total'].max():.0f} %, which comes nearer.",
+      last["total"].min() > last["none"].max()))
 
 # %% [markdown]
 # ## Exercises

@@ -35,10 +35,12 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots, records
+from dnnlib.book import evidence, plots, records
 from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
+from dnnlib.book.words import shown
 from dnnlib.data import load
 from dnnlib.fuzzing import Key, outcomes
 
@@ -168,8 +170,8 @@ SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
-# `error_rate` is in percent of the examples of all iterations, `l2` their mean distance,
-# `share_near` the share of the errors within `near`. And within it all of them:
+# Errors are in percent of the examples of all iterations, distances the mean L2, and the share of errors
+# near is that within `near`. And within it all of them:
 
 # %% tags=["hide-input"]
 headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
@@ -191,8 +193,8 @@ plt.show()
 # %% [markdown]
 # ## What excitable neurons add
 #
-# Points of the error rate by which the swarm guided by excitable neurons is ahead of each other
-# one (`over_...`), from the same inputs and within the same bound. `over_sensitive_same_passes` is the
+# Points of the error rate by which the swarm guided by excitable neurons is ahead of each other one,
+# from the same inputs and within the same bound. The sensitive swarm for the same passes is the
 # comparison at the same cost.
 
 # %% tags=["hide-input"]
@@ -221,9 +223,14 @@ wide(run.live, "budget == 'none' and baseline.notna()", index=["quantity", "swar
 # %% [markdown]
 # ## Table 1, beside the paper's
 #
-# The paper counts the neurons of more layers than ours
-# ([why](../deepsensor_sensitivity/00_networks)), so only parameters and accuracy stand here; the
-# accuracy in percent of the test images.
+# Parameters, and accuracy in percent of the test images.
+
+# %% tags=["hide-input", "statements"]
+counts = [published.table(paper, 1).query("quantity == 'neurons'").set_index("model")["value"]
+          for paper in ("deepsensor_excitable", "deepsensor_sensitivity")]
+says(("Of the networks for images the paper prints the first paper's numbers of neurons, with which "
+      "[our count agrees](../deepsensor_sensitivity/00_networks).",
+      (counts[0][counts[1].index] == counts[1]).all()))
 
 # %% tags=["hide-input"]
 table_1 = published.table("deepsensor_excitable", 1)
@@ -274,40 +281,93 @@ plt.show()
 # %% tags=["hide-input"]
 run.verdicts()
 
+# %% tags=["hide-input", "records"]
+kept = evidence.at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
+CELLS = ["dataset", "model"]
+
+
+def rate(name: str, budget: str, *, fuzzer: str = "deepsensor") -> pd.Series:
+    """Test errors in percent of all examples, by network and seed; ``name``: of a swarm."""
+    where = f"quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
+    return evidence.by_seed(kept, where + (f" and swarm == '{name}'" if name else ""), *CELLS)
+
+
+def mnist(found: pd.DataFrame) -> pd.DataFrame:
+    """The cells of MNIST, by network."""
+    return found.loc["mnist"]
+
+
+def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
+    """Points that a swarm is ahead of another of the same seed, with its interval."""
+    return evidence.spread(rate(name, budget) - rate(other, budget))
+
+
 # %% [markdown]
-# **What it means.** Two methods that differ in their fitness cannot find, to the last digit, the
-# same errors in seven networks; so the second paper's counts are no measurement of excitable
-# neurons. Ours are. Read them in three steps. The line `constant` is what random images find: with
-# no bound on the distance, that is nearly all there is to find. The line `sensitive_same_passes` is
-# what the same passes buy without Shapley values. Only what `excitable` finds beyond both, at a
-# distance at which an example still looks like its input, is an argument for it; and that has to be
-# compared with DLFuzz, which follows a gradient to the loss at that distance instead of counting
-# neurons.
-#
-# For LeNet-5 on MNIST, from a thousand inputs as in the paper: with no bound more than nine in ten
-# examples of the excitable swarm are errors, as printed, and so are they with a constant fitness.
-# Within a distance of 4 no swarm finds more than a few in a hundred; DLFuzz has eight in ten there. At
-# 8, nearly that of a black image, excitable neurons do guide, somewhat better than sensitive ones, which
-# with the same passes find about as many. One reading stands out: with $\psi$ in units of its own mean
-# (`excitable_scaled`) the swarm finds over twice as many as with values in nats at that distance, if
-# still fewer than DLFuzz, for over a hundred times its passes. The threshold in nats, which the paper
-# prints, is the weaker choice.
-#
-# With LeNet-1 and LeNet-4, from a thousand of their inputs too (LeNet-4 without the bound of 4), much the
-# same holds near the inputs and without a bound, where a constant fitness has nine in ten. At 8 LeNet-1's
-# excitable swarm has on average over twice the errors of the sensitive one for the same passes, and
-# scaled values add less to that. LeNet-4 lies between: its excitable swarm has half as many errors again
-# as the sensitive one for the same passes, and scaled values double them. So the larger of these three
-# the network is, the less is gained by counting excitable neurons in nats instead of sensitive ones, and
-# the more by scaling. A likely reason, not tested here: where more neurons share the loss, each gets less
-# of it, and fewer reach half a nat.
-#
-# In ResNet-20 on CIFAR-10 (a JPEG copy; fifty inputs, ten particles) values in nats do not guide at all:
-# at every bound and with each random seed the swarm has exactly as many errors as the one with a constant
-# fitness, as in [the speakers' networks](08_speakers), where hardly any neuron reaches the threshold in
-# nats. Scaled values change its path, but on the whole do not lead it to more errors. Sensitive neurons
-# gain two to six points at 8; DLFuzz has errors in nearly all its examples within the bound of the
-# first paper.
+# **How large ours are.**
+
+# %% tags=["hide-input", "statements"]
+for (_, name), rows in kept.groupby(CELLS):
+    says(f"{shown(name)}: {evidence.size(rows)}.")
+says(evidence.rivals(kept), *evidence.estimator(kept))
+
+# %% [markdown]
+# **What it means.** Two methods that differ in their fitness cannot find, to the last digit, the same
+# errors in seven networks; so the second paper's counts are no measurement of excitable neurons. Ours
+# are. Read them in three steps. `constant` is what random images find. The sensitive swarm for the same
+# passes is what they buy without Shapley values. Only what `excitable` finds beyond both, where an
+# example still looks like its input, is an argument for it.
+
+# %% tags=["hide-input", "statements"]
+free, unguided = (mnist(evidence.spread(rate(name, "none"))) for name in ("excitable", "constant"))
+small, gradient = (evidence.spread(found) for found in (
+    rate("excitable", "near"), rate("", "near", fuzzer="dlfuzz")))
+near = evidence.by_seed(kept, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
+                        *CELLS)
+says((f"Without a bound, on MNIST, {free['mean'].min():.0f} to {free['mean'].max():.0f} % of the excitable "
+      f"swarm's examples are errors, about as printed, and {unguided['mean'].min():.0f} to "
+      f"{unguided['mean'].max():.0f} % of a constant fitness's.",
+      free["mean"].min() > 90 and unguided["mean"].min() > 85),
+     (f"At most {100 * near.max():.2g} % of these errors lie within the first paper's bound: the claim that "
+      f"they resemble their inputs is {evidence.state('deepsensor-excitable-near')}.", near.max() < 0.05),
+     (f"Within that bound no more than {small['mean'].max():.1f} % of its examples are errors; DLFuzz, which "
+      f"follows a gradient, has {gradient['mean'].min():.0f} to {gradient['mean'].max():.0f} %.",
+      (gradient["mean"] > 2 * small["mean"]).all()))
+over = evidence.spread(evidence.by_seed(
+    kept, "quantity == 'errors_over' and budget == 'none' and swarm == 'excitable'", *CELLS, "baseline"),
+    "ratio")["mean"]
+mean, hardest = over.xs("mean", level="baseline"), over.xs("dlfuzz", level="baseline")
+says((f"Over the mean of the three rivals that is {mean.min():.1f} to {mean.max():.1f} times as many errors, "
+      f"over DLFuzz {hardest.min():.2f} to {hardest.max():.2f}. The mean says little about a "
+      "method, as one weak rival decides it.", mean.min() > hardest.max()))
+
+# %% tags=["hide-input", "statements"]
+guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
+                        mnist(ahead("excitable", "sensitive_same_passes", "8")),
+                        mnist(ahead("excitable_scaled", "excitable", "8")))
+
+
+def surely(found: pd.DataFrame, sign: int = 1) -> str:
+    """The networks whose interval lies on one side of zero."""
+    return evidence.listed([shown(name) for name, line in found.iterrows()
+                            if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none"])
+
+
+says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide: on MNIST they find more "
+      f"errors than a constant fitness with {surely(guided)}, by {guided['mean'].min():.0f} to "
+      f"{guided['mean'].max():.0f} points.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
+     f"More than sensitive ones for the same passes they find with {surely(paid)}, and fewer with "
+     f"{surely(paid, -1)}; with the other networks the seeds do not decide.",
+     (f"One reading stands out. With values in units of their own mean the swarm finds more than with nats "
+      f"in {surely(scaled)}, by {scaled['mean'].min():.0f} to {scaled['mean'].max():.0f} points: the printed "
+      "threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2))
+cifar = ahead("excitable", "constant", "8").loc["cifar10"]
+same = (rate("excitable", "8") - rate("constant", "8")).loc["cifar10"].abs().max() == 0
+says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at all: with each seed the swarm has "
+         "exactly as many errors as with a constant fitness.", same),
+        "A likely reason, not tested here: where more neurons share the loss, each gets less of it, and fewer "
+        "reach half a nat."] if same else
+       [f"In ResNet-20 on CIFAR-10 (a JPEG copy) the excitable swarm is {cifar['mean'].iloc[0]:.1f} points "
+        f"ahead of a constant fitness ({cifar['low'].iloc[0]:.1f} to {cifar['high'].iloc[0]:.1f})."]))
 
 # %% [markdown]
 # ## Exercises

@@ -1,0 +1,95 @@
+"""What statements take from rows of records: values by seed, their intervals, how they ran."""
+
+from collections.abc import Iterable
+
+import pandas as pd
+
+from dnnlib import published
+from dnnlib.book import intervals, records, verdicts
+
+
+def by_seed(rows: pd.DataFrame, where: str, *cell: str) -> pd.Series:
+    """The values of the rows that a query picks, by the columns ``cell`` and the seed.
+
+    Two of these, subtracted or divided, are paired over the seeds.
+
+    >>> rows = pd.DataFrame({"model": ["a", "a"], "seed": [0, 1], "swarm": "x", "value": [1, 2]})
+    >>> by_seed(rows, "swarm == 'x'", "model")["a"].tolist()
+    [1.0, 2.0]
+    """
+    found = rows.query(where).astype({"value": float})
+    return found.groupby([*cell, "seed"])["value"].mean()
+
+
+def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
+    """'mean', 'low' and 'high' over the seeds: a row for each cell of :func:`by_seed`.
+
+    Without cells the one row is named 0; cells without a seed more than one have NaN.
+    """
+    cell = [name for name in values.index.names if name != "seed"]
+    groups = values.groupby(level=cell if len(cell) > 1 else cell[0]) if cell else [(0, values)]
+    found = {key: intervals.estimate(group.to_numpy(), scale) for key, group in groups}
+    return pd.DataFrame({key: {"mean": e.mean, "low": e.low, "high": e.high}
+                         for key, e in found.items()}).T.rename_axis(cell or None)
+
+
+def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
+    """The rows without a rival's other settings: its best where a cell has that, else the paper's.
+
+    ``cell``: columns, such as dataset and model, in each of which one or the other is kept.
+
+    >>> rows = pd.DataFrame({"model": ["a", "a", "b"], "setting": ["paper", "best", "paper"]})
+    >>> at_best(rows, "model")["setting"].tolist()
+    ['best', 'paper']
+    """
+    if "setting" not in rows:
+        return rows
+    has = rows[list(cell)].apply(tuple, axis=1).isin(
+        {tuple(key) for key in rows.loc[rows["setting"] == "best", list(cell)].to_numpy()})
+    wanted = has.map({True: "best", False: "paper"})
+    return rows[rows["setting"].isna() | (rows["setting"] == "") | (rows["setting"] == wanted)]
+
+
+def rivals(rows: pd.DataFrame) -> str:
+    """A sentence: in which setting the rivals of these rows, those :func:`at_best`, have run."""
+    ran = set(rows.get("setting", pd.Series(dtype=object)).dropna()) - {""}
+    if ran == {"best"}:
+        return "Each rival runs in the best of its authors' settings."
+    if "best" in ran:
+        return ("Each rival runs in the best of its authors' settings where that was run, else "
+                "in the paper's; only the former count for a verdict.")
+    return ("The rivals have run in the paper's setting only; claims against them ask for their "
+            "best one, so they are not judged yet.")
+
+
+def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
+    """Two sentences: how the rows' Shapley values were estimated, and what fewer points miss."""
+    points = sorted(rows["points"].dropna().astype(int).unique())
+    share = by_seed(records.frame("deepsensor_excitable/thresholds"),
+                    "quantity == 'share' and scale == 'none' and swarm == 'excitable'", "gradients")
+    share = share.groupby("gradients").mean()
+    some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
+    return [(f"All this rests on Shapley values estimated by the diagonal, with {listed(points)} "
+             f"gradient{'' if points == [1] else 's'} each.", len(points) > 0),
+            (f"Of the neurons above half a nat that eight gradients find, [one finds "
+             f"{some[0]:.0f} % as many, two {some[1]:.0f} %](09_thresholds).",
+             some[0] < 50 < some[1] and share.index.max() == 8)]
+
+
+def size(rows: pd.DataFrame) -> str:
+    """How large the runs behind some rows were, such as '50 inputs, population 20, 3 seeds'."""
+    return verdicts.scale(rows, [rows["seed"].nunique()])
+
+
+def state(claim: str) -> str:
+    """The verdict on the claim of an id, in the scoreboard's words."""
+    return verdicts.verdict({each.id: each for each in published.claims()}[claim]).state
+
+
+def listed(names: Iterable, last: str = "and") -> str:
+    """
+    >>> listed(["MNIST", "SVHN", "CIFAR-10"])
+    'MNIST, SVHN and CIFAR-10'
+    """
+    *rest, final = map(str, names)
+    return f"{', '.join(rest)} {last} {final}" if rest else final

@@ -1,0 +1,32 @@
+"""Values of records by seed, and sentences on how they ran."""
+
+import math
+
+import pandas as pd
+import pytest
+
+from dnnlib.book import evidence
+
+
+def test_differences_are_paired_over_the_seeds():
+    rows = pd.DataFrame({"model": "a", "seed": [0, 1, 2] * 2, "swarm": ["x"] * 3 + ["y"] * 3,
+                         "value": [10, 20, 60, 9, 18, 57]})
+    x, y = (evidence.by_seed(rows, f"swarm == '{name}'", "model") for name in "xy")
+    found = evidence.spread(x - y).loc["a"]
+    assert found["mean"] == pytest.approx(2) and 0 > found["low"] > -1
+    assert evidence.spread(x).loc["a", "low"] < -30  # the seeds differ more than the swarms
+
+
+def test_one_seed_has_no_interval():
+    rows = pd.DataFrame({"seed": [0], "value": [1.0]})
+    assert math.isnan(evidence.spread(evidence.by_seed(rows, "value > 0")).loc[0, "low"])
+
+
+def test_a_rival_counts_at_its_best_where_that_was_run():
+    rows = pd.DataFrame({"model": ["a", "a", "b", "b"], "setting": ["paper", "best", "paper", None],
+                         "value": [1, 2, 3, 4]})
+    kept = evidence.at_best(rows, "model")
+    assert kept["value"].tolist() == [2, 3, 4]
+    assert "where that was run" in evidence.rivals(kept)
+    assert "not judged" in evidence.rivals(kept[kept["model"] == "b"])
+    assert "not judged" not in evidence.rivals(kept[kept["model"] == "a"])
