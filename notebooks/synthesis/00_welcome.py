@@ -122,7 +122,8 @@ VERDICT = """<span class="verdict {name}">{verdict}</span> {cells (paper's)}"""
 rows = []
 for claim in published.claims():
     value, data = ours(claim)
-    place = f'<a href="{CHAPTERS[claim.experiment]}">{escape(claim.place)}</a>'
+    page, place = CHAPTERS.get(claim.experiment), escape(claim.place)  # some wait for a chapter
+    place = f'<a href="{page}">{place}</a>' if page else place
     rows.append({"paper": PAPERS[claim.paper].replace("\n", " "),
                  "claim": f"{escape(claim.statement)} ({place})",
                  "verdict": VERDICT.format(**board.loc[claim.id], name=board["verdict"][claim.id]
