@@ -246,10 +246,11 @@ def spread(numbers: pd.Series, digits: int) -> str:
 
 large, small, clever_gain = values("asr_gain", "pgd"), values("asr_gain", "pgd, small"), values("clever_gain")
 controls = large[["noise", "benign"]]
+rivals_rows = strongest(kept[kept["fuzzer"].isin(FUZZERS[1:])], [*CELL, "fuzzer", "quantity", "attack"])
 always = [name for name in FUZZERS if (large[name] > 0).all()]
 low, high = interval(large["deepsensor"])
 says(f"The records are of {sizes(kept)}, each input with one example; the rivals are "
-     f"{of_rivals(kept[kept['fuzzer'].isin(FUZZERS)])}, and CLEVER is by "
+     f"{of_rivals(rivals_rows)}, and CLEVER is by "
      f"{' or '.join(FITS[fit] for fit in kept['clever_fit'].unique())}.",
      f"With DeepSensor's examples PGD at the larger eps succeeds {spread(large['deepsensor'], 1)} points "
      f"less often; the interval of the mean is {low:.1f} to {high:.1f}.",
