@@ -282,7 +282,7 @@ run.verdicts()
 kept = evidence.at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
 
 
-def success(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
+def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
     """Success rates in percent, by seed, of a fuzzer or, by its name, a swarm's network."""
     mine = kept[(kept["fuzzer"] == name) | (kept["swarm"] == name)]
     where = f"quantity == '{quantity}' and budget == '{budget}'"
