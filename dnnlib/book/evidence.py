@@ -57,9 +57,9 @@ def rivals(rows: pd.DataFrame) -> str:
         return "Each rival runs in the best of its authors' settings."
     if "best" in ran:
         return ("Each rival runs in the best of its authors' settings where that was run, else "
-                "in the paper's; only the former count for a verdict.")
-    return ("The rivals have run in the paper's setting only; claims against them ask for their "
-            "best one, so they are not judged yet.")
+                "in the paper's.")
+    return ("The rivals have run in the paper's setting only; how they do in the best of their "
+            "authors' settings has not been run.")
 
 
 def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:

@@ -233,9 +233,8 @@ def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> p
 
 # %% tags=["hide-input", "statements"]
 says("In these records " + ("each polluted image has a patch of its own, as the text has it"
-                            if said == "each" else "all polluted images have one patch, which is not the "
-                            "text's reading; the claim, which asks for patches of many sizes and places, is not "
-                            "judged by them") + f": LeNet-5 on MNIST, {evidence.size(kept)}.",
+                            if said == "each" else "all polluted images have one patch, which is not "
+                            "the text's reading") + f": LeNet-5 on MNIST, {evidence.size(kept)}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")

@@ -282,7 +282,7 @@ run.verdicts()
 kept = evidence.at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
 
 
-def success(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
+def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
     """Success rates in percent, by seed, of a fuzzer or, by its name, a swarm's network."""
     mine = kept[(kept["fuzzer"] == name) | (kept["swarm"] == name)]
     where = f"quantity == '{quantity}' and budget == '{budget}'"
@@ -291,7 +291,7 @@ def success(attack: str, name: str, budget: str = "none", quantity: str = "asr")
 
 def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
     """Points by which retraining raised an attack's success: mean, low and high over the seeds."""
-    return evidence.spread(success(attack, name, budget) - success(attack, "before", budget)).loc[0]
+    return evidence.spread(of(attack, name, budget) - of(attack, "before", budget)).loc[0]
 
 
 # %% [markdown]
@@ -305,7 +305,7 @@ says(f"LeNet-5 on MNIST, {evidence.size(kept)}; {kept['attacked'].max()} images 
      f"{kept['attacked_long'].max()} by DeepFool and JSMA.",
      evidence.rivals(kept), *evidence.estimator(kept))
 LONG = ("deepfool", "jsma")
-every = pd.concat([success(attack, name) for attack in LONG for name in (
+every = pd.concat([of(attack, name) for attack in LONG for name in (
     "before", "excitable", "pgd_at")])
 says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before and after any retraining. A gain of "
       "nothing against a gain of nothing is not \"no worse\", and not \"no better\": these cells decide "
@@ -315,14 +315,14 @@ says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before an
      f"\"better against DeepFool and JSMA\" ({evidence.state('deepsensor-excitable-asr-pgd-at-better')}) only what "
      "rests on FGSM and PGD says anything. A large fall everywhere is "
      f"{evidence.state('deepsensor-excitable-asr-seventy')}.")
-before, after = success("pgd", "before"), success("pgd", "excitable")
+before, after = of("pgd", "before"), of("pgd", "excitable")
 fell = rise("pgd", "excitable")
 says((f"PGD at the paper's size turns {before.min():.0f} to {before.max():.0f} % of the images before, and "
       f"{after.min():.0f} to {after.max():.0f} % after retraining on the excitable swarm's examples; the interval "
       f"of the change is {fell['low']:.1f} to {fell['high']:.1f} points.",
       before.min() > 90 and after.min() > 90))
 smaller = {name: rise("pgd, small", name) for name in ("excitable", "constant", "sensitive", "pgd_at")}
-accuracy = {name: success("", name, quantity="accuracy") for name in ("excitable", "dlfuzz", "pgd_at")}
+accuracy = {name: of("", name, quantity="accuracy") for name in ("excitable", "dlfuzz", "pgd_at")}
 says((f"At the smaller size, where there is something to lose, its examples *raise* PGD's success, by "
       f"{smaller['excitable']['mean']:.0f} points on average ({smaller['excitable']['low']:.0f} to "
       f"{smaller['excitable']['high']:.0f}), those of the constant swarm by "

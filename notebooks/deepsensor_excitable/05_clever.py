@@ -266,7 +266,7 @@ says(*([(f"\"Three times the rivals' gain\" cannot be judged while DeepSensor's 
          f"over three times their mean, {excess['mean']:.2f} on average ({excess['low']:.2f} to "
          f"{excess['high']:.2f}), comes from losses: three times a loss is easily beaten, even by losing.",
          gain["low"] <= 0),
-        (f"The examples of {evidence.listed(map(shown, lower))} lower the score too, on average.",
+        (f"The examples of {evidence.listed('a constant fitness' if each == 'constant' else shown(each) for each in lower)} lower the score too, on average.",
          len(lower) > 1)] if gain["low"] <= 0 else
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
         f"{excess['high']:.2f})."]))

@@ -31,8 +31,10 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing, robustness, training
+from dnnlib.book import evidence, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import nothing, style
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.book.words import headed, shown
 from dnnlib.data import load
@@ -224,8 +226,8 @@ headed(pd.Series(stability, name="of ten neurons, shared").round(1).to_frame())
 # %% [markdown]
 # ## What the claim asks for
 #
-# `overlap` of a swarm with an attack, and `overlap_lead`: that, less the largest overlap of this
-# attack with another. `beyond` is what is left of the overlap without what different inputs share.
+# The overlap of a swarm with an attack, and its lead: that, less the largest overlap of this attack with
+# another. `beyond` is what is left of the overlap without what different inputs share.
 
 # %% tags=["hide-input"]
 beyond = overlap - apart
@@ -238,7 +240,8 @@ for name, attack in product([key.reading for key in swarms], attacks):
 for a, b in combinations(attacks, 2):
     run.add({"between_attacks": overlap.loc[a, b], "between_attacks_beyond": beyond.loc[a, b]},
             attack=a, other=b)
-run.add([{"quantity": "chance", "value": chance}, {"quantity": "neurons", "value": neurons}])
+run.add({"chance": chance, "neurons": neurons,
+         "swarm_gradients": swarms[Key("deepsensor", "excitable")].fitness.points})
 run.save(data)
 wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 
@@ -268,16 +271,47 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A top ten always has ten neurons, whether their values are large or not, so some
-# overlap is certain. It has to be read against three numbers: chance, what any two inputs share, and
-# what the same method shares with itself when it is run again. Only an overlap above the second is
-# about the kind of example, and none can be expected above the third. And it is no merit of
-# excitable neurons unless the swarm that is guided by a constant, whose examples are random images,
-# has less of it.
-#
-# On MNIST with LeNet-5 it is the attacks that share neurons with each other, more than different inputs
-# do. What the swarm of excitable neurons shares with them is no more than any two inputs share, and no
-# more than random images do.
+# **What it means.** A top ten always has as many neurons, whether their values are large or not, so some
+# overlap is certain. It has to be read against three numbers: chance, what any two inputs share, and what
+# the same method shares with itself when it is run again. Only an overlap above that of any two
+# inputs is about the kind of example, and none can be expected above a method's own. And it is no merit of excitable neurons unless
+# the swarm that is guided by a constant, whose examples are random images, has less of it.
+
+# %% tags=["hide-input", "statements"]
+kept = records.existing("deepsensor_excitable/overlap")
+
+
+def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
+    """A quantity by seed, of a swarm if one is named."""
+    return evidence.by_seed(kept, f"quantity == '{quantity}'" + (
+        f" and swarm == '{name}'" if name else ""), *cell)
+
+
+swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
+says(f"LeNet-5 on MNIST, {evidence.size(kept)}.", *evidence.estimator(kept),
+     f"That is of the top tens. The swarm itself was guided by {swarm:.0f} gradient{'s' * (swarm > 1)} a value"
+     + (", which misses most neurons above half a nat; its examples are near those of a constant fitness, and "
+        "the claim is not tested yet for a swarm that is guided." if swarm == 1 else "."))
+between, other = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+unguided = values("beyond", "constant", "attack")
+found = evidence.spread(other - unguided)
+says((f"Attacks share neurons with each other, {evidence.spread(between)['mean'].min():.1f} to "
+      f"{evidence.spread(between)['mean'].max():.1f} of ten more than examples of different inputs do.",
+      evidence.spread(between)["mean"].min() > 0),
+     (f"The excitable swarm shares with them {evidence.spread(other)['mean'].min():.1f} to "
+      f"{evidence.spread(other)['mean'].max():.1f} beyond what different inputs share: nothing.",
+      evidence.spread(other)["mean"].max() < 0.2),
+     (f"From the constant swarm, whose examples are random images, that differs by at most "
+      f"{found['mean'].abs().max():.1f} neurons, and more than chance for {(found['low'] > 0).sum()} of "
+      f"{len(found)} attacks.", found["mean"].abs().max() < 1))
+stable = evidence.by_seed(kept, "quantity == 'stability'", "kind")
+mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start",
+                                               "pgd, by permutations")}
+says((f"A top ten is stable only in part: run again, the excitable swarm's examples share "
+      f"{mean['excitable, another seed']:.1f} of ten with themselves, PGD's {mean['pgd, another start']:.1f}; "
+      f"and by permutations instead of the diagonal the same examples share {mean['pgd, by permutations']:.1f}.",
+      max(mean.values()) < 9),
+     f"The claim is {evidence.state('deepsensor-excitable-overlap')}.")
 
 # %% [markdown]
 # ## Exercises

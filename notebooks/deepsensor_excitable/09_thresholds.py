@@ -28,12 +28,15 @@ from dataclasses import replace
 from itertools import product
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import torch
 
 from dnnlib import checks, fuzzing
+from dnnlib.book import evidence, records
 from dnnlib.book.campaign_plots import errors_against_thresholds
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import style
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
@@ -149,7 +152,7 @@ plt.show()
 # For the last examples at $\lambda = 0.5$, by eight gradients: the change of loss that there is to
 # share (`total`), the sum of the positive values (`positive`), and the largest share of neurons that
 # could be above 0.5 nats with it (`possible`), beside the share that is, by one, two and eight
-# gradients. One alone misses much of the total, and so most of the neurons.
+# gradients.
 
 # %%
 x, y = benign["adversarial"]
@@ -218,22 +221,59 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the
-# more is to be shared out, the more shares are large. A network with thousands of neurons cannot
-# have a third of them above half a nat unless most of what they add is taken away by others. Scaled
-# by the total, a third is nothing special, and random images reach about as much as guided ones:
-# the row `constant` of the table shows how much. Then $\epsilon$: where no swarm reaches it, all
-# make the same examples, and errors "never fall" by themselves. And for $\lambda$ compare the
-# curve with its broken line first; where it does not rise above it, there is nothing to tune.
-#
-# For LeNet-5 on MNIST, from fifty inputs a network, the examples make 3 to 8 % of the neurons excitable
-# at 0.5 nats, not 37; shared out evenly, their change of loss would do for 12 %. Scaled, it is over a
-# quarter, of which the random images of the constant swarm have most. And the curves fall where the
-# paper's rise: in the well trained and the overfitted network $\lambda = 0.1$ finds an error for nearly
-# every input, and from 0.5 on the swarm finds hardly more than the constant one does. Only the polluted
-# class gains, up to 0.5, and there both papers' neurons do guide: to about 80 % where a constant fitness
-# has 37. The scaled values, best at errors of any kind, are worst at this one. The second threshold
-# changes next to nothing.
+# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the more is
+# to be shared out, the more shares are large. Where no swarm reaches $\epsilon$, all make the same
+# examples, and errors "never fall" by themselves. And for $\lambda$ compare the curve with its broken line
+# first; where it does not rise above it, there is nothing to tune.
+
+# %% tags=["hide-input", "statements"]
+kept = records.existing("deepsensor_excitable/thresholds")
+errors = outcomes.error_shares(kept)
+says(f"LeNet-5 on MNIST, {evidence.size(kept)} for each kind of error.", *evidence.estimator(kept))
+AT = "quantity == 'excitable' and threshold == 0.5 and "
+share, scaled = (100 * evidence.by_seed(
+    kept, AT + f"varied == 'lambda' and swarm == '{name}'", "errors").groupby("errors").mean()
+    for name in ("excitable", "excitable_scaled"))
+possible, random = (100 * evidence.by_seed(kept, where).mean() for where in (
+    "quantity == 'possible' and swarm == 'excitable'",
+    "quantity == 'share' and scale == 'total' and swarm == 'constant' and gradients == 8"))
+says((f"The examples make {share.min():.0f} to {share.max():.0f} % of the neurons excitable at half a nat, not "
+      f"{37}: that claim is {evidence.state('deepsensor-excitable-share')}. Shared out evenly, their change of loss "
+      f"would do for {possible:.0f} %.", share.max() < possible < 37),
+     (f"Scaled it is {scaled.min():.0f} to {scaled.max():.0f} %, of which the random images of the constant swarm "
+      f"have {random:.0f} %.", random > 0.7 * scaled.min()))
+
+
+def curve(kind: str, varied: str = "lambda") -> pd.DataFrame:
+    """Errors of the swarm in nats less those of a constant fitness, by threshold: points."""
+    found = evidence.by_seed(errors, f"errors == '{kind}' and swarm == 'excitable' and "
+                             f"varied == '{varied}'", "threshold")
+    return evidence.spread(found - evidence.by_seed(
+        errors, f"errors == '{kind}' and swarm == 'constant'"))
+
+
+plain = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
+patched = curve("polluted")
+says((f"The curves fall where the paper's rise. In the well trained and the overfitted network the swarm leads a "
+      f"constant fitness by {min(line['mean'].iloc[0] for line in plain.values()):.0f} to "
+      f"{max(line['mean'].iloc[0] for line in plain.values()):.0f} points at the lowest threshold and by "
+      f"{min(line['mean'].iloc[-1] for line in plain.values()):.0f} to "
+      f"{max(line['mean'].iloc[-1] for line in plain.values()):.0f} at the highest.",
+      all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in plain.values())),
+     *[(f"{'In the well trained one' if kind == 'adversarial' else 'In the overfitted one'} the lead is more "
+        f"than chance at {evidence.listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
+        ) for kind, line in plain.items() for sure in [line.index[line["low"] > 0]]],
+     (f"The polluted class gains, from {patched['mean'].iloc[0]:.0f} points at the lowest to "
+      f"{patched['mean'].max():.0f} at {patched['mean'].idxmax():g}; with three seeds that is more than chance "
+      f"at {(patched['low'] > 0).sum()} of {len(patched)} thresholds.",
+      patched["mean"].idxmax() > patched.index[0]))
+steps = evidence.by_seed(errors, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
+change = evidence.spread(steps - steps[max(steps.index.get_level_values("threshold"))])
+says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, and by "
+      f"at most {change['low'].abs().max():.0f} at the far end of an interval.",
+      change["mean"].abs().max() < 10),
+     f"The claims on the two are {evidence.state('deepsensor-excitable-lambda')} and "
+     f"{evidence.state('deepsensor-excitable-epsilon')}.")
 
 # %% [markdown]
 # ## Exercises

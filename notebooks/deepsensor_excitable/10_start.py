@@ -27,8 +27,10 @@ import pandas as pd
 import torch
 
 from dnnlib import fuzzing
+from dnnlib.book import evidence, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import bar_panels, style
+from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
@@ -168,22 +170,45 @@ errors_by_start(ours)
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The paper gives a chain of reasons: a random start, so more excitable neurons,
-# so more errors. The table has all three links. Without a bound a random start is a random image,
-# an error mostly before the first move, as the row `constant` shows: the errors need no neurons.
-# Within the bound both starts are equally near, and what is left of the advantage is that of the
-# search. A swarm at the input has nothing to gain as long as no neuron is excitable: its best
-# position stays the input, and `l2` is 0. If the start with more excitable neurons is not the one
-# with more errors, the chain breaks in the middle.
-#
-# For LeNet-5 on MNIST, from fifty inputs a network, a random start is far ahead, as in the paper, for
-# all three kinds of error; the verdict is not whole only because a count over one of nearly 0 differs
-# so much between random seeds. A swarm that starts at the input mostly stays there: its median
-# distance is 0 or near it, and errors are few. But in the two networks trained on clean data the
-# constant swarm has its errors from random starts that make only a thousandth of the neurons
-# excitable: the middle link is missing. Within the bound, which at 10 is about the distance to a black image, excitable neurons are worth something:
-# twice the errors of a constant fitness, and of the polluted class over three times as many. Sensitive
-# ones do about as well, and better by the polluted class, for a sixth of the passes.
+# **What it means.** The paper gives a chain of reasons: a random start, so more excitable neurons, so more
+# errors. Without a bound a random start is a random image, an error mostly before the first move: the
+# errors need no neurons. Within the bound both starts are equally near, and what is left of the advantage
+# is that of the search. A swarm at the input has nothing to gain as long as no neuron is excitable.
+
+# %% tags=["hide-input", "statements"]
+kept = records.existing("deepsensor_excitable/start")
+shares = outcomes.error_shares(kept)
+
+
+def of(rows: pd.DataFrame, name: str, start: str = "random", budget: str = "none") -> pd.Series:
+    """Values by kind of error and seed."""
+    return evidence.by_seed(rows, f"swarm == '{name}' and start == '{start}' and budget == '{budget}'", "errors")
+
+
+away, neurons = (kept[kept["quantity"] == quantity] for quantity in ("l2", "excitable"))
+says(f"LeNet-5 on MNIST, {evidence.size(kept)} for each kind of error.", *evidence.estimator(kept))
+at_input = of(shares, "excitable", "seed")
+says((f"From a random start the swarm has errors in {of(shares, 'excitable').groupby('errors').mean().min():.0f} to "
+      f"{of(shares, 'excitable').groupby('errors').mean().max():.0f} % of the inputs, from the input in "
+      f"{at_input.groupby('errors').mean().min():.0f} to {at_input.groupby('errors').mean().max():.0f} %; the verdict is "
+      f"{evidence.state('deepsensor-excitable-start')}.",
+      (of(shares, "excitable") > at_input).all()),
+     (f"A swarm that starts at the input mostly stays there: its median distance is at most "
+      f"{of(away, 'excitable', 'seed').max():.1f}.", of(away, "excitable", "seed").max() < 1))
+clean = [kind for kind in shares["errors"].unique() if kind != "polluted"]
+plain, few = (pd.concat([of(rows, "constant")[kind] for kind in clean]) for rows in (shares, neurons))
+says((f"But in the two networks trained on clean data a constant fitness has its errors too, {plain.min():.0f} % and "
+      f"more, with at most {few.max():.2f} % of the neurons excitable: the middle link is missing.",
+      plain.min() > 70 and few.max() < 0.5))
+ahead = {name: evidence.spread(of(shares, "excitable", budget="near") - of(shares, name, budget="near"))
+         for name in ("constant", "sensitive")}
+says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min():.0f} to "
+      f"{ahead['constant']['mean'].max():.0f} points more than a constant fitness on average, and more than chance for "
+      f"{(ahead['constant']['low'] > 0).sum()} of {len(ahead['constant'])} kinds.",
+      ahead["constant"]["mean"].min() > 0),
+     f"Against sensitive ones, for fewer passes, the difference is {ahead['sensitive']['mean'].min():.0f} to "
+     f"{ahead['sensitive']['mean'].max():.0f} points, and more than chance for "
+     f"{(ahead['sensitive']['low'] > 0).sum()} of them.")
 
 # %% [markdown]
 # ## Exercises

@@ -28,5 +28,5 @@ def test_a_rival_counts_at_its_best_where_that_was_run():
     kept = evidence.at_best(rows, "model")
     assert kept["value"].tolist() == [2, 3, 4]
     assert "where that was run" in evidence.rivals(kept)
-    assert "not judged" in evidence.rivals(kept[kept["model"] == "b"])
-    assert "not judged" not in evidence.rivals(kept[kept["model"] == "a"])
+    assert "has not been run" in evidence.rivals(kept[kept["model"] == "b"])
+    assert "has not been run" not in evidence.rivals(kept[kept["model"] == "a"])
