@@ -323,7 +323,8 @@ def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_
     streams, run = [], Noise.run
 
     def watched(self, *arguments, generator, **options):
-        streams.append(generator.initial_seed())
+        if generator.initial_seed():  # 0 is that of the trial on two images
+            streams.append(generator.initial_seed())
         return run(self, *arguments, generator=generator, **options)
 
     monkeypatch.setattr(Noise, "run", watched)
