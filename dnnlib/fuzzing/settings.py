@@ -164,7 +164,7 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
     in its reading on one network. ``reference``: training images (M, C, H, W), of which DeepHunter
     takes its neurons' boundaries. ``best``: images and their classes; then each rival is there a
     second time, in the best of its :func:`settings` that judge images as they are saved; that,
-    ``count``, ``target`` and ``last`` as of :class:`Best`.
+    ``count`` (or 0 for no second time), ``target`` and ``last`` as of :class:`Best`.
 
     >>> list(map(str, rivals([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2))))
     ['deepxplore, paper', 'dlfuzz, paper', 'deephunter, paper']
@@ -174,7 +174,7 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
         if not setting.endswith("_unclipped")} for name in PAPER}
     found: dict[Key, Fuzzer] = {Key(name, setting="paper"): each[PAPER[name]]
                                 for name, each in every.items()}
-    if best is not None:
+    if best is not None and count:
         found |= {Key(name, setting="best"): Best(
             settings=tuple(each.items()), images=best[0], labels=best[1], count=count,
             target=target, last=last, budget=budget) for name, each in every.items()}

@@ -20,7 +20,7 @@ points = 2  # gradients to a Shapley value
 bounds = "2"  # bounds on the L2 distance of generated examples, beside the paper's: none
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
-held_out = 10  # other inputs, on which each rival's best setting is chosen; 100 in the records
+held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 epochs = 20  # of the retraining, in batches of 32
 learning_rate = 0.01  # of the retraining; the paper has none
 eps = 0.3  # of PGD in L-infinity, whose examples are a control; 0.5 on ImageNet
@@ -29,7 +29,7 @@ images = 3  # whose CLEVER scores are averaged; the paper doesn't say how many
 batches = 2  # N_b, 500 in the paper
 samples = 32  # N_s, 1,024 in the paper
 radius = 2.0  # of the L2 ball; the paper has none
-fit = "ibm"  # a Weibull distribution, as in CLEVER's paper; or this paper's `maximum`
+fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
 deepfool_steps = 10  # at most; 100 is the attack's default
 profile = "embedded"  # embedded: a look; paper: also a record
 
@@ -187,7 +187,7 @@ for budget in budgets:
     for key, line in measured.loc[budget].iterrows():
         run.add(line.to_dict() | ({"clever_gain": gains[key]} if key in gains else {}),
                 budget=budget, **key.columns)
-    for setting in ("paper", "best"):
+    for setting in ("paper", "best") if held_out else ("paper",):
         against = [key for key in baselines if key.setting == setting]
         thrice = 3 * sum(gains[key] for key in against) / len(against)
         for key in swarms:
@@ -249,9 +249,9 @@ def longer(name: str, budget: str = "none") -> pd.Series:
 # gradients became smaller at the points that were sampled, and not necessarily the distance larger.
 
 # %% tags=["hide-input", "statements"]
-fit = {"maximum": "the largest gradient without a fit"}.get(kept["fit"].iloc[0], "a fit")
+by_what = {"maximum": "the largest gradient without a fit"}.get(kept["fit"].iloc[0], "a fit")
 says(f"LeNet-5 on MNIST, {evidence.size(kept)}, {kept['images'].max()} images with a score. CLEVER has "
-     f"{kept['batches'].max()} batches of {kept['samples'].max()} points and takes {fit}: that is not the paper's "
+     f"{kept['batches'].max()} batches of {kept['samples'].max()} points and takes {by_what}: that is not the paper's "
      f"scale, which is {500} batches of {1024:,}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 gain = evidence.spread(of("clever_gain", "excitable")).loc[0]

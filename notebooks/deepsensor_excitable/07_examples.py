@@ -130,7 +130,7 @@ def latent(x: torch.Tensor) -> np.ndarray:
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
-CLOUDS = [Key("deephunter"), EXCITABLE, SENSITIVE, CONSTANT]
+CLOUDS = [Key("deephunter", setting="paper"), EXCITABLE, SENSITIVE, CONSTANT]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2))
 for axis, bound in zip(axes, bounds):
     groups = {f"class {data.classes[c]}": images for c, images in benign.items()}
@@ -159,7 +159,7 @@ def apart(bound: str, a: Key | None, b: Key | None) -> float:
 
 
 # %% tags=["hide-input"]
-PAIRS = [(EXCITABLE, None), (Key("deephunter"), None), (EXCITABLE, Key("deephunter")),
+PAIRS = [(EXCITABLE, None), (Key("deephunter", setting="paper"), None), (EXCITABLE, Key("deephunter", setting="paper")),
          (EXCITABLE, SENSITIVE), (EXCITABLE, CONSTANT), (SENSITIVE, CONSTANT)]
 half = len(x) // 2
 print(f"{half} points of each set; alike they give 0.50, give or take {(4 * 2 * half) ** -0.5:.2f}")
@@ -180,7 +180,7 @@ headed(pd.DataFrame({(str(a), str(b or "class")): {bound: apart(bound, a, b) for
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
 parts = {}
 for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT),
-                   (list(bounds)[-1], Key("dlfuzz"))]:
+                   (list(bounds)[-1], Key("dlfuzz", setting="paper"))]:
     each = runs[bound, key]
     parts[f"{shown(str(key))}; bound: {bound}"] = [
         (x[each.origin[-1, i]], each.images[i], data.classes[seed_class],

@@ -222,9 +222,9 @@ fewer, more = ([KINDS[kind] for kind in KINDS if test(*lead[kind])] for test in 
 says(*([f"But {' and '.join(fewer)} the same start under a constant fitness, which never moves, finds "
         "*more* errors still: it is the start that counts, and not the search."] if fewer else []),
      *([f"Only {' and '.join(more)} does the search add to what its start brings."] if more else []))
-near = shares[shares["budget"] == "paper"]
-says((f"Within the bound no start finds more than {near['value'].max():.1f} % errors: at the same distance "
-      "there is next to nothing to compare.", near["value"].max() < 5))
+bounded = shares[shares["budget"] == "paper"]
+says((f"Within the bound no start finds more than {bounded['value'].max():.1f} % errors: at the same distance "
+      "there is next to nothing to compare.", bounded["value"].max() < 5))
 gain = kept[(kept["quantity"] == "gain") & (kept["budget"] == "none")].pivot_table(
     index=CELL, columns=["start", "criterion"], values="value")
 ends = {name: interval(gain["random"][name] - gain["seed"][name]) for name in gain["random"]}
