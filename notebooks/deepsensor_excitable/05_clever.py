@@ -138,7 +138,7 @@ print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 # that got worse we see what it still can do, and its accuracy beside it. One that retraining left with
 # less than half of the images right is not asked, and has a score of 0.
 
-# %%
+# %% tags=["hide-input"]
 able = {each for each in models.values() if inference.accuracy(each, *rest) > 0.5}
 common = retraining.all_right(able, *rest).nonzero().flatten()[:images]
 x, labels = rest[0][common], rest[1][common]
