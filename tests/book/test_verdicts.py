@@ -170,20 +170,21 @@ def test_scoreboard_lists_every_claim():
 
 def test_scoreboard_of_one_experiment_follows_its_records(tmp_path):
     board = verdicts.scoreboard(experiment="nsatp/rq3")
-    assert board.index.tolist() == ["nsatp-rq3-pd-best"]
-    common = dict(experiment="nsatp/rq3", quantity="pd_lead", trials=100, patch="random")
+    assert board.index.tolist() == ["nsatp-rq3-pd-best", "nsatp-rq3-pd-general"]
+    common = dict(experiment="nsatp/rq3", quantity="pd_lead", trials=100, patch="random",
+                  recipe="nsatp")
     save([1, 1, 1], model="net1", **common)
     save([-1, -1, -1], model="net2", **common)
     row = verdicts.scoreboard(experiment="nsatp/rq3").loc["nsatp-rq3-pd-best"]
     assert (row["verdict"], row["cells (paper's)"]) == ("partly", "1 of 2 hold, 1 fails (8)")
     elsewhere = verdicts.scoreboard("nsatp", tmp_path / "elsewhere", experiment="nsatp/rq3")
-    assert elsewhere["verdict"].tolist() == ["not run"]
+    assert elsewhere["verdict"].tolist() == ["not run", "not run"]
 
 
 @pytest.mark.parametrize("where", [{"trials": 10}, {"patch": "invert"}, {"distance": "certainty"}])
 def test_other_readings_do_not_decide_rq1(where):
     row = {"fit": "loglinear", "points": "examples", "model": "net1", "distance": "pd",
-           "trials": 100, "patch": "random"}
+           "trials": 100, "patch": "random", "recipe": "nsatp"}
     save([-1, -1, -1], experiment="nsatp/rq1", quantity="b", **row)
     save([9, 9, 9], experiment="nsatp/rq1", quantity="b", **row | where)
     board = verdicts.scoreboard(experiment="nsatp/rq1")

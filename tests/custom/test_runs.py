@@ -373,7 +373,7 @@ def test_a_finished_run_is_not_made_again(folder, photos, tiny_model, monkeypatc
     options = Options(by="noise", l2=1.0, iterations=2)
     first = custom.fuzz(tiny_model(), photos, "failures", options)
     before = content(folder / "failures")
-    monkeypatch.setattr(Noise, "run", None)
+    monkeypatch.setattr(runs, "nearest", None)
     again = custom.fuzz(tiny_model(), photos, "failures", options)
     assert content(folder / "failures") == before and again.failures.equals(first.failures)
 
