@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from torchvision import datasets
 
 from dnnlib import checks, files
-from dnnlib.data import folders, recordings, voices
+from dnnlib.data import folders, recordings, subsets, voices
 from dnnlib.data.raw import Raw
 
 
@@ -96,6 +96,10 @@ def _voices(root: Path, split: str, download: bool) -> Raw:
     return Raw(*voices.read(split), "embedded")
 
 
+def _part(name: str) -> Callable[[Path, str, bool], Raw]:
+    return lambda root, split, download: subsets.read(name, split)
+
+
 def _recorded(reader: Callable[[Path, str], Raw]) -> Callable[[Path, str, bool], Raw]:
     return lambda root, split, download: reader(root, split)
 
@@ -104,6 +108,10 @@ _FETCH = "torchvision fetches it with load(..., download=True) or `dnnlib data -
 SOURCES = {
     "digits": Source(_digits, "", (1, 28, 28), {"train": 1297, "test": 500}, 10,
                      "part of scikit-learn"),
+    "mnist_small": Source(_part("mnist"), "", (1, 28, 28), {"train": 5000, "test": 1000}, 10,
+                          "part of this package"),
+    "fashion_mnist_small": Source(_part("fashion_mnist"), "", (1, 28, 28),
+                                  {"train": 5000, "test": 1000}, 10, "part of this package"),
     "mnist": Source(_idx(datasets.MNIST), "MNIST/raw", (1, 28, 28),
                     {"train": 60000, "test": 10000}, 10, _FETCH.format("mnist")),
     "fashion_mnist": Source(_idx(datasets.FashionMNIST), "FashionMNIST/raw", (1, 28, 28),
