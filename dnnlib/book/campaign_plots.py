@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from dnnlib import inference
+from dnnlib.book.colours import colours
 from dnnlib.book.plots import bars, nothing, sheet
 from dnnlib.book.words import shown
 from dnnlib.fuzzing import Campaign, Key, outcomes
@@ -47,9 +48,10 @@ def _lines(axis: Axes, rates: pd.Series, keys: Sequence[Key], *, goal: float,
            near: float | None) -> None:
     bounds = sorted(set(rates.index.get_level_values(0)))
     drawn = [key for key in keys if key in rates.index.get_level_values(1)]
-    for i, key in enumerate(drawn):
+    for key, (name, shade) in zip(drawn, colours(shown(str(key)) for key in drawn).items()):
         line = rates.xs(key, level=1)
-        axis.plot(line.index, line, "o-", ms=4, lw=1.2 if i else 2, label=shown(str(key)))
+        axis.plot(line.index, line, "o-", ms=4, lw=2 if key == drawn[0] else 1.2, color=shade,
+                  label=name)
     axis.axhline(goal, color="0.3", ls="--", lw=1)
     if near is not None:
         axis.axvline(near, color="0.3", ls=":", lw=1)
@@ -96,9 +98,10 @@ def seconds_against_passes(axis: Axes, cost: pd.DataFrame, *, alike: Key) -> Non
 
     ``cost``: the columns 'passes' and 'seconds' for 100 inputs, a line for each key.
     """
-    for key, line in cost.iterrows():
+    shades = colours(shown(str(key)) for key in cost.index)
+    for (key, line), (name, shade) in zip(cost.iterrows(), shades.items()):
         axis.loglog(line["passes"], line["seconds"], "o" if key.fuzzer == "deepsensor" else "s",
-                    label=shown(str(key)))
+                    color=shade, label=name)
     ends = pd.Series([cost["passes"].min(), cost["passes"].max()])
     rate = cost["seconds"][alike] / cost["passes"][alike]
     axis.plot(ends, ends * rate, "--", color="0.6", lw=1)
@@ -151,13 +154,14 @@ def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: 
     ``found``: campaigns by the names of networks and fuzzers; ``thick``: which one stands out.
     """
     networks = list(dict.fromkeys(name for name, _ in found))
+    shades = colours(shown(str(key)) for _, key in found)
     figure, axes = plt.subplots(1, len(networks), figsize=(2 + 3 * len(networks), 3.2),
                                 sharey=True, squeeze=False)
     for (name, key), campaign in found.items():
         reach = campaign.l2[-1][campaign.errors[-1]].sort().values.tolist()
         axes[0, networks.index(name)].step(
             [0, *reach, farthest], [*range(len(reach) + 1), len(reach)], where="post",
-            lw=2 if key == thick else 1, label=shown(str(key)))
+            lw=2 if key == thick else 1, color=shades[shown(str(key))], label=shown(str(key)))
     for axis, name in zip(axes[0], networks):
         axis.set(title=shown(name), xlabel="L2 distance", xlim=(0, farthest))
     axes[0, 0].set_ylabel("test errors")

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from dnnlib import checks
+from dnnlib.book.colours import palette
 from dnnlib.book.words import headed, shown
 from dnnlib.measures import fragility
 
@@ -95,7 +96,7 @@ def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
     label = table[list(group)].agg("\n".join, axis=1)  # side by side they would overlap
     figure, axis = plt.subplots(figsize=(9, 3.2))
     sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
-                errorbar=("pi", 100))
+                errorbar=("pi", 100), saturation=1, palette=palette(table[hue]))
     if line is not None:
         axis.axhline(line, color="0.4", lw=1, ls="--")
     axis.set(xlabel="", ylabel=ylabel)

@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from dnnlib.book.colours import colours
 from dnnlib.book.plots import nothing
 from dnnlib.book.words import shown
 from dnnlib.selection import keys
@@ -33,10 +34,11 @@ def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log
     figure, axes = plt.subplots(1, len(networks), sharey=True, squeeze=False,
                                 figsize=(max(7.5, 1.6 + 2.4 * len(networks)), 3.6))
     for axis, (network, group) in zip(axes[0], networks):
+        shades = colours(group["selector"])
         for (method, name), line in group.groupby(["method", "selector"], sort=False):
             mean = line.groupby(x)["value"].mean()
             axis.plot(mean.index, mean, "o" * log + ("--" if method in dashed else "-"), ms=4,
-                      lw=2.4 if method == "nss" else 1.2, label=name)
+                      lw=2.4 if method == "nss" else 1.2, color=shades[name], label=name)
         if log:
             axis.set(xscale="log", yscale="log")
         axis.set_title(", ".join(map(shown, network)), fontsize=9)
