@@ -13,8 +13,12 @@ WORDS = 130  # a minute, of text and of code
 EXERCISE = 10  # minutes
 
 
+FORESTS = ("Forest plots of this chapter's claims: a line for each cell with its interval, beside "
+           "the threshold and the paper's value. The table below has the verdicts.")
+
+
 class FigureAlt(SphinxPostTransform):
-    """Figures that cells draw get their caption, for those who hear the page."""
+    """Figures that cells draw get their caption, or what they are, for those who hear the page."""
 
     default_priority = 900  # the outputs' images are in place by then
 
@@ -23,6 +27,10 @@ class FigureAlt(SphinxPostTransform):
             for caption in figure.findall(nodes.caption):
                 for image in figure.findall(nodes.image):
                     image.setdefault("alt", caption.astext())
+        for cell in self.document.findall(nodes.container):
+            if "cell" in cell["classes"] and ".verdicts(" in cell.astext():
+                for image in cell.findall(nodes.image):
+                    image.setdefault("alt", FORESTS)
 
 
 def minutes_of(docname: str, grids: list[dict]) -> str:

@@ -3,6 +3,7 @@
 import ast
 import json
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from dnnlib import checks, data, models, training
@@ -25,6 +26,11 @@ class Parameter:
 
 def metadata(path: Path) -> dict:
     """The metadata of a notebook; ``ValueError`` for a file that is none."""
+    return _metadata(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=512)  # a sweep asks for those of a few notebooks hundreds of times
+def _metadata(path: Path, changed: int) -> dict:
     try:
         content = json.loads(path.read_bytes())
         return content["metadata"] | {"cells": len(content["cells"])}
@@ -34,6 +40,11 @@ def metadata(path: Path) -> dict:
 
 def parameters(path: Path) -> dict[str, Parameter]:
     """The parameters of a notebook with their defaults, in order; comments are their help."""
+    return dict(_parameters(path, path.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=512)
+def _parameters(path: Path, changed: int) -> dict[str, Parameter]:
     with checks.extra("book"):
         import papermill
     if "kernelspec" not in metadata(path):

@@ -93,11 +93,14 @@ app.command(epilog="Examples: `dnnlib replay nss`, `dnnlib replay "
             "nss --sample 1`, `dnnlib replay --sample 5 --note`, `dnnlib replay --old`")(replay)
 
 
-@app.command(epilog="Example: `dnnlib scoreboard nsatp`")
+@app.command(epilog="Examples: `dnnlib scoreboard nsatp`, `dnnlib scoreboard --missing`")
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
                    "--check", help="Instead: do the chapters show the records as they are now, and "
                                    "does every statement hold? Exit code 1 if not.")] = False,
+               missing: Annotated[bool, typer.Option(
+                   "--missing", help="Instead: what has not been run, the command, and about how "
+                                     "long it takes.")] = False,
                output: Annotated[str, typer.Option(
                    "-o", "--out", help="Write the table as CSV too; results/scoreboard.csv is the "
                                        "one that was committed last.")] = "",
@@ -105,8 +108,10 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
                    help="Instead: compute the table of what was run in this README.md.")] = "",
                ) -> None:
     """Every claim of the papers, and what the committed records say of it."""
-    from dnnlib import files
-    from dnnlib.book import ages, extent, statements, verdicts
+    import pandas as pd
+
+    from dnnlib import files, published
+    from dnnlib.book import ages, evidence_map, extent, statements, verdicts
     from dnnlib.book import notebooks as books
 
     if readme:
@@ -130,6 +135,11 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         if names or broken:
             raise typer.Exit(1)
         say("every chapter shows the records as they are, and every statement holds")
+        return
+    if missing:
+        papers = [paper] if paper else list(published.tables())
+        found = pd.concat([evidence_map.fields(name) for name in papers])
+        print_table(evidence_map.missing(found), "Not run, or with fewer than three seeds")
         return
     board = verdicts.scoreboard(paper or None)
     if output:

@@ -1,0 +1,175 @@
+"""Which experiment was run with which network, what it decided, and what a blank would take."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+
+import pandas as pd
+
+from dnnlib import published
+from dnnlib.book import notebooks, records, sweeps, verdicts
+from dnnlib.book.words import shown
+from dnnlib.published.printed import STAND_INS, printed
+
+NETWORK = ["dataset", "model"]
+
+
+def networks(paper: str) -> list[tuple[str, str]]:
+    """The datasets and networks that the paper's tables name, speakers by our stand-ins.
+
+    >>> networks("peacepact")
+    [('mnist', 'net1'), ('fashion_mnist', 'net1'), ('cifar10', 'net1'), ('cifar100', 'net1')]
+    """
+    found: dict[tuple[str, str], None] = {}
+    for number in published.tables()[paper]:
+        table = published.table(paper, number)
+        if {*NETWORK} <= {*table.columns}:
+            for row in _stood_in(table)[NETWORK].drop_duplicates().itertuples(index=False):
+                if "-" not in row and all(isinstance(name, str) for name in row):
+                    found[tuple(row)] = None
+    return list(found)
+
+
+def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
+    """A row for each experiment of a paper and each of its networks.
+
+    Columns: 'experiment', 'chapter', 'dataset', 'model'; 'state': 'run', 'few seeds' (fewer than
+    three), 'blank', or '' where the paper prints no value for that network; 'holds', 'open' and
+    'fails': cells of its claims; 'seeds', 'scale'; 'minutes' of one core and 'gpu_minutes', of all
+    its seeds, as the sweeps of the project have them: those of a blank are estimates.
+    ``root``: of the results.
+    """
+    minutes = {"minutes": _minutes(False), "gpu_minutes": _minutes(True)}
+    rows = []
+    for experiment, chapter in notebooks.declaring().items():
+        claims = [claim for claim in published.claims(paper) if claim.experiment == experiment]
+        if not claims:
+            continue
+        judged = [verdicts.verdict(claim, root) for claim in claims]
+        there = _printed(claims)
+        found = records.frame(experiment, root)
+        for dataset, model in dict.fromkeys([*networks(paper), *_pairs(found)]):
+            part = found[(found["dataset"] == dataset) & (found["model"] == model)] if len(
+                found) else found
+            seeds = part["seed"].nunique() if len(part) else 0
+            state = ("run" if seeds >= verdicts.SEEDS else "few seeds" if seeds else
+                     "blank" if (dataset, model) in there else "")
+            key = (_name(chapter), dataset, model)
+            rows.append({
+                "experiment": experiment, "chapter": chapter, "dataset": dataset, "model": model,
+                "state": state, **_outcomes(judged, dataset, model), "seeds": seeds,
+                "scale": verdicts.scale(part, [seeds]) if seeds else "",
+                **{kind: table.get(key) for kind, table in minutes.items()}})
+    return pd.DataFrame(rows)
+
+
+def missing(found: pd.DataFrame) -> pd.DataFrame:
+    """Of :func:`fields`, those blank or with too few seeds: the command, the hours of three seeds.
+
+    The hours are estimated, from those that other networks took.
+    """
+    found = found[found["state"].isin(["blank", "few seeds"])]
+    return pd.DataFrame({
+        "command": [f"dnnlib run {row.chapter.parent.name}/{row.chapter.stem[:2]} -p profile paper "
+                    f"-p dataset {row.dataset} -p model_name {row.model}"
+                    for row in found.itertuples()],
+        "state": found["state"].to_numpy(), "seeds": found["seeds"].to_numpy(),
+        "hours, one core": (found["minutes"] / 60).round(1).to_numpy(),
+        "hours, GPU": (found["gpu_minutes"] / 60).round(1).to_numpy()}).sort_values(
+        "hours, one core", ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Map:
+    """:func:`fields`, for a notebook to show: a line a network, a column an experiment."""
+
+    table: pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        columns = {row.experiment: row.chapter for row in self.table.itertuples()}
+        heads = "".join(f'<th><a href="../{chapter.parent.name}/{chapter.stem}.html">'
+                        f'{escape(name.partition("/")[2].replace("_", " "))}</a></th>'
+                        for name, chapter in columns.items())
+        lines = []
+        for (dataset, model), part in self.table.groupby(NETWORK, sort=False):
+            by = {row["experiment"]: row for row in part.to_dict("records")}
+            row = "".join(_field(by.get(name, {"state": ""})) for name in columns)
+            lines.append(f"<tr><th>{escape(shown(model))}, {escape(shown(dataset))}</th>{row}</tr>")
+        return (f'<table class="dataframe map"><thead><tr><th></th>{heads}</tr></thead>'
+                f"<tbody>{''.join(lines)}</tbody></table>")
+
+    def __repr__(self) -> str:
+        return self.table[["experiment", *NETWORK, "state", "holds", "open", "fails"]].to_string()
+
+
+def _field(row: Mapping) -> str:
+    """A bar of the cells that hold, are open, and fail; else how long a blank would take."""
+    if row["state"] == "":
+        return '<td class="none"></td>'
+    counts = {name: row[name] for name in ("holds", "open", "fails")}
+    words = ", ".join(f"{n} {verb}" for n, verb in zip(counts.values(), ("hold", "open", "fail"))
+                      if n)
+    if row["state"] == "run" and words:
+        parts = "".join(f'<span class="{name}" style="flex: {n}"></span>'
+                        for name, n in counts.items() if n)
+        text = f"{words}; {row['scale']}"
+        return (f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">'
+                f'<span class="bar">{parts}</span></td>')
+    cost = f"{row['minutes'] / 60:.1f} h" if pd.notna(row["minutes"]) else ""
+    if row["state"] == "run":
+        text = f"{row['scale']}, no claim rests on it"
+        return f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">·</td>'
+    text = f"{row['scale']}, too few" if row["state"] == "few seeds" else "not run"
+    text += f"; three seeds take about {cost} of one core (estimated)" if cost else ""
+    return (f'<td class="blank" tabindex="0" aria-label="{escape(text)}" '
+            f'data-tip="{escape(text)}">{cost or "–"}</td>')
+
+
+def _stood_in(table: pd.DataFrame) -> pd.DataFrame:
+    return table.replace(STAND_INS)
+
+
+def _pairs(found: pd.DataFrame) -> list[tuple[str, str]]:
+    """Networks of the records, but those on data of the reader's own."""
+    if found.empty:
+        return []
+    return list(found[NETWORK].drop_duplicates().itertuples(index=False, name=None))
+
+
+def _printed(claims: list[published.Claim]) -> set[tuple[str, str]]:
+    """The networks for which the paper prints a value of one of the claims."""
+    found = set()
+    for claim in claims:
+        table = _stood_in(printed(claim))
+        fixed = {key: claim.where[key] for key in NETWORK if key in claim.where}
+        table = table.assign(**fixed) if all(isinstance(v, str) for v in fixed.values()) else table
+        if {*NETWORK} <= {*table.columns}:
+            found |= {*table[NETWORK].itertuples(index=False, name=None)}
+    return found
+
+
+def _name(chapter: Path) -> str:
+    return f"{chapter.parent.name}/{chapter.stem}"
+
+
+def _outcomes(judged: list[verdicts.Verdict], dataset: str, model: str) -> dict[str, int]:
+    counts = dict.fromkeys(("holds", "open", "fails"), 0)
+    for verdict in judged:
+        for cell in verdict.cells.to_dict("records"):
+            own = {key: cell.get(key, verdict.claim.where.get(key)) for key in NETWORK}
+            if own["dataset"] == dataset and own["model"] in (model, None):
+                counts[cell["outcome"]] += 1
+    return counts
+
+
+@lru_cache
+def _minutes(gpu: bool) -> dict[tuple, float]:
+    """Of all seeds of a chapter with a network together."""
+    found: dict[tuple, float] = {}
+    for file in ("blank.toml", "paper.toml"):
+        for cell in sweeps.read(notebooks.folder().parent / "sweeps" / file, gpu=gpu)[0]:
+            key = (_name(cell.notebook), cell.values.get("dataset"), cell.values.get("model_name"))
+            found[key] = found.get(key, 0) + (cell.minutes or 0)
+    return found

@@ -1,0 +1,41 @@
+# %% [markdown]
+# # The evidence map
+#
+# What each verdict stands on: a row for each network and dataset, a column for each experiment, whose
+# heading leads to its chapter. A bar shows how many cells of the claims hold (green), are open (gray)
+# and fail (orange). A time stands where the paper prints a value and nobody has run it: about how long
+# three seeds would take on one core, estimated from what other networks took. A hatched field is one
+# for which the paper prints no value. Point at a field, or go to it with the tab key, for the number of
+# seeds and the size of the runs.
+
+# %% tags=["hide-input"]
+import pandas as pd
+from IPython.display import Markdown, display
+
+from dnnlib.book import evidence_map
+from dnnlib.book.extent import NAMES
+
+found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
+for name, fields in found.items():
+    display(Markdown(f"**{name}**"), evidence_map.Map(fields))
+
+# %% [markdown]
+# ## Filling a blank
+#
+# `dnnlib scoreboard --missing` lists the blanks with their commands, the quickest first. A sweep file
+# with all of them comes with the project; with a GPU or a cluster, this runs what is left:
+#
+# ```
+# dnnlib sweep sweeps/blank.toml --list
+# dnnlib sweep sweeps/blank.toml --scheduler tcp://head:8786
+# ```
+#
+# The largest blanks, in hours for three seeds (a GPU's are estimated from the number of passes):
+
+# %% tags=["hide-input"]
+evidence_map.missing(pd.concat(found.values())).tail(10)[::-1].reset_index(drop=True)
+
+# %% [markdown]
+# What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 takes
+# hours for a cell on two cores. DeepSensor's thirty speakers are stood in for by the six of the Free
+# Spoken Digit Dataset.
