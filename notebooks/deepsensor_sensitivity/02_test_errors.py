@@ -169,7 +169,7 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 # - The swarm of the paper with a fitness that is **constant**, and one that is **random**: all that
 #   the swarm does without any sensitivity. And Gaussian **noise**, as strong as the bound allows.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {
@@ -183,7 +183,7 @@ left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
 
-# %%
+# %% tags=["hide-input"]
 rivals = fuzzing.rivals(oracles, known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
 if oracles:
@@ -275,7 +275,7 @@ plt.show()
 # Where a line of the figure first reaches the fuzzer's own count of Table II (noise: DeepSensor's),
 # in between by interpolation. `-`: not reached within the largest bound.
 
-# %%
+# %% tags=["hide-input"]
 rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
 reach = {key: outcomes.distance_needed(rates.xs(key, level="key"), goal(model_name, key.fuzzer))
          for key in fuzzers}

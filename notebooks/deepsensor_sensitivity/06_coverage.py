@@ -78,7 +78,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 # its 10,000 sections: KMNC is at most 10 % here, before and after, and a gain is a few points at
 # best.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
@@ -90,7 +90,7 @@ usual = coverage.boundaries(activations.record(model, train.images[:references])
 # the bound. Each rival runs in the setting of the `paper`, and in the `best` of its authors' by its test
 # errors from other inputs ([why](02_test_errors)). The control is a swarm whose fitness is constant: it looks at no neuron.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 budget = fuzzing.Budget(l2=l2)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
@@ -162,7 +162,7 @@ plt.show()
 # The share of the six criteria in which DeepSensor gains more than DeepXplore, DLFuzz, DeepHunter
 # and noise, these in the paper's setting or at their best; for each reading of the swarm.
 
-# %%
+# %% tags=["hide-input"]
 for counted, quantity in (("alone", "criteria_led"), ("together", "criteria_led_together")):
     for setting in ("paper", "best") if held_out else ("paper",):
         others_gain = pd.DataFrame({key: gains[counted, key] for key in found

@@ -89,7 +89,7 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # The inputs are correctly classified test images in a random order. Those that come after them are
 # attacked, so that no network meets there what it was retrained on.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -105,7 +105,7 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 # adds the inputs a second time, and `noise` adds Gaussian noise: what these two gain is not owed to
 # any guidance.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)

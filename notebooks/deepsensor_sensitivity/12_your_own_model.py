@@ -133,7 +133,7 @@ for name in methods.split(","):
     found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
 found[first].failures.head(8)
 
-# %%
+# %% tags=["hide-input"]
 found[first].inputs["outcome"].value_counts()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
@@ -144,7 +144,7 @@ plt.show()
 # %% [markdown]
 # That the files fail can be checked without this library's help: open one, and ask the network.
 
-# %%
+# %% tags=["hide-input"]
 files_fail = []
 for case in found[first].failures.itertuples():
     pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(

@@ -40,7 +40,7 @@ headed(printed.pivot(index=["model", "layer", "type"], columns="dataset", values
 # stride 3 would then shrink 28 x 28 to nothing, so the pools of Net-1 have stride 2 and overlap. In
 # the code each ReLU comes after its pool: the two commute, and the pooled map is smaller.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 WRITTEN = {nn.Conv2d: lambda layer: "{}×{}×{}".format(*layer.kernel_size, layer.out_channels),
            nn.MaxPool2d: lambda layer: "{0}×{0}".format(layer.kernel_size),
            nn.Linear: lambda layer: str(layer.out_features)}  # as the table writes them
@@ -70,7 +70,7 @@ headed(models.table().astype(object).fillna(""))
 # of the network changes. Networks are trained in float32. Records made before that was so were
 # trained with their convolutions in bfloat16, and say so in their provenance.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for row in published.table("nsatp", 2).itertuples():
     recipe = training.recipe("nsatp", row.dataset)
     assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (

@@ -43,7 +43,7 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
 # Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it counts
 # as a layer. Here: activations and pools in the LeNets, the stem and the residual blocks in ResNet-20.
 
-# %%
+# %% tags=["hide-input"]
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "lenet5_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"}}[model_name]
@@ -58,7 +58,7 @@ wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 #
 # Shares of 1 to 100 % in each layer; the rate is 20 % of the candidates.
 
-# %%
+# %% tags=["hide-input"]
 def orders(before, after, layer):
     """Orders by NSS that sums over each share (%) of a layer's neurons."""
     x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values

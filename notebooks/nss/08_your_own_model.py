@@ -124,7 +124,7 @@ table.head(8)
 # %% [markdown]
 # The file that is no picture is in the table too, last, with a note instead of ranks:
 
-# %%
+# %% tags=["hide-input"]
 table.loc[table["note"] != "", ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]]
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet"}}
@@ -143,7 +143,7 @@ plt.show()
 # exceed their number divided by $|S|$ (*best possible*). *Overlap* is the share that the selections of
 # two methods have in common.
 
-# %%
+# %% tags=["hide-input"]
 truth = np.array([path.split("/")[0] for path in photos.paths])
 classes = np.array(sorted(set(truth)))
 wrong = classes[predict(model, photos.images, batch_size=64).argmax(1)] != truth
