@@ -90,7 +90,7 @@ rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, d
 fuzzers = fuzzing.lineup(population, rivals)
 chosen = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
 found = fuzzing.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
-print(*(f"{state}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
+print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
 
 # %% [markdown]
 # ## Test errors

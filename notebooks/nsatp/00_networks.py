@@ -22,6 +22,7 @@ from torch import nn
 
 from dnnlib import models, published, training
 from dnnlib.book.tables import headed
+from dnnlib.book.words import shown
 from dnnlib.data.sources import SOURCES
 
 DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
@@ -51,7 +52,7 @@ for name in ("net1", "net2"):
         built = [WRITTEN[type(layer)](layer) for layer in model if type(layer) in WRITTEN]
         rows = printed.query("model == @name and dataset == @dataset and value != '-'")
         assert built == rows["value"].astype(str).tolist(), (name, dataset)
-        print(f"{name} on {dataset}: {len(built)} layers as in Table I, "
+        print(f"{shown(name)} on {shown(dataset)}: {len(built)} layers as in Table I, "
               f"{models.count(model).parameters:,} parameters")
 
 # %% [markdown]

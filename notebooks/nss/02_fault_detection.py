@@ -65,9 +65,10 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # Those of Table IV, and as points of reference NSATP's PD, the least confidence and the margin. NSS
 # comes in four readings. What is a candidate $x$ compared with?
 #
-# - `remutated`, the paper's text: with $x'$, a fresh mutation of $x$. Anyone can do that.
-# - `original`, the released code: the candidate *is* the mutated image, and it is compared with the
-#   clean test image **that it was made from**. Whoever collects unlabelled images has no such original.
+# - `remutated`, the paper's text: with $x'$, a *fresh mutation* of $x$. Anyone can do that.
+# - `original`, the released code: with its *known original*. The candidate *is* the mutated image, and
+#   it is compared with the clean test image **that it was made from**. Whoever collects unlabelled
+#   images has no such original.
 #
 # And how far do the activations move? By `l1`, $|N_i(x) - N_i(x')|$ (text), or `squared_normalised` (code).
 #

@@ -119,10 +119,11 @@ figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
 for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
                               (axes[1], FIFTH, "layer", "layer")):
     drawn = ours.query(which).astype({x: int})
-    drawn = drawn.assign(x=drawn[x].astype(str),
-                         cell=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
-    sns.lineplot(drawn, x="x", y="value", hue="cell", style="pair", ax=axis, marker="o",
-                 style_order=["original", "remutated"], errorbar=("pi", 100), legend=x == "layer")
+    drawn = drawn.assign(x=drawn[x].astype(str), against=drawn["pair"].map(shown),
+                         network=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
+    sns.lineplot(drawn, x="x", y="value", hue="network", style="against", ax=axis, marker="o",
+                 style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100),
+                 legend=x == "layer")
     axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
 axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()

@@ -11,6 +11,7 @@ from torch import nn
 
 from dnnlib import models, published, training
 from dnnlib.book.tables import headed
+from dnnlib.book.words import shown
 from dnnlib.data.sources import SOURCES
 
 # %% [markdown]
@@ -42,7 +43,7 @@ published.table("peacepact", 2)[["layer", "type", "value"]].set_index("layer")
 for name in ("net1", "net1_peacepact"):
     model = models.build(name)
     kinds = [type(layer) for layer in model]
-    print(f"{name}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
+    print(f"{shown(name)}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
           f"{kinds.count(nn.Linear)} dense layers, {models.count(model).parameters:,} parameters")
 
 # %% [markdown]

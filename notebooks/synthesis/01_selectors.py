@@ -40,7 +40,7 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 #
 # Test images, each changed by one of seven benign mutations, as in
 # [the chapters on NSS](../nss/02_fault_detection). NSS and the
-# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, original*
+# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, known original*
 # is the released code's reading, which compares with the clean image that a candidate was made from. Nobody with unlabelled images has that one; it is here as a mark.
 #
 # - **FDR**: the share of faults among the first candidates, at two rates, in percent;
