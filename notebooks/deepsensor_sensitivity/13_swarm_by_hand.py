@@ -150,8 +150,9 @@ plt.show()
 # A neuron $n$ is sensitive if its activation $\varphi_n$ rises by more than $\lambda$ for each unit of
 # distance between the input $x$ and the particle $x_p$; the fitness is the share of such neurons:
 #
-# $$NS_n = \frac{\varphi_n(x_p) - \varphi_n(x)}{\lVert x_p - x \rVert_2} \quad (1), \qquad
-# \text{Fitness}(x_p) = \frac{\text{number of neurons with } NS_n > \lambda}
+# $$NS_n = \frac{\varphi_n(x_p) - \varphi_n(x)}{\lVert x_p - x \rVert_2} \quad (1)$$
+#
+# $$\text{Fitness}(x_p) = \frac{\text{number of neurons with } NS_n > \lambda}
 # {\text{number of neurons}} \quad (2)$$
 
 # %%
@@ -162,10 +163,12 @@ def fitness(x_p):
     return (ns > threshold).float().mean(1)  # Eq. 2
 
 
-assert torch.allclose(fitness(every), height)  # the engine's `SensitiveNeurons`: the colours above
+# %%
+assert torch.allclose(fitness(every), height)
 
 # %% [markdown]
-# Look at the shape of this landscape. It is made of sectors, like slices of a cake cut at the star: in
+# `height` is what the engine's `SensitiveNeurons` found for every image of the square: the colours
+# above. Now look at the shape of this landscape. It is made of sectors, like slices of a cake cut at the star: in
 # which *direction* an image was moved decides, and hardly how *far*. Eq. 1 divides by the distance, so
 # a step twice as long that changes a neuron twice as much counts the same. Nothing in the fitness
 # keeps a particle near its input. And nothing in it knows the red line.
@@ -195,19 +198,19 @@ luck = torch.Generator().manual_seed(draw)  # the engine gives each input random
 path = []
 
 # %%
-x_p = torch.rand(particles, 2, generator=luck)
+x_p = torch.rand(particles, 2, generator=luck)  # line 3
 v = x_p - x
 p_best, P, G = x_p.clone(), torch.full((particles,), -torch.inf), -torch.inf
 for g in range(iterations):
     path.append(x_p)
-    F = fitness(x_p)
-    own = F > P
+    F = fitness(x_p)  # line 5, Eq. 2
+    own = F > P  # line 7
     P[own], p_best[own] = F[own], x_p[own]
-    if P.max() > G:
+    if P.max() > G:  # line 9
         G, g_best = P.max(), p_best[P.argmax()].clone()
     r_1, r_2 = torch.rand(2, particles, 1, generator=luck)
-    v = omega[g] * v + c1 * r_1 * (p_best - x_p) + c2 * r_2 * (g_best - x_p)
-    x_p = (x_p + v).clamp(0, 1)
+    v = omega[g] * v + c1 * r_1 * (p_best - x_p) + c2 * r_2 * (g_best - x_p)  # Eq. 4
+    x_p = (x_p + v).clamp(0, 1)  # Eq. 5
 
 # %% [markdown]
 # The engine's `Swarm`, which made the film, was given the same random numbers. All its particles
