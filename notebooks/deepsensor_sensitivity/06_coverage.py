@@ -64,7 +64,8 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
 # | TKNC | neurons that were the strongest of their layer | 1 |
 # | BKNC | neurons that were the weakest of their layer | 1 |
 #
-# One neuron with a range from 0 to 4, in four sections, and three inputs:
+# How KMNC is computed from activations stands, in three lines, in [how NSS works](../nss/00_method). One
+# neuron with a range from 0 to 4, in four sections, and three inputs:
 
 # %% tags=["nbval-check-output"]
 usual = coverage.boundaries([[0.0], [4.0]])

@@ -70,7 +70,8 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
 # that are misclassified after an attack. It depends on the attack. CLEVER asks for the distance
 # that no attack can be below: where $g = f_c - f_j$ is the margin of class $c$ over class $j$ and
 # $L$ the largest gradient norm in a ball around $x_0$, no perturbation shorter than $g(x_0) / L$
-# changes $c$ into $j$. The score is the least of these over $j$, and $L$ is estimated from samples.
+# changes $c$ into $j$. The score is the least of these over $j$, and $L$ is estimated from samples: a few
+# lines of code, [there](../deepsensor_excitable/05_clever) for a network of one pixel.
 #
 # For a linear network the gradient is the same everywhere and the score is exact. With
 # $f = (2x_1, 0)$ and $x_0 = (0.5, 0)$ the boundary is half a unit away:
