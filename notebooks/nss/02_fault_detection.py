@@ -62,7 +62,7 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # %% [markdown]
 # ## The selectors
 #
-# Those of Table IV, each of them shown in a few lines in [how NSS works](00_method), and as points of
+# Those of Table IV, most of them shown in a few lines in [how NSS works](00_method), and as points of
 # reference NSATP's PD, the least confidence and the margin. NSS comes in four readings. What is a candidate $x$ compared with?
 #
 # - `remutated`, the paper's text: with $x'$, a *fresh mutation* of $x$. Anyone can do that.
