@@ -109,7 +109,7 @@ moved = (x - x_mutated).abs()  # S_i
 chosen = moved.sum(0).argsort(descending=True)[:int(share * x.shape[1])]  # Algorithm 1
 tns = moved[:, chosen].sum(1)  # Algorithm 2
 
-# %%
+# %% tags=["hide-input"]
 assert chosen.sort().values.equal(nss.sensitive(nss.sensitivities(x, x_mutated), share).sort().values)
 assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share).float(), rtol=1e-4)
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
@@ -233,7 +233,7 @@ def critical(relevance, alpha=0.7):
     return channels[before < alpha * values.sum()]
 
 
-# %%
+# %% tags=["hide-input"]
 path = paths.critical(sent).split(sent.widths, dim=1)
 assert all({*critical(row).tolist()} == {*chosen.nonzero()[:, 0].tolist()}
            for found, taken in zip(layer_by_layer, path) for row, chosen in zip(found, taken))
