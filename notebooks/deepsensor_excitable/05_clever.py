@@ -99,7 +99,8 @@ def score(number: int, radius: float = 0.5) -> float:
     g = hill(points)[:, 0] - hill(points)[:, 1]  # f_c - f_j
     gradient, = torch.autograd.grad(g.sum(), points)
     L = gradient.flatten(1).norm(dim=1).max()
-    return float((hill(top)[0, 0] - hill(top)[0, 1]) / L)
+    f_c, f_j = hill(top)[0].tolist()
+    return (f_c - f_j) / float(L)
 
 
 # %% tags=["nbval-check-output"]
