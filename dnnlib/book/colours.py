@@ -16,11 +16,12 @@ METHODS = {
     # fuzzers
     "DeepSensor": "#0072b2", "DeepSensor, paper": "#0072b2", "DeepSensor, sensitive": "#0072b2",
     "DeepSensor, released": "#004a75", "DeepSensor, excitable": "#882255",
-    "DeepSensor, excitable scaled": "#aa6688", "DeepSensor, constant": "#56b4e9",
+    "DeepSensor, excitable, scaled": "#aa6688", "DeepSensor, constant": "#56b4e9",
     "DeepSensor, random": "#9fd3f2", "DLFuzz": "#d55e00", "DeepXplore": "#e69f00",
     "DeepHunter": "#009e73",
     # selectors
-    "NSS": "#0072b2", "NSS, remutated": "#0072b2", "NSS, original": "#56b4e9",
+    "NSS": "#0072b2", "NSS, fresh mutation": "#0072b2",
+    "NSS, known original": "#56b4e9",
     "DeepGini": "#d55e00", "ATS": "#cc79a7", "DSA": "#e69f00", "DSA by coverage": "#f5cf7a",
     "KMNC": "#009e73", "NAC": "#5cc8a8", "NPC": "#8c6d31", "PD": "#882255", "PV": "#b07aa1",
     "PE": "#d4a6c8", "least confidence": "#a63603", "margin": "#fdae6b",

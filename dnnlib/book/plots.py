@@ -90,13 +90,14 @@ def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray], *,
 
 def bars(table: pd.DataFrame, *, group: Sequence[str], hue: str, ylabel: str,
          line: float | None = None) -> Figure:
-    """Means over the seeds as bars, their range as lines, for each group and ``hue``."""
+    """Means over the seeds as bars, their range as lines, for each group and ``hue``, in words."""
     if table.empty:
         return nothing()
-    label = table[list(group)].agg("\n".join, axis=1)  # side by side they would overlap
+    words = table.assign(hue=table[hue].map(shown))
+    label = words[list(group)].map(shown).agg("\n".join, axis=1)  # side by side they would overlap
     figure, axis = plt.subplots(figsize=(9, 3.2))
-    sns.barplot(table.assign(group=label), x="group", y="value", hue=hue, ax=axis,
-                errorbar=("pi", 100), saturation=1, palette=palette(table[hue]))
+    sns.barplot(words.assign(group=label), x="group", y="value", hue="hue", ax=axis,
+                errorbar=("pi", 100), saturation=1, palette=palette(words["hue"]))
     if line is not None:
         axis.axhline(line, color="0.4", lw=1, ls="--")
     axis.set(xlabel="", ylabel=ylabel)

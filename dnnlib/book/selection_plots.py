@@ -16,7 +16,7 @@ def named(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that have a method, with a column 'selector': words for it and its reading.
 
     >>> named(pd.DataFrame([{"method": "nss", "pair": "original"}]))["selector"].tolist()
-    ['NSS, original']
+    ['NSS, known original']
     """
     rows = rows[rows["method"].notna()]
     return rows.assign(selector=keys(rows).map(lambda key: shown(str(key))))

@@ -54,20 +54,79 @@ WORDS = {
     "share_fragile": "share that ever changes",
     "nsatp_momentum": "with momentum",
     "to_second_class": "given the second class", "mean_eff_undecided": "mean Eff, undecided",
-    "mean_eff_decided": "mean Eff, decided",
+    "mean_eff_decided": "mean Eff, decided", "mean_eff": "mean Eff", "mean_l2": "mean L2",
+    "met_in_first_tenth": "share met in the first tenth",
+    "pd_lead": "PD's lead in steepness", "pd_steepest": "PD steepest",
+    "train_accuracy": "accuracy on training images", "distance_needed": "L2 distance needed",
+    "test_errors_all": "test errors in all iterations",
+    "test_errors_all_iterations": "test errors in all iterations",
+    "errors_over_all_iterations": "errors in all iterations, times the rival's",
+    "held_out_error_rate": "errors on the inputs of the choice (%)",
+    "over_constant": "over a constant fitness", "over_random": "over random",
+    "over_clean": "errors, times the clean network's",
+    "over_well_trained": "errors, times the well trained network's",
+    "over_sensitive": "over sensitive neurons",
+    "over_sensitive_same_passes": "over sensitive neurons, as many passes",
+    "over_excitable_scaled": "over scaled excitable neurons",
+    "over_flip": "over the flip", "over_loss": "over the rise of the loss",
+    "random_over_fixed": "random start, times the seed's errors",
+    "random_over_signed": "random start, times the signed start's errors",
+    "error_over_noise": "errors' neurons, times those under noise",
+    "error_over_right": "errors' neurons, times those of right mutants",
+    "stamped_given_class": "stamped images given the class (%)",
+    "criteria_led": "share of criteria led",
+    "criteria_led_together": "share of criteria led, with the inputs",
+    "sensitive_neurons": "sensitive neurons", "excitable_neurons": "excitable neurons",
+    "change_of_loss": "change of loss (nats)", "largest_psi": "largest Shapley value (nats)",
+    "last_share": "excitable neurons at the end (%)",
+    "same_as_constant": "same image as without a fitness (%)",
+    "passes_per_error": "passes for an error", "estimate_seconds": "seconds for an input",
+    "clever": "CLEVER (L2)", "clever_gain": "gain in CLEVER (L2)",
+    "clever_lead": "lead in CLEVER (L2)",
+    "clever_excess": "gain in CLEVER above three times the rivals' (L2)",
+    "deepfool_l2": "DeepFool's way (L2)", "above_deepfool": "scores above DeepFool's way",
+    "between_attacks": "shared between attacks",
+    "between_attacks_beyond": "shared between attacks, beyond other inputs",
+    "overlap_lead": "lead in shared neurons",
+    "auc_within": "AUC within one mutation", "auc_overall": "AUC over all candidates",
+    "confident_fdr": "FDR among confident candidates (%)",
+    "wrong_over": "errors of any class, times the rival's",
+    "fault_detection_rate": "fault detection rate", "ftcr": "kinds of fault found (%)",
+    "also_broken": "also broken (%)", "wrong_classes": "wrong classes for an input",
+    "worse_over_better": "worse stage, times the better's",
+    "least_step": "least step",
+    "least_step_all": "least step, all iterations",
+    "last_layer_lead": "lead of the last layer (points)",
+    "all_over_one_percent": "all neurons over 1 % (points)",
+    "times_nss": "seconds, times NSS's", "with_gini": "correlation with DeepGini",
+    "with_loss": "correlation with the rise of the loss",
+    "count_with_loss": "correlation of the count with the loss",
+    # readings and controls
+    "excitable_scaled": "excitable, scaled", "excitable_8": "excitable, 8 points",
+    "sensitive_same_passes": "sensitive, as many passes",
+    "remutated": "fresh mutation", "original": "known original", "l1": "L1",
+    "squared_normalised": "squared, normalised", "nss_second": "second stage of NSS",
+    "least_confidence": "least confidence", "well_trained": "well trained",
+    "invert": "inverted", "label_from": "label from", "file_l2": "L2 of the file",
 }
 
 
 def shown(code) -> str:
     """The words for a code; one that has none of its own loses its underscores.
 
-    >>> shown("fashion_mnist"), shown("least_confidence"), shown(0.5)
-    ('Fashion-MNIST', 'least confidence', 0.5)
+    A code that begins with another, as a column about one method does, keeps that one's words.
+
+    >>> shown("fashion_mnist"), shown("least_confidence"), shown("gini_rank"), shown(0.5)
+    ('Fashion-MNIST', 'least confidence', 'DeepGini rank', 0.5)
     """
     if not isinstance(code, str):
         return code
-    return WORDS.get(code) or ", ".join(
-        WORDS.get(part) or part.replace("_", " ") for part in code.split(", "))
+    return WORDS.get(code) or ", ".join(map(_part, code.split(", ")))
+
+
+def _part(code: str) -> str:
+    first, *rest = code.split("_")
+    return WORDS.get(code) or " ".join([WORDS.get(first) or first, *rest])
 
 
 def listed(words: Iterable) -> str:

@@ -116,7 +116,7 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 # network. The inputs are test images that a benign mutation makes the network get wrong, so that
 # there is a loss to share out.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
 moved = mutations.mutate(data.images, seed=seed).images
@@ -147,7 +147,7 @@ for where, game in games.items():
 # correlation of the two, `gap` how far the values miss the change of loss that they should add up
 # to, as a share of it. The gap needs no reference: it is the error bar that every estimate brings.
 
-# %%
+# %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
 
 
@@ -202,7 +202,7 @@ plt.show()
 # **right**, the mutant nearest in length that kept its class. A benign image *by itself* has no
 # perturbation, no change of loss to share out, and no excitable neuron.
 
-# %%
+# %% tags=["hide-input"]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
@@ -216,7 +216,7 @@ print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_c
       f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
 
 
-# %%
+# %% tags=["hide-input"]
 def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Shapley:
     """Shapley values of all neurons for images of one class."""
     game = shapley.Game(model, before, after, torch.full((len(before),), label))
@@ -283,7 +283,7 @@ wide(run.live, "quantity == 'count_with_loss'", index="scale", columns="group", 
 # `share`, how many are excitable, in percent; `agreement`, how many of those that either this number of
 # points or 32 finds are found by both; `gap`, as above.
 
-# %%
+# %% tags=["hide-input"]
 few_cases = [part[:24] for part in cases["error"]]
 counted = shapley.Game(model, *few_cases, torch.full((len(few_cases[0]),), seed_class))
 settled = excitable.excitable(shapley.diagonal(counted, points=32).values)
@@ -315,7 +315,7 @@ says(f"Here one gradient finds {shares[1]:.1f} % of the neurons above the thresh
 campaign_plots.corner_sheet(model, cases, many["none", 0.5], data.classes, "excitable")
 plt.show()
 
-# %%
+# %% tags=["hide-input"]
 last = list(models.neuron_layers(model))[-2]  # the last hidden one
 corner = cases["error"][1]
 hidden = activations.record(model, torch.cat([x, data.images[others], corner]), layers=[last],
@@ -340,7 +340,7 @@ plt.show()
 # is 0 at first, stays the same from the 10th iteration on, and ends at 37 %. Ours, around the first
 # benign image, in both scales:
 
-# %%
+# %% tags=["hide-input"]
 flights = {}
 for scale in excitable.SCALES:
     fitness, seen = ExcitableNeurons(scale=scale), []

@@ -81,7 +81,7 @@ print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor")
 #
 # Test images that the network classifies correctly, drawn at random.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -128,7 +128,7 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # The rivals run in the setting of the `paper`, and in the `best` of those that their authors released,
 # chosen on `held_out` other inputs: [why, and which](../deepsensor_sensitivity/02_test_errors).
 
-# %%
+# %% tags=["hide-input"]
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = fuzzing.swarms(swarm, "excitable excitable_scaled sensitive constant random",
                         points=points, seed=seed)

@@ -70,7 +70,7 @@ print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are th
 #
 # The share of stamped test images of other classes that are given the polluted class, in percent.
 
-# %%
+# %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
                                patches=patches, seed=seed).to(device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
@@ -100,7 +100,7 @@ wide(run.live, index="network", columns="quantity")
 # network; and beside the patch, noise as long as it. Mean share of excitable neurons (at 0.5 nats),
 # in percent, and of the change of loss, in nats:
 
-# %%
+# %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
 for name, model in models.items():
     x, labels = data.images[benign[name]], data.labels[benign[name]]
@@ -123,7 +123,7 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 # **clean** network, which never saw the pollution: what it gives the polluted class is no error of
 # that kind.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out,

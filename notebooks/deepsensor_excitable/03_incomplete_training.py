@@ -66,7 +66,7 @@ print(differ[["model", "training", "fuzzer", "value", "value before"]].to_string
 # with test images that it gets right. Accuracy, in percent, and `loss`, the mean cross-entropy of
 # these inputs in nats:
 
-# %%
+# %% tags=["hide-input"]
 models = {state: faulty.trained(state, model_name, dataset, recipe_name=recipe, seed=seed,
                                 learning_rate=learning_rate).to(device)
           for state in ("underfitted", "well_trained", "overfitted")}
@@ -97,7 +97,7 @@ wide(run.live, index="training", columns="quantity", digits=3)
 # in nats, and the share of neurons, in percent, whose Shapley value is above 0.5 nats and above 0.5
 # in units of the mean (`scaled`).
 
-# %%
+# %% tags=["hide-input"]
 for length in (2.0, 4.0, 8.0):
     noise = torch.randn(data.images[:inputs].shape, generator=torch.Generator().manual_seed(seed))
     noise *= length / noise.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
@@ -122,7 +122,7 @@ wide(run.live.replace(UNITS), "length.notna()", index="training", digits=2,
 # One example for each input, that of the last iteration; an error has another class than its input,
 # so that no count exceeds the number of inputs.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out, last=True)

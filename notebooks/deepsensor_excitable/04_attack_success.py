@@ -88,7 +88,7 @@ for name in robustness.ATTACKS:
 # DeepFool counts within an L2 distance of `near`, and JSMA while it has changed no more than 14.5 %
 # of the pixels, the limit of its own paper.
 
-# %%
+# %% tags=["hide-input"]
 SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
          "jsma": "jsma, small"}  # each attack, and what its second count is called
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
@@ -109,7 +109,7 @@ limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
 # sees PGD's examples of them. The swarms are the
 # [known ones](01_test_errors), and every fuzzer also runs within the `bounds`.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -122,13 +122,13 @@ baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
 print(f"{len(x)} inputs, {min(attacked, len(unseen))} other images to attack")
 
-# %%
+# %% tags=["hide-input"]
 budgets = {"none": None} | fuzzing.bounds(bounds)
 found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
 by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
 
-# %%
+# %% tags=["hide-input"]
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
@@ -139,7 +139,7 @@ models = {(budget, key): each for budget in budgets for key, each in controls.it
 models |= retraining.retrained(model, benign, examples, steps, seed=seed)
 
 
-# %%
+# %% tags=["hide-input"]
 @cache
 def success(model: torch.nn.Module) -> dict[str, float]:
     """ASR in percent of the images, by attack."""

@@ -69,9 +69,7 @@ run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_
 # = \tfrac12$: the boundary is at a distance of $\tfrac12$ on either side, where the gradient is 4,
 # so that the true score is $\tfrac14$.
 
-# %% tags=["nbval-check-output"]
-
-
+# %% tags=["hide-input"]
 class Hill(torch.nn.Module):
     """f = (1 - 4 (x - 1/2)^2, 0)."""
 
@@ -84,11 +82,33 @@ class Hill(torch.nn.Module):
         return torch.cat([g, torch.zeros_like(g)], 1)
 
 
-top = torch.full((1, 1, 1, 1), 0.5)
+hill, top = Hill(), torch.full((1, 1, 1, 1), 0.5)
+
+
+def sampled(number: int, radius: float) -> torch.Tensor:
+    """Points of the ball around the top, as the engine draws them."""
+    steps = clever.perturbations(number, (1, 1, 1), radius=radius,
+                                 generator=torch.Generator().manual_seed(3))
+    return (top + torch.cat(list(steps))).clamp(0, 1)
+
+
+# %%
+def score(number: int, radius: float = 0.5) -> float:
+    """CLEVER of the hill's top: g(x_0) / L, with L from that many points of the ball."""
+    points = sampled(number, radius).requires_grad_()
+    g = hill(points)[:, 0] - hill(points)[:, 1]  # f_c - f_j
+    gradient, = torch.autograd.grad(g.sum(), points)
+    L = gradient.flatten(1).norm(dim=1).max()
+    f_c, f_j = hill(top)[0].tolist()
+    return (f_c - f_j) / float(L)
+
+
+# %% tags=["nbval-check-output"]
 for number in (4, 16, 64, 1024):
-    score = clever.clever(Hill(), top, radius=0.5, batches=1, samples=number, pool=None,
-                          fit="maximum", cap=False, seed=3).untargeted.item()
-    print(f"{number:5} points: CLEVER {score:.2f}, at a distance of 0.50")
+    engine = clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None,
+                           fit="maximum", cap=False, seed=3).untargeted.item()
+    assert abs(score(number) - engine) < 1e-6
+    print(f"{number:5} points: CLEVER {engine:.2f}, at a distance of 0.50")
 
 # %% [markdown]
 # In this draw four points put the score beyond the boundary. An attack gives the other side: what it
@@ -119,7 +139,7 @@ found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): 
 pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps)
 by_pgd = robustness.attack_success_rate(model, x, labels, pgd, seed=seed).images
 
-# %%
+# %% tags=["hide-input"]
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)

@@ -74,7 +74,7 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 # guided by [sensitive neurons](../deepsensor_sensitivity/02_test_errors) and one guided by nothing,
 # `constant`, whose examples are random images.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -84,7 +84,7 @@ attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iter
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable sensitive constant", points=4)
 
-# %%
+# %% tags=["hide-input"]
 everyone = torch.ones(len(x), dtype=torch.bool)
 examples = {}
 for name, attack in attacks.items():
@@ -106,7 +106,7 @@ wide(run.live, index="kind", columns="quantity")
 # Shapley values of all neurons in the game from the input to the example
 # ([how](00_players)), and the ten largest.
 
-# %%
+# %% tags=["hide-input"]
 def largest(psi: torch.Tensor) -> torch.Tensor:
     """Whether a neuron is among the ten of largest psi, bool (inputs, neurons)."""
     return torch.zeros_like(psi, dtype=torch.bool).scatter_(1, psi.topk(most).indices, True)
@@ -133,7 +133,7 @@ def elsewhere(a: torch.Tensor, b: torch.Tensor) -> float:
     return float((a.double() @ b.double().T)[pairs].mean())
 
 
-# %%
+# %% tags=["hide-input"]
 tens = {name: top_ten(*example) for name, example in examples.items()}
 neurons = tens["pgd"].shape[1]
 chance = most * most / neurons
@@ -157,7 +157,7 @@ headed(apart.round(1))
 # for each combination of kinds (full points), the mean number of neurons that are in just these top
 # tens.
 
-# %%
+# %% tags=["hide-input"]
 circles = [*attacks, "excitable"]
 common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
 members = torch.stack([tens[name][common] for name in circles], 2)
@@ -197,7 +197,7 @@ plt.show()
 # another random seed, PGD from another random start; and Shapley values by permutations instead of
 # gradients. A top ten that is not stable here cannot be compared between methods.
 
-# %%
+# %% tags=["hide-input"]
 guided = Key("deepsensor", "excitable")
 again = fuzzing.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
                           seed=seed + 1)[guided]
@@ -207,7 +207,7 @@ started = replace(attacks["pgd"], random_starts=1)
 starts = [robustness.attack_success_rate(model, x, labels, started, seed=seed + draw)
           for draw in (0, 1)]
 
-# %%
+# %% tags=["hide-input"]
 few = examples["pgd"][1].nonzero()[:5, 0]
 game = shapley.Game(model, x[few], examples["pgd"][0][few], labels[few])
 sampled = shapley.permutation(game, permutations=20,

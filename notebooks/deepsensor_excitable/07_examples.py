@@ -69,7 +69,7 @@ for moved_by in (0, 1, 4):
 #
 # The last example of each input, by the [known fuzzers](01_test_errors) at three bounds.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -120,7 +120,7 @@ headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
 #
 # The activations before the logits.
 
-# %%
+# %% tags=["hide-input"]
 hidden = list(models.neuron_layers(model))[-2]
 
 
@@ -147,7 +147,7 @@ plt.show()
 # numbers start from the same positions, and an example lies near its input; so that no point has its
 # twin in the other set, one set is made from every other input and the other from the rest.
 
-# %%
+# %% tags=["hide-input"]
 def by_input(bound: str, key: Key | None) -> np.ndarray:
     """Hidden activations of a fuzzer's examples, or of the inputs, in the order of the inputs."""
     return latent(x if key is None else in_order(runs[bound, key]))

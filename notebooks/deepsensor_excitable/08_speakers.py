@@ -83,7 +83,7 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 # \frac{1}{1 - 2 r_k \cos(2 \pi v f_k / R) z^{-1} + r_k^2 z^{-2}}, \quad r_k = e^{-\pi b_k / R}.$$
 
 
-# %%
+# %% tags=["hide-input"]
 def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
     """The picture of a vowel, said for as long as a clip lasts."""
     sound = (np.arange(audio.SAMPLES) % round(audio.RATE / who.pitch) == 0).astype(float)
@@ -126,7 +126,7 @@ HTML("".join([player(picture, label) for label, picture in said.items()]
 # ResNet-34 and Deep Speaker take the picture as an image and give one of the speakers, who are the
 # same in training and test; utterances are not.
 
-# %%
+# %% tags=["hide-input"]
 trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
            for name in dict.fromkeys([model_name, *checks.words(others, "others")])}
 model = trained[model_name]
@@ -154,7 +154,7 @@ headed(sizes.astype(object).where(sizes.notna(), "-"))
 # [As for images](01_test_errors): pixels of the picture are changed, as the paper does in its
 # feature space. Without a bound, and within `near`.
 
-# %%
+# %% tags=["hide-input"]
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
@@ -194,7 +194,7 @@ for name in list(trained)[1:] if profile == "embedded" else ():  # else it has a
 # neuron is, all particles have the fitness 0, and the swarm moves as with a constant one.
 # And the last examples, in percent, that are the same as the constant swarm's to the last pixel.
 
-# %%
+# %% tags=["hide-input"]
 for budget, bound in bounds.items():
     where = {"table": 6, "budget": budget, "bound": bound}
     images = found[budget, Key("deepsensor", "constant")].images
@@ -256,7 +256,7 @@ HTML("".join(player(picture, f"{what}: a voice of {data.classes[labels[i]]}, tak
 # heard once more: what does the network call them, and how far is their picture (`moved`) from the one
 # that the sound was made of? `likeness` is the correlation of the two pictures, input and example.
 
-# %%
+# %% tags=["hide-input"]
 sounds = torch.stack([audio.log_mel(audio.resynthesise(picture)) for picture in pictures])
 taken = [data.classes[c] for c in inference.predict(model, sounds).argmax(1)]
 moved = (sounds - pictures).flatten(1).norm(dim=1).tolist()
@@ -271,7 +271,7 @@ pd.DataFrame({"taken for": given, "its sound taken for": taken, "moved": moved,
 #
 # The same network after few and after many epochs, and for each the last example of each input.
 
-# %%
+# %% tags=["hide-input"]
 kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "well_trained": {},
          "overfitted": {"epochs": over_epochs, "batch_size": batch_size}}
 by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=seed,

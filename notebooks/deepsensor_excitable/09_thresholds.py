@@ -83,7 +83,7 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # (`adversarial`), one trained on polluted data, of which only the polluted class counts, and an
 # overfitted one, each with inputs that it gets right.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate)
@@ -99,7 +99,7 @@ print(data)
 # at $\lambda = 0.5$; both in nats (`excitable`) and scaled (`excitable_scaled`). The controls are
 # the first paper's fitness at its 0.5, and a constant one.
 
-# %%
+# %% tags=["hide-input"]
 SCALE = {"excitable": "none", "excitable_scaled": "total"}
 plain = fuzzing.Swarm.paper(population=population)
 
@@ -110,7 +110,7 @@ def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
     return replace(plain, fitness=fitness, epsilon=epsilon)
 
 
-# %%
+# %% tags=["hide-input"]
 swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
           for value in map(float, checks.numbers(lambdas, "lambdas"))}
 swarms |= {("sensitive", "control", 0.5): plain,
@@ -154,7 +154,7 @@ plt.show()
 # could be above 0.5 nats with it (`possible`), beside the share that is, by one, two and eight
 # gradients.
 
-# %%
+# %% tags=["hide-input"]
 x, y = benign["adversarial"]
 games = {name: shapley.Game(models["adversarial"], x, campaign.images, y)
          for (name, varied, threshold), campaign in found["adversarial"].items()

@@ -70,7 +70,7 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 #
 # As in [the chapter before](09_thresholds).
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate)
@@ -96,7 +96,7 @@ swarms = {(name, start): fuzzing.Swarm.paper(population=population, fitness=fitn
           for name, fitness in fitnesses.items() for start, options in starts.items()
           if name != "constant" or start == "random"}
 
-# %%
+# %% tags=["hide-input"]
 bounds = {"none": None, "near": near}
 found = {(budget, kind, *key): campaign for kind, model in models.items()
          for (budget, key), campaign in fuzzing.at_bounds(

@@ -81,7 +81,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 # gradients of the benign input are computed once, and nobody asks what the ends are worth. A particle takes
 # **three passes for each point**, where the sensitive neurons take **one**.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -102,7 +102,7 @@ print("passes:", few.passes, "=", 2 * 3 * (3 * 5 + 1), "+", few.passes - 2 * 3 *
 #
 # For one input, all neurons of the network; the input is perturbed by a benign mutation.
 
-# %%
+# %% tags=["hide-input"]
 moved = mutations.mutate(x, "rotation", seed=seed).images
 game = shapley.Game(model, x[:4], moved[:4], labels[:4])
 generator = torch.Generator().manual_seed(seed)
@@ -126,7 +126,7 @@ wide(run.live, "quantity == 'estimate_passes'", index="estimator", columns="quan
 # Every fuzzer runs twice, and the faster run counts. `excitable_8` takes eight quadrature points.
 # The three other swarms are those of [the first paper](../deepsensor_sensitivity/11_time).
 
-# %%
+# %% tags=["hide-input"]
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = fuzzing.swarms(swarm, points=4, seed=seed)
 swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
@@ -135,7 +135,7 @@ baselines = fuzzing.rivals(oracles, train.images[:references], best=(data.images
                            count=held_out)
 fuzzers = swarms | fuzzing.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
 
-# %%
+# %% tags=["hide-input"]
 runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
                                       generator=torch.Generator().manual_seed(seed)))
         for key, fuzzer in fuzzers.items()}

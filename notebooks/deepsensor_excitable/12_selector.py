@@ -67,7 +67,7 @@ print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(
 # Those of the chapter on NSS: each test image is changed by one of seven benign mutations. The fresh
 # mutation of NSS and of the new selector is the same, drawn with another seed.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -97,7 +97,7 @@ selectors = {Key("random"): selection.selector("random", seed=seed),
                  "excitable", points=points, scale="total", **again)}
 orders = selection.orders(model, candidates, selectors)
 
-# %%
+# %% tags=["hide-input"]
 fresh = mutations.mutate(candidates, **again).images
 before, after = (-inference.predict(model, x).clamp_min(1e-12).log().double()
                  for x in (candidates, fresh))
@@ -117,7 +117,7 @@ orders |= {key: selection.by_score(score) for key, score in scores.items()}
 # The share of faults among the first 5 to 20 % of an order, in percent, and the average percentage
 # of faults detected, for which a random order has 50.
 
-# %%
+# %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 fdr = faults.detection_table(wrong, orders, RATES)
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
@@ -142,7 +142,7 @@ plt.show()
 # How well each score tells faults from the rest (area under the ROC curve; 0.5 is chance), how many
 # different values it has, its rank correlation with the change of loss and with DeepGini:
 
-# %%
+# %% tags=["hide-input"]
 scores |= {key: selectors[key].score(model, candidates)
            for key in selectors if key.method == "excitable"}
 scores[Key("gini")] = 1 - p.double().square().sum(1)

@@ -47,7 +47,7 @@ print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 #
 # The layers of the paper are those with neurons, and "flatten". Nothing is trained for this:
 
-# %%
+# %% tags=["hide-input"]
 table_1 = published.table("deepsensor_sensitivity", 1)
 ours = {}
 for name in table_1["model"].unique():
@@ -77,7 +77,7 @@ headed(sizes)
 # which one its sensitivity is made of. We take raw ones; a threshold of 0.5 means something else on
 # the other scale.
 
-# %%
+# %% tags=["hide-input"]
 lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
           for name in ("lenet1", "lenet4", "lenet5")}
 data = load(dataset)
@@ -96,7 +96,7 @@ pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)()
 # Ours are accuracies on a whole test set, in percent; "ours" are those of the networks in the
 # chapter on [test errors](02_test_errors), mean [least, greatest] over the seeds.
 
-# %%
+# %% tags=["hide-input"]
 accuracy = {name: 100 * inference.accuracy(model, data.images, data.labels)
             for name, model in lenets.items()}
 

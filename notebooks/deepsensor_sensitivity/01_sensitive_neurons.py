@@ -70,7 +70,7 @@ print("share above 0.5:", sensitivity.sensitive_share(ns, 0.5).item())
 # How the paper found its corner cases is not said. DeepHunter's are mutants of a benign image that
 # lost its class; no step in making them looks at sensitivity. We keep the first one of each image.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -141,7 +141,7 @@ plt.show()
 # little. The points are the activations before the logits, of both classes and of the corner cases.
 # On the right, benign images are under noise as long as the median corner case.
 
-# %%
+# %% tags=["hide-input"]
 layer = list(models.neuron_layers(model))[-2]  # the last hidden one
 plain = torch.cat([x, data.images[others]])
 corner = pairs["error"][1]

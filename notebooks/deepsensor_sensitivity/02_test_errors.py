@@ -45,6 +45,8 @@ from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
 from dnnlib.data import load
 from dnnlib.fuzzing import Key, outcomes
+from dnnlib.fuzzing.ascent import layout, respond
+from dnnlib.fuzzing.dlfuzz import heavy
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
@@ -57,7 +59,7 @@ run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
 #
 # Test images that the network classifies correctly, drawn at random.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -86,41 +88,72 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # %% [markdown]
 # ## DeepSensor's swarm
 #
-# Around each input $x$ flies a swarm of particles. The position of a particle is an image $x_p$, and
-# its *fitness* the share of neurons that are sensitive between $x$ and that image (2). A move has
-# three parts: a particle keeps some of its velocity $v$, is drawn to the best image $p_\text{best}$
-# that it has been at, and to the best $g_\text{best}$ of the whole swarm (4, 5). How much of its
-# velocity it keeps changes with the iteration $g$ of $G_k$ (3):
+# Around each input flies a swarm of particles, images that are drawn to the best image that each of
+# them has been and to the best of them all. How good an image is, its *fitness*, is the share of
+# neurons that are sensitive between the input and that image. Algorithm 1 and Eqs. 2 to 5 are in
+# [the swarm by hand](13_swarm_by_hand), line by line; Eq. 1 is in
+# [the chapter before](01_sensitive_neurons).
 #
-# $$\text{Fitness}(x_p) = \frac{\text{number of neurons with } NS_n(x, x_p - x) > \lambda}
-# {\text{number of neurons}} \quad (2)$$
+# ## What the rivals climb
 #
-# $$\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}
-# \quad (3)$$
+# **DeepXplore** and **DLFuzz** have no swarm. They move each image along the gradient of an objective:
+# in which direction would every pixel have to change for it to rise most? With $z_c$ the logit of class
+# $c$ and $a_n$ the activation of neuron $n$:
 #
-# $$v \leftarrow \omega^g v + c_1 r_1\,(p_\text{best} - x_p) + c_2 r_2\,(g_\text{best} - x_p)
-# \quad (4), \qquad x_p \leftarrow x_p + v \quad (5)$$
-#
-# $r_1$ and $r_2$ are random numbers in $[0, 1]$. $NS_n$ is Eq. 1, in
-# [the chapter before](01_sensitive_neurons). Algorithm 1 in our words, with the lines of the paper's
-# listing, and where each step stands in {source}`dnnlib.fuzzing.swarm.Swarm`:
-#
-# 1. For each input (line 2): `run`, several inputs at a time.
-# 2. Put particles at random places (line 3): `_begin`.
-# 3. Compute the fitness of every particle (line 5): `_fly`, below the comment `# score`.
-# 4. If it is the best that the particle has seen, remember the place; if it is the best that the
-#    swarm has seen, too (lines 7 to 12): `_fly`, below the comment `# remember`.
-# 5. Move every particle (lines 13 and 14; Eqs. 4 and 5): `_move`, with the inertia of Eq. 3 from
-#    `inertias`.
-# 6. Repeat from step 3, $G_k$ times at most, and stop earlier once the best fitness is above
-#    $\epsilon$ (lines 4 and 17): `_fly`, at `going`. With $\epsilon = 1$ that never happens.
-# 7. The best place of the swarm is the test example (lines 21 and 22): `_fly`, at `shown`.
-#
-# The listing compares fitnesses and stores them under the names of places. We read it as both:
-# the fitness decides, and the place is kept.
+# - DeepXplore compares several networks $k$ that do the same. The one under test, $t$, shall move away
+#   from the input's class $c$ while the others stay with it; besides, one neuron of each network that
+#   was not active yet shall fire:
+#   $\sum_{k \ne t} z_{k,c} - \lambda_1 z_{t,c} + \lambda_2 \sum_k a_{k,n(k)}$.
+# - DLFuzz has one network. It shall move from $c$ to the runners-up $j$, and ten neurons shall fire:
+#   $\tfrac12 \sum_j z_j - z_c + \tfrac12 \sum_n a_n$.
 
-# %% tags=["remove-cell"]
-assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_move", "inertias"))
+# %%
+def deepxplore(x, c, models, neurons, lambda1=1.0, lambda2=0.1):
+    """The objective for images of class c; the first of the models is under test."""
+    seen = [respond(each, x) for each in models]
+    z, a = [each.logits[:, c] for each in seen], [each.raw for each in seen]
+    return sum(z[1:]) - lambda1 * z[0] + lambda2 * sum(a_k[:, n] for a_k, n in zip(a, neurons))
+
+
+def dlfuzz(x, c, model, runners_up, neurons):
+    """The objective for images of class c."""
+    z, a, _ = respond(model, x)
+    return z[:, runners_up].sum(1) / 2 - z[:, c] + a[:, neurons].sum(1) / 2
+
+
+# %% [markdown]
+# One step of each for the first input. The gradient is divided by its root mean square; DeepXplore may
+# here only change the light, so every pixel gets the gradient's mean. The engine's first example is the
+# same image:
+
+# %% tags=["hide-input"]
+models = [model, *training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)]
+draws = torch.Generator().manual_seed(seed)  # as the engine draws: a neuron of each network
+responses = [respond(each, x[:1]) for each in models]
+aims = [int(torch.randint(seen.raw.shape[1], (1,), generator=draws)) for seen in responses]
+runners_up = responses[0].logits[0].index_fill(0, labels[0], -torch.inf).topk(4).indices
+heaviest = heavy(layout(model, x).weights)  # DLFuzz's third strategy: neurons with large weights
+
+
+def direction(objective, *about):
+    """The gradient of an objective at the first input, with a root mean square of 1."""
+    pixels = x[:1].clone().requires_grad_()
+    gradient, = torch.autograd.grad(objective(pixels, int(labels[0]), *about).sum(), pixels)
+    return gradient / (gradient.square().mean().sqrt() + 1e-5)
+
+
+# %%
+lit = (x[:1] + 10 * direction(deepxplore, models, aims).mean()).clamp(0, 1)
+moved = (x[:1] + 0.02 * direction(dlfuzz, model, runners_up, heaviest)).clamp(0, 1)
+
+# %% tags=["hide-input"]
+one = {"constraint": "light", "threshold": 1.0, "others": models[1:],
+       "reading": "differential" if models[1:] else "single"}
+for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
+                     (moved, fuzzing.DLFuzz(strategy="weight", neurons=len(heaviest)))):
+    example = fuzzer.run(model, x[:1], labels[:1], iterations=1,
+                         generator=torch.Generator().manual_seed(seed)).images
+    assert torch.allclose(mine, example, atol=1e-3), f"{type(fuzzer).__name__} disagrees"
 
 # %% [markdown]
 # ## The fuzzers
@@ -136,7 +169,7 @@ assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_
 # - The swarm of the paper with a fitness that is **constant**, and one that is **random**: all that
 #   the swarm does without any sensitivity. And Gaussian **noise**, as strong as the bound allows.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {
@@ -150,7 +183,7 @@ left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
 
-# %%
+# %% tags=["hide-input"]
 rivals = fuzzing.rivals(oracles, known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
 if oracles:
@@ -242,7 +275,7 @@ plt.show()
 # Where a line of the figure first reaches the fuzzer's own count of Table II (noise: DeepSensor's),
 # in between by interpolation. `-`: not reached within the largest bound.
 
-# %%
+# %% tags=["hide-input"]
 rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
 reach = {key: outcomes.distance_needed(rates.xs(key, level="key"), goal(model_name, key.fuzzer))
          for key in fuzzers}

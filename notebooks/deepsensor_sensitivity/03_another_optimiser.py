@@ -35,7 +35,7 @@ iterations = 20  # generations
 population = 10  # images scored in each
 l2 = 8.0  # bound on the L2 distance
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -49,7 +49,7 @@ x, labels = data.images[chosen], data.labels[chosen]
 # by pixel with an old one, and keeps the better. It starts at random images, as the swarm does, and
 # its example of an iteration is its best image so far. SciPy minimises, and wants a cost:
 
-# %%
+# %% tags=["hide-input"]
 def cost_of(score, budget, clean, i, bests):
     """The cost of candidates (pixels, N) for input number ``i``; ``bests`` gets the best so far."""
     reached = [-1.0]
@@ -65,7 +65,7 @@ def cost_of(score, budget, clean, i, bests):
     return cost
 
 
-# %%
+# %% tags=["hide-input"]
 @torch.no_grad()
 def evolve(search, score, clean, i, iterations, generator):
     """The best image (C, H, W) after each generation, for input number ``i``."""
@@ -105,7 +105,7 @@ class Evolution:
 # starts and searches for nothing. No image is farther than `l2` from its input, and the first two
 # send nearly as many of them through the network (*passes*).
 
-# %%
+# %% tags=["hide-input"]
 budget = fuzzing.Budget(l2=l2)
 fuzzers = {"swarm": fuzzing.Swarm(population=population, budget=budget),
            "evolution": Evolution(population=population, budget=budget),

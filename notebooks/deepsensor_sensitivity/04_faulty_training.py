@@ -93,7 +93,7 @@ plt.show()
 # network gives one class to every image, and no input is left to fuzz. The records are those of random
 # seeds 1 to 3.
 
-# %%
+# %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
                                patches=patches, seed=seed).to(device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
@@ -122,7 +122,7 @@ wide(run.live, index="network", columns="quantity")
 # - the same fuzzers on the **clean** network. It never saw the pollution, so what it gives the
 #   polluted class is no error of that kind.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = fuzzing.rivals(oracles, clean.images[:references], best=(data.images, data.labels),
                         count=held_out, target=setting["label"], last=True)
@@ -138,7 +138,7 @@ print(f"{len(chosen['clean'][1])} inputs of {data}")
 # Each fuzzer generates one example for each input: those of its last iteration. *Test errors* are
 # given the polluted class, *wrong* any wrong class, *L2* is their median distance from the input.
 
-# %%
+# %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
 
 # %% tags=["hide-input"]
@@ -182,7 +182,7 @@ table_3 = published.table("deepsensor_sensitivity", 3)
 printed = table_3.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
 print((printed["deepsensor"] / printed[RIVALS].mean(axis=1)).round(2).to_string())
 
-# %%
+# %% tags=["hide-input"]
 swarms = [key for key in fuzzers if key.fuzzer == "deepsensor"]
 for quantity, ratio in (("test_errors", "errors_over"),
                         ("test_errors_all_iterations", "errors_over_all_iterations")):

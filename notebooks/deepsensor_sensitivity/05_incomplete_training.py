@@ -83,14 +83,14 @@ wide(run.live, index="training", columns="quantity")
 # the `paper` and in its `best` ([why](02_test_errors)), chosen for each network on other inputs. The
 # control is a swarm whose fitness is constant: it looks at no neuron.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, last=True)
 fuzzers = fuzzing.lineup(population, rivals)
 chosen = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
 found = fuzzing.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
-print(*(f"{state}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
+print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
 
 # %% [markdown]
 # ## Test errors
@@ -98,7 +98,7 @@ print(*(f"{state}: {len(labels)} inputs" for state, (_, labels) in chosen.items(
 # One example for each input, that of the last iteration; an error has another class than its input.
 # So no count can exceed the number of inputs.
 
-# %%
+# %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples)
 
 # %% tags=["hide-input"]
@@ -128,7 +128,7 @@ print((printed["deepsensor"] / printed[RIVALS].mean(axis=1)).round(2).to_string(
 print("over well trained:", (printed["deepsensor"] / printed["deepsensor"]["well_trained"])
       .round(2).to_dict())
 
-# %%
+# %% tags=["hide-input"]
 count = measured["test_errors"]
 for key in (key for key in fuzzers if key.fuzzer == "deepsensor"):
     for state in STATES:

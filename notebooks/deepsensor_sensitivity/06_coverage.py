@@ -64,7 +64,8 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
 # | TKNC | neurons that were the strongest of their layer | 1 |
 # | BKNC | neurons that were the weakest of their layer | 1 |
 #
-# One neuron with a range from 0 to 4, in four sections, and three inputs:
+# How KMNC is computed from activations stands, in three lines, in [how NSS works](../nss/00_method). One
+# neuron with a range from 0 to 4, in four sections, and three inputs:
 
 # %% tags=["nbval-check-output"]
 usual = coverage.boundaries([[0.0], [4.0]])
@@ -78,7 +79,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 # its 10,000 sections: KMNC is at most 10 % here, before and after, and a gain is a few points at
 # best.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
@@ -90,7 +91,7 @@ usual = coverage.boundaries(activations.record(model, train.images[:references])
 # the bound. Each rival runs in the setting of the `paper`, and in the `best` of its authors' by its test
 # errors from other inputs ([why](02_test_errors)). The control is a swarm whose fitness is constant: it looks at no neuron.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 budget = fuzzing.Budget(l2=l2)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
@@ -162,7 +163,7 @@ plt.show()
 # The share of the six criteria in which DeepSensor gains more than DeepXplore, DLFuzz, DeepHunter
 # and noise, these in the paper's setting or at their best; for each reading of the swarm.
 
-# %%
+# %% tags=["hide-input"]
 for counted, quantity in (("alone", "criteria_led"), ("together", "criteria_led_together")):
     for setting in ("paper", "best") if held_out else ("paper",):
         others_gain = pd.DataFrame({key: gains[counted, key] for key in found

@@ -70,7 +70,8 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
 # that are misclassified after an attack. It depends on the attack. CLEVER asks for the distance
 # that no attack can be below: where $g = f_c - f_j$ is the margin of class $c$ over class $j$ and
 # $L$ the largest gradient norm in a ball around $x_0$, no perturbation shorter than $g(x_0) / L$
-# changes $c$ into $j$. The score is the least of these over $j$, and $L$ is estimated from samples.
+# changes $c$ into $j$. The score is the least of these over $j$, and $L$ is estimated from samples: a few
+# lines of code, [there](../deepsensor_excitable/05_clever) for a network of one pixel.
 #
 # For a linear network the gradient is the same everywhere and the score is exact. With
 # $f = (2x_1, 0)$ and $x_0 = (0.5, 0)$ the boundary is half a unit away:
@@ -89,7 +90,7 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # The inputs are correctly classified test images in a random order. Those that come after them are
 # attacked, so that no network meets there what it was retrained on.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -105,7 +106,7 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 # adds the inputs a second time, and `noise` adds Gaussian noise: what these two gain is not owed to
 # any guidance.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)

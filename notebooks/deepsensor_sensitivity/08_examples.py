@@ -44,7 +44,7 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 # All examples of all iterations: DeepHunter's and DeepSensor's without a bound, as in Table II, and
 # the swarm's at two bounds.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
@@ -81,7 +81,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # The activations before the logits. We show examples of every predicted class (a triangle: neither
 # of the two); the paper leaves those out, which are the share *otherwise* above.
 
-# %%
+# %% tags=["hide-input"]
 hidden = list(models.neuron_layers(model))[-2]
 
 
@@ -107,7 +107,7 @@ plt.show()
 # benign neighbours? Near 1 is among the data. And is that neighbour of the class that the example
 # was made from?
 
-# %%
+# %% tags=["hide-input"]
 bench = latent(torch.cat(list(benign.values())))
 neighbours = NearestNeighbors(n_neighbors=2).fit(bench)
 usual = np.median(neighbours.kneighbors(bench)[0][:, 1])

@@ -72,7 +72,7 @@ for threshold in (0.05, 0.3, 0.6):
 # image of another. `overfitted`: a network [trained for too long](05_incomplete_training) that
 # errs. Each has as many `inputs`, which its network gets right.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate)
@@ -98,7 +98,7 @@ def sensitive(threshold: float) -> sensitivity.SensitiveNeurons:
     return sensitivity.SensitiveNeurons(threshold=threshold, **options)
 
 
-# %%
+# %% tags=["hide-input"]
 standard = fuzzing.Swarm.paper(population=population, fitness=sensitive(0.5))
 swarms = {("lambda", value): replace(standard, fitness=sensitive(value))
           for value in map(float, checks.numbers(lambdas, "lambdas"))}

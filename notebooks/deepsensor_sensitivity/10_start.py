@@ -77,7 +77,7 @@ for name, options in starts.items():
 # of which only the polluted class counts, and an overfitted one, each with inputs that it gets
 # right.
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate)
@@ -106,7 +106,7 @@ found = {kind: fuzzing.at_bounds(model, *benign[kind], swarms, bounds, iteration
 #
 # Among the examples of the last iteration, one for each input; *L2* is their mean distance from it.
 
-# %%
+# %% tags=["hide-input"]
 errors = {(kind, *where): outcomes.hits(campaign, targets[kind])
           for kind, campaigns in found.items() for where, campaign in campaigns.items()}
 
@@ -124,7 +124,7 @@ wide(run.live, "quantity != 'test_errors_all'", index=["budget", "start"],
 # What the examples of the well trained network add to the coverage of their inputs, with the
 # options of [the chapter on coverage](06_coverage).
 
-# %%
+# %% tags=["hide-input"]
 model, x = models["adversarial"], benign["adversarial"][0]
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 before = outcomes.covered(model, x, usual)
@@ -154,7 +154,7 @@ draw(run.live)
 # velocity (*random over fixed*) and with the signed one (*random over signed*). Where that start
 # finds no error it is counted as one, so that the ratio is at least what is printed.
 
-# %%
+# %% tags=["hide-input"]
 for kind, budget in product(models, bounds):
     count = {start: int(errors[kind, budget, start][-1].sum()) for start in starts}
     run.add({"random_over_fixed": count["random"] / max(1, count["seed"]),

@@ -43,7 +43,7 @@ run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_
                  recipe=recipe, seed=seed, budget="none", inputs=inputs, iterations=iterations,
                  population=population, others=others, references=references, held_out=held_out)
 
-# %%
+# %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -80,7 +80,7 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # `best` of their authors' ([chosen by test errors](02_test_errors), before the clock starts); `released` is the authors' swarm, of a single
 # particle.
 
-# %%
+# %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
@@ -118,7 +118,7 @@ plt.show()
 # The baselines' seconds as multiples of DeepSensor's, above 1 if DeepSensor is the faster; and the
 # same of passes, which don't depend on the program.
 
-# %%
+# %% tags=["hide-input"]
 for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
     for rival in rivals:
         run.add({"times_deepsensor": cost["seconds"][rival] / cost["seconds"][key],

@@ -33,7 +33,7 @@ from dnnlib import custom, files, inference, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
+from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 
@@ -131,9 +131,9 @@ for name in methods.split(","):
     how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
                          seed=seed, population=population if name == "deepsensor" else None)
     found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
-found[first].failures.head(8)
+headed(found[first].failures.head(8))
 
-# %%
+# %% tags=["hide-input"]
 found[first].inputs["outcome"].value_counts()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
@@ -144,7 +144,7 @@ plt.show()
 # %% [markdown]
 # That the files fail can be checked without this library's help: open one, and ask the network.
 
-# %%
+# %% tags=["hide-input"]
 files_fail = []
 for case in found[first].failures.itertuples():
     pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(

@@ -22,6 +22,7 @@ from torch import nn
 
 from dnnlib import models, published, training
 from dnnlib.book.tables import headed
+from dnnlib.book.words import shown
 from dnnlib.data.sources import SOURCES
 
 DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
@@ -40,7 +41,7 @@ headed(printed.pivot(index=["model", "layer", "type"], columns="dataset", values
 # stride 3 would then shrink 28 x 28 to nothing, so the pools of Net-1 have stride 2 and overlap. In
 # the code each ReLU comes after its pool: the two commute, and the pooled map is smaller.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 WRITTEN = {nn.Conv2d: lambda layer: "{}×{}×{}".format(*layer.kernel_size, layer.out_channels),
            nn.MaxPool2d: lambda layer: "{0}×{0}".format(layer.kernel_size),
            nn.Linear: lambda layer: str(layer.out_features)}  # as the table writes them
@@ -51,7 +52,7 @@ for name in ("net1", "net2"):
         built = [WRITTEN[type(layer)](layer) for layer in model if type(layer) in WRITTEN]
         rows = printed.query("model == @name and dataset == @dataset and value != '-'")
         assert built == rows["value"].astype(str).tolist(), (name, dataset)
-        print(f"{name} on {dataset}: {len(built)} layers as in Table I, "
+        print(f"{shown(name)} on {shown(dataset)}: {len(built)} layers as in Table I, "
               f"{models.count(model).parameters:,} parameters")
 
 # %% [markdown]
@@ -70,7 +71,7 @@ headed(models.table().astype(object).fillna(""))
 # of the network changes. Networks are trained in float32. Records made before that was so were
 # trained with their convolutions in bfloat16, and say so in their provenance.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for row in published.table("nsatp", 2).itertuples():
     recipe = training.recipe("nsatp", row.dataset)
     assert (recipe.learning_rate, recipe.batch_size, recipe.epochs) == (

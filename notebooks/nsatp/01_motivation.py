@@ -41,7 +41,7 @@ run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_
 # The paper's softmax vectors, and what its three distances make of them. The text subtracts the two
 # largest probabilities of the first and prints 0.73; it is 0.63.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 worked = {"Fig. 1 (a)": [0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
           "Fig. 1 (b)": [0, 0, 0, 0, 0.95, 0.01, 0, 0, 0.01, 0.03]}
 pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertainty.DISTANCES.items()}
@@ -53,7 +53,7 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 #
 # We take the test images whose PD comes nearest to the two printed ones.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
 p = inference.predict(model, data.images)
@@ -100,7 +100,7 @@ plt.show()
 # every undecided image with every decided one, and count the pairs that show the same; then, more
 # strictly, those in which the undecided image changed more often each time.
 
-# %%
+# %% tags=["hide-input"]
 counts = {}
 for kind, index in nearest.items():
     success = vulnerability.success_matrix(

@@ -47,7 +47,7 @@ run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, s
 # The embedded default is scikit-learn's handwritten digits, shown to the network at 28 x 28. They
 # are easy, so few of them are fragile. To use the paper's datasets, change one parameter.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -114,7 +114,7 @@ plt.show()
 # round and scaled, $1 - \mathrm{PE}/\ln n$, is the plainest thing that could have been meant; it is
 # listed as `certainty`.
 
-# %%
+# %% tags=["hide-input"]
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
 for name, x in turned.items():
     run.add(fragility.fit_readings(x, eff, distance=name))
@@ -137,7 +137,7 @@ wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", d
 # inverted pixels (the motivation of both), or whatever differential evolution tries while it searches
 # for the patch that hurts most (NSATP IV.B). The same hundred images under each:
 
-# %%
+# %% tags=["hide-input"]
 few = load(dataset, limit=100)
 certain = uncertainty.probability_difference(inference.predict(model, few.images))
 kinds = {}

@@ -38,7 +38,7 @@ plots.style()
 run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, repeats=0, first=first, recipe=recipe)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -91,7 +91,7 @@ print(f"random order, perturbed samples: {random:.1f} on average; "
 # %% [markdown]
 # Each ranking's first thousand images against a thousand random ones, in random order:
 
-# %%
+# %% tags=["hide-input"]
 ranks = {name: uncertainty.rank(measured.probabilities, name).numpy()
          for name in uncertainty.DISTANCES}
 for name, ranked in ranks.items():
@@ -106,7 +106,7 @@ for name, ranked in ranks.items():
 # Where the paper prints a saving for this cell, we also keep how the cost that is left, the share
 # 1 - Inc, compares with the printed one: 1 means as printed, 5 means five times as much left.
 
-# %%
+# %% tags=["hide-input"]
 table_5 = published.table("nsatp", 5)
 printed = table_5.query("model == @model_name and dataset == @dataset and quantity == 'inc'")
 ours = run.live.query("quantity == 'inc' and definition == 'samples'").set_index("distance")["value"]
@@ -132,7 +132,7 @@ plt.show()
 # F-measure could exceed 100; Table V prints random counts up to 918.60. Here are the same
 # comparisons with images that never change left out: the first example always succeeds.
 
-# %%
+# %% tags=["hide-input"]
 fragile = success[success.any(1)]
 print(f"random order over images with Eff > 0: F-measure "
       f"{first_success.expected_f_measure(fragile, order='random'):.1f} samples on average, "

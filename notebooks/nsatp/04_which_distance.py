@@ -38,7 +38,7 @@ plots.style()
 run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, recipe=recipe)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
@@ -68,7 +68,7 @@ print(f"PD's lead: {lead:.2f}")
 # though nothing became more informative. Dividing each distance by its range takes the ruler away; a
 # rank correlation never had one.
 
-# %%
+# %% tags=["hide-input"]
 n = len(data.classes)
 ranges = {"pd": 1.0, "pv": 1 - 1 / n, "pe": math.log(n)}
 for name, x in distances.items():
@@ -82,7 +82,7 @@ wide(run.live, index="distance", columns="quantity", digits=3)
 # For choosing inputs, what counts is how many label changes an order meets early: the share met
 # within the first tenth of the inputs, where random order expects a tenth.
 
-# %%
+# %% tags=["hide-input"]
 for name in distances:
     order = uncertainty.rank(measured.probabilities, name).numpy()
     met = eff[order][: len(eff) // 10].sum() / eff.sum()

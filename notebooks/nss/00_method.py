@@ -12,13 +12,13 @@
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import inference, published, selection, training
+from dnnlib import coverage, inference, published, selection, training
 from dnnlib.book import plots
 from dnnlib.book.tables import headed
 from dnnlib.data import load
-from dnnlib.neurons import activations
+from dnnlib.neurons import activations, relevance
 from dnnlib.perturb import mutations
-from dnnlib.selection import nss
+from dnnlib.selection import nss, paths, surprise
 
 plots.style()
 
@@ -66,7 +66,7 @@ print("order: ", [list(printed.index)[i] for i in order])
 # ranges. It leaves open which way a shift goes and what kernel the blur has; the released code answers
 # some of it differently from the table (`reading="released"`).
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=200)
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
          for name in mutations.OPERATORS for s in mutations.STRENGTHS}
@@ -92,15 +92,26 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 # The two stages of NSS, drawn after Fig. 2 and Algorithms 1 and 2 of the paper.
 # ```
 
-# %%
+# %% tags=["hide-input"]
 model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 again = mutations.mutate(candidates, seed=1000 + seed).images
 layer = nss.last_map(model, candidates)
 x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
                 for images in (candidates, again))
-moved = nss.sensitivities(x, x_mutated)
-chosen = nss.sensitive(moved, share)
+
+# %% [markdown]
+# `x` and `x_mutated` are the activations of every candidate and of its mutation, a row for each
+# candidate. The whole method is three lines, and the engine agrees:
+
+# %%
+moved = (x - x_mutated).abs()  # S_i
+chosen = moved.sum(0).argsort(descending=True)[:int(share * x.shape[1])]  # Algorithm 1
+tns = moved[:, chosen].sum(1)  # Algorithm 2
+
+# %% tags=["hide-input"]
+assert chosen.sort().values.equal(nss.sensitive(nss.sensitivities(x, x_mutated), share).sort().values)
+assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share).float(), rtol=1e-4)
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity of all neurons of the layer, most sensitive first. The shaded ones enter the score.", "name": "fig-nss-sensitive"}}
@@ -115,7 +126,7 @@ plt.show()
 #
 # The candidates with the highest and the lowest scores, with the true class and the predicted one:
 
-# %%
+# %% tags=["hide-input"]
 ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share))
 predicted = inference.predict(model, candidates).argmax(1)
 
@@ -137,6 +148,101 @@ plt.show()
 # | how many neurons? | 10 % | 10 % | `share` |
 #
 # The first question decides everything, as [the chapter on fault detection](02_fault_detection) shows.
+#
+# ## The others, in a few lines each
+#
+# The paper compares NSS with seven ways to select. Random order and DeepGini, one minus the sum of the
+# squared probabilities, need no explanation. The ideas of the others, on the candidates above; each time
+# the second cell asks the engine.
+#
+# **DSA**, distance-based surprise adequacy: how surprising is a candidate, seen from the training images?
+# Take what the last hidden layer says about it (its *trace*) and look for the nearest training image
+# $x_a$ of the class that the network gives the candidate. The candidate is surprising if $x_a$ is far,
+# at a distance $d_a$, and if another class is close to $x_a$, at a distance $d_b$: $DSA = d_a / d_b$.
+
+# %% tags=["hide-input"]
+train = load(dataset, "train").images[:1000]
+hidden = surprise.last_hidden(model, candidates)
+(known, known_classes), (traces, classes) = (
+    (found.values, given) for found, given in (
+        activations.record_classes(model, images, layers=[hidden]) for images in (train, candidates)))
+
+
+# %%
+def dsa(trace, given):
+    """d_a / d_b of one candidate, for the class that it is given."""
+    same, other = known[known_classes == given], known[known_classes != given]
+    x_a = same[(same - trace).norm(dim=1).argmin()]
+    return (x_a - trace).norm() / (other - x_a).norm(dim=1).min()
+
+
+# %%
+by_hand = torch.stack([dsa(*pair) for pair in zip(traces, classes)]).double()
+assert torch.allclose(by_hand, surprise.DSA(reference=train).score(model, candidates), rtol=1e-4)
+
+# %% [markdown]
+# **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into $k$
+# sections. A candidate covers, of each neuron, the section that its activation falls into; outside of
+# the range it covers none. NAC is the same with one section: everything above a threshold.
+
+# %% tags=["hide-input"]
+k = 10  # the paper has 1,000; with few sections one sees more
+usual, a = (activations.record(model, images).values for images in (train, candidates))
+
+# %%
+low, high = usual.min(0).values, usual.max(0).values
+section = ((a - low) * k / (high - low)).floor().clamp(max=k - 1)
+outside = (a < low) | (a > high) | (low == high)
+
+# %%
+covered = coverage.kmnc(a, coverage.boundaries(usual), k)
+assert covered.bins.equal(section.masked_fill(outside, -1).to(covered.bins.dtype))
+
+# %% [markdown]
+# **CAM**, coverage-additional order, turns any coverage into an order: always take the candidate that
+# covers most of what is not covered yet. Once nothing is added, the rest follows in random order.
+
+# %%
+items = [{(n, s) for n, s in enumerate(row) if s >= 0} for row in covered.bins.tolist()]
+order, done = [], set()
+while any(new := [len(each - done) for each in items]):
+    best = new.index(max(new))  # of equals the first
+    order.append(best)
+    done |= items[best]
+
+# %%
+assert order == coverage.cam(covered, fill=None).tolist()
+print(f"{len(order)} of {len(items)} candidates cover all that all of them cover")
+
+# %% [markdown]
+# **NPC**, neuron path coverage, follows how a decision was made. Relevance is sent back from the class
+# that the network gives, layer by layer, so that each channel gets the share that it contributed. The
+# *critical path* is, in every layer, the fewest channels that hold the share $\alpha$ of the positive
+# relevance. A candidate whose path is like those of the training images of its class adds nothing new.
+
+# %% tags=["hide-input"]
+sent = relevance.propagate(model, candidates)
+layer_by_layer = sent.values.split(sent.widths, dim=1)
+
+
+# %%
+def critical(relevance, alpha=0.7):
+    """The channels of one candidate's critical path, in one layer."""
+    values, channels = relevance.double().clamp(min=0).sort(descending=True, stable=True)
+    before = values.cumsum(0) - values  # what the larger ones hold together
+    return channels[before < alpha * values.sum()]
+
+
+# %% tags=["hide-input"]
+path = paths.critical(sent).split(sent.widths, dim=1)
+assert all({*critical(row).tolist()} == {*chosen.nonzero()[:, 0].tolist()}
+           for found, taken in zip(layer_by_layer, path) for row, chosen in zip(found, taken))
+print("the first candidate's path:", *(f"{int(part[0].sum())} of {part.shape[1]} channels"
+                                       for part in path), sep="  ")
+
+# %% [markdown]
+# ATS, the last of them, asks how far the softmax vectors of the chosen candidates cover the space of
+# all such vectors; it has no short form.
 #
 # ## The options of all selectors
 #

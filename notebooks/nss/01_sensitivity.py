@@ -45,7 +45,7 @@ run.parameters["limit"] = limit  # follows from the profile
 # One training stops near the accuracy of Table I, the other is longer (for CIFAR-10 shorter). Which of
 # the two is the worse, the test set says.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=limit)
 stages = []
 for recipe in ("nss", "nss_second"):
@@ -123,7 +123,7 @@ plt.show()
 # the sensitive neurons over that of random ones (above 1 too), and the least step from one strength to
 # the next (above 0 if it always rises).
 
-# %%
+# %% tags=["hide-input"]
 ON = ["mutations", "difference", "neurons"]
 found = run.live.set_index([*ON, "strength", "state"])["value"]
 ratio = found.xs("worse", level="state") / found.xs("better", level="state")

@@ -48,7 +48,7 @@ run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=mod
 # Each test image is changed by one of seven benign mutations, drawn at random (Table III). Its label
 # stays, so that we can count faults; no selector sees it.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 mutated = mutations.mutate(data.images, seed=seed)
@@ -62,12 +62,13 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # %% [markdown]
 # ## The selectors
 #
-# Those of Table IV, and as points of reference NSATP's PD, the least confidence and the margin. NSS
-# comes in four readings. What is a candidate $x$ compared with?
+# Those of Table IV, most of them shown in a few lines in [how NSS works](00_method), and as points of
+# reference NSATP's PD, the least confidence and the margin. NSS comes in four readings. What is a candidate $x$ compared with?
 #
-# - `remutated`, the paper's text: with $x'$, a fresh mutation of $x$. Anyone can do that.
-# - `original`, the released code: the candidate *is* the mutated image, and it is compared with the
-#   clean test image **that it was made from**. Whoever collects unlabelled images has no such original.
+# - `remutated`, the paper's text: with $x'$, a *fresh mutation* of $x$. Anyone can do that.
+# - `original`, the released code: with its *known original*. The candidate *is* the mutated image, and
+#   it is compared with the clean test image **that it was made from**. Whoever collects unlabelled
+#   images has no such original.
 #
 # And how far do the activations move? By `l1`, $|N_i(x) - N_i(x')|$ (text), or `squared_normalised` (code).
 #
@@ -79,7 +80,7 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # classifies correctly, by their labels; here all count, as of the class predicted. Where the network
 # is wrong on a tenth of the training images, up to a tenth of the paths lie under a wrong class.
 
-# %%
+# %% tags=["hide-input"]
 reference = load(dataset, "train").images[:references]
 selectors = {Key(name): chosen for name, chosen in (
     selection.table_iv(reference, seed=seed)
@@ -146,7 +147,7 @@ plt.show()
 # of faults, and the mean score in both pairs. The area under the ROC curve (AUC) says how well the score
 # tells faults from the rest **within** one mutation: 0.5 is chance.
 
-# %%
+# %% tags=["hide-input"]
 def auc(scores, pair):
     """How well the scores in one pair tell faults from the rest."""
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
@@ -203,7 +204,7 @@ says(
 # Of the faults that two selectors find among the first fifth, the share that both find (Jaccard index),
 # and the rank correlation of their whole orders (Spearman).
 
-# %%
+# %% tags=["hide-input"]
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
@@ -228,7 +229,7 @@ plt.show()
 # look only at candidates with a top probability above 0.9, keep each selector's order among them, and
 # count again.
 
-# %%
+# %% tags=["hide-input"]
 sure = (probabilities.amax(1) > 0.9).numpy()
 print(f"{sure.mean():.0%} of the candidates are above 0.9, and {wrong[sure].mean():.1%} of these wrong")
 inside = np.cumsum(sure) - 1  # where a sure candidate is among the sure ones
@@ -244,7 +245,7 @@ if sure.sum() >= 20:
 # In points of FDR: over the best of the seven others of Table V, over DeepGini, and over random. And
 # how far each selector is above random (`less_random`).
 
-# %%
+# %% tags=["hide-input"]
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
 leads = selection.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})

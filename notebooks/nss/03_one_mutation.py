@@ -39,7 +39,7 @@ plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="each")
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 table_6 = published.table("nss", 6)
@@ -58,7 +58,7 @@ plt.show()
 # NSS draws its own mutation from all seven, except in the reading `original`, which compares with the
 # clean image. DeepGini stands beside it.
 
-# %%
+# %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 CHANCE = Key("random, expected")
 selectors = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {

@@ -38,7 +38,7 @@ plots.style()
 run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, candidates="random", references=references)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 reference = load(dataset, "train").images[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
@@ -58,7 +58,7 @@ print("kinds:", kinds.tolist())
 print("FTCR after each candidate:",
       faults.fault_type_coverage(kinds, [2, 1, 3, 0], [0.25, 0.5, 0.75, 1.0]).round(2).tolist())
 
-# %%
+# %% tags=["hide-input"]
 types = faults.fault_types(data.labels, predicted, len(data.classes))
 print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len(types)} candidates")
 
@@ -82,7 +82,7 @@ plt.show()
 # %% [markdown]
 # Table VII condenses each curve to its mean over 1, 2, ..., 20 %.
 
-# %%
+# %% tags=["hide-input"]
 areas = ftcr.mean(axis=1).to_frame(20)
 leads = selection.leads(areas, {"lead": table_iv, "over_random": [Key("random")]})
 

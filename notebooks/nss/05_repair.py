@@ -54,7 +54,7 @@ run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, 
 # here is that of a user who labels some of the very objects that come back, changed; on new objects
 # it may be smaller. To measure that, half of the test images would have to give no candidate.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -78,7 +78,7 @@ print({test: f"{value:.1%}" for test, value in before.items()})
 # epochs, Nesterov momentum 0.99; batches of 512 and a weight decay of 5e-4 are the released code's.
 # `none` trains on without any candidate: what it gains has nothing to do with selection.
 
-# %%
+# %% tags=["hide-input"]
 table_iv = {Key(name): selector for name, selector in
             selection.table_iv(train.images[:references], seed=seed).items()}
 readings = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"])

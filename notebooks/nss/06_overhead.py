@@ -37,7 +37,7 @@ plots.style()
 run = Experiment("nss/overhead", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, references=references)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 reference = load(dataset, "train").images[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
@@ -57,7 +57,7 @@ selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 # layer only. Counted by units, as some programs do, the coverage-guided selectors would have many
 # times more to cover, and take longer.
 
-# %%
+# %% tags=["hide-input"]
 def seconds(action) -> float:
     """The faster of two runs."""
     taken = []

@@ -43,7 +43,7 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
 # Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it counts
 # as a layer. Here: activations and pools in the LeNets, the stem and the residual blocks in ResNet-20.
 
-# %%
+# %% tags=["hide-input"]
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "lenet5_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"}}[model_name]
@@ -58,7 +58,7 @@ wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 #
 # Shares of 1 to 100 % in each layer; the rate is 20 % of the candidates.
 
-# %%
+# %% tags=["hide-input"]
 def orders(before, after, layer):
     """Orders by NSS that sums over each share (%) of a layer's neurons."""
     x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
@@ -119,10 +119,11 @@ figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
 for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
                               (axes[1], FIFTH, "layer", "layer")):
     drawn = ours.query(which).astype({x: int})
-    drawn = drawn.assign(x=drawn[x].astype(str),
-                         cell=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
-    sns.lineplot(drawn, x="x", y="value", hue="cell", style="pair", ax=axis, marker="o",
-                 style_order=["original", "remutated"], errorbar=("pi", 100), legend=x == "layer")
+    drawn = drawn.assign(x=drawn[x].astype(str), against=drawn["pair"].map(shown),
+                         network=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
+    sns.lineplot(drawn, x="x", y="value", hue="network", style="against", ax=axis, marker="o",
+                 style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100),
+                 legend=x == "layer")
     axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
 axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()

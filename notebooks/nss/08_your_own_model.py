@@ -28,7 +28,7 @@ from dnnlib import custom, files, selection, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
+from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import listed
 from dnnlib.data import load, profile_limit
 from dnnlib.inference import predict
@@ -119,13 +119,14 @@ model = custom.load_model(model_name, weights, **options)
 photos = custom.read_photos(photos_folder, model)
 reference = custom.read_photos(reference_folder, model).images if reference_folder else None
 table = custom.rank(model, photos, ",".join(possible), reference=reference, top=top, seed=seed)
-table.head(8)
+headed(table.head(8))
 
 # %% [markdown]
 # The file that is no picture is in the table too, last, with a note instead of ranks:
 
-# %%
-table.loc[table["note"] != "", ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]]
+# %% tags=["hide-input"]
+headed(table.loc[table["note"] != "",
+                 ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]])
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet"}}
 plots.sheet(custom.first(table, photos, limit=16))
@@ -143,7 +144,7 @@ plt.show()
 # exceed their number divided by $|S|$ (*best possible*). *Overlap* is the share that the selections of
 # two methods have in common.
 
-# %%
+# %% tags=["hide-input"]
 truth = np.array([path.split("/")[0] for path in photos.paths])
 classes = np.array(sorted(set(truth)))
 wrong = classes[predict(model, photos.images, batch_size=64).argmax(1)] != truth

@@ -11,6 +11,7 @@ from torch import nn
 
 from dnnlib import models, published, training
 from dnnlib.book.tables import headed
+from dnnlib.book.words import shown
 from dnnlib.data.sources import SOURCES
 
 # %% [markdown]
@@ -18,7 +19,7 @@ from dnnlib.data.sources import SOURCES
 #
 # The sizes that our loaders expect add up to the paper's.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 printed = published.table("peacepact", 1)
 for row in printed.itertuples():
     source = SOURCES[row.dataset]
@@ -38,11 +39,11 @@ published.table("peacepact", 2)[["layer", "type", "value"]].set_index("layer")
 # without an output layer. With 5 x 5 convolutions and 3 x 3 pools, 28 x 28 pixels do not survive
 # three rounds without padding, so here "same" padding is the least that works:
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for name in ("net1", "net1_peacepact"):
     model = models.build(name)
     kinds = [type(layer) for layer in model]
-    print(f"{name}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
+    print(f"{shown(name)}: {kinds.count(nn.Conv2d)} convolutions, {kinds.count(nn.MaxPool2d)} pools, "
           f"{kinds.count(nn.Linear)} dense layers, {models.count(model).parameters:,} parameters")
 
 # %% [markdown]
@@ -50,7 +51,7 @@ for name in ("net1", "net1_peacepact"):
 # Net-1, to the last digit. The claims are about the network that PEACEPACT draws, and so the chapters
 # that follow run it, `net1_peacepact`; NSATP's Net-1 is a reading, `-p model_name net1`.
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):
     a = published.table("peacepact", ours)
     b = published.table("nsatp", theirs).query("model == 'net1' and distance == 'pd'")
@@ -59,7 +60,7 @@ for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):
 # %% [markdown]
 # ## Table III: the training
 
-# %% tags=["nbval-check-output"]
+# %% tags=["hide-input", "nbval-check-output"]
 table_3 = published.table("peacepact", 3)
 for row in table_3.itertuples():
     recipe = training.recipe("nsatp", row.dataset)

@@ -36,7 +36,7 @@ plots.style()
 run = Experiment("peacepact/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, repeats=repeats, examples=examples, patch="invert")
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
 p = inference.predict(model, data.images)
@@ -52,7 +52,7 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 # For the fifty images nearest to each PD, all inverted patches of all repetitions, and the class that
 # each broken copy is given: the runner-up of the clean image, or any other.
 
-# %%
+# %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed + 1)
 counts, kinds = {}, {}
 for kind, index in nearest.items():

@@ -53,7 +53,7 @@ plots.style()
 run = Experiment("peacepact/correlation", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, split=split, patch=patch, recipe=recipe)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -76,7 +76,7 @@ print(data, f"accuracy {accuracy:.3f}; mean Eff {eff.mean():.4f}", sep="\n")
 #   inputs does.
 # - *Exponential*: the fit and the points correlate.
 
-# %%
+# %% tags=["hide-input"]
 steps = fragility.steps(delta, eff)
 print(f"{steps['rising_steps']:.0%} of the steps between intervals go up, "
       f"{steps['rising_clearly']:.0%} by more than chance; "

@@ -41,7 +41,7 @@ run = Experiment("peacepact/against_random", profile, dataset=dataset, model_nam
                  seed=seed, trials=trials, patch=patch, repeats=0, candidates=candidates,
                  split=split, recipe=recipe)
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -84,7 +84,7 @@ plt.show()
 # inputs ever changes, random order needs about $1/q$ inputs, so Inc cannot exceed about $1 - q$:
 # a saving of 98.90 % needs about 1.1 % fragile inputs or fewer, however good the ranking is.
 
-# %%
+# %% tags=["hide-input"]
 bound = first_success.inc(shuffled, 1)  # an order whose first input always succeeds
 print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
       f"Inc is at most {bound:.1f} %, and PD reaches {first_success.inc(shuffled, by_pd):.1f} %")

@@ -40,7 +40,7 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 #
 # Test images, each changed by one of seven benign mutations, as in
 # [the chapters on NSS](../nss/02_fault_detection). NSS and the
-# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, original*
+# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, known original*
 # is the released code's reading, which compares with the clean image that a candidate was made from. Nobody with unlabelled images has that one; it is here as a mark.
 #
 # - **FDR**: the share of faults among the first candidates, at two rates, in percent;
@@ -57,7 +57,7 @@ def best_first(rows: pd.DataFrame) -> list[str]:
     return [*rows.groupby("selector")["value"].mean().sort_values(ascending=False).index]
 
 
-# %%
+# %% tags=["hide-input"]
 def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}
@@ -69,7 +69,7 @@ def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
         KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)}
 
 
-# %%
+# %% tags=["hide-input"]
 def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict[str, float]]:
     """What each order finds, and the best order there is: shares, by selector and measure."""
     rates = {"FDR 5 %": 0.05, "FDR 20 %": 0.2}
@@ -82,7 +82,7 @@ def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict
     return found | {"best possible": best}
 
 
-# %%
+# %% tags=["hide-input"]
 def measured(seed: int) -> dict[str, dict[str, float]]:
     """What every selector finds with the network of one seed."""
     data = load(dataset, limit=profile_limit("embedded"))

@@ -45,7 +45,7 @@ held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: t
 # allows, and the swarm under a **constant** fitness. What does not find more than these was not
 # guided to it.
 
-# %%
+# %% tags=["hide-input"]
 bounds = {name: l2 for name, l2 in fuzzing.bounds(distances).items() if l2 is not None}
 
 

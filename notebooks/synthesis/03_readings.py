@@ -73,7 +73,7 @@ sentences(pd.DataFrame(
 # and under the other one. In brackets: the least and the greatest mean of a cell, to be compared
 # with what the claim needs.
 
-# %% tags=["records"]
+# %% tags=["hide-input", "records"]
 def readings(claim: published.Claim) -> dict[str, list]:
     """The values that a claim's open columns can take, the book's own first."""
     where = claim.where | {"quantity": claim.quantity}

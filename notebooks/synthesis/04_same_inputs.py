@@ -53,7 +53,7 @@ run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=m
 #   network gives. NSATP's kind of failure; needs no label.
 # - **flipped**: one fresh mutation changes the class. What NSS looks at, in its own terms.
 
-# %%
+# %% tags=["hide-input"]
 data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
 reference = load(dataset, "train").images[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
@@ -108,7 +108,7 @@ wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 # correlation of each two scores, and how many of the inputs that both put first they have in common (by
 # chance, about $1/19$ of what the first $1/10$ of both hold together):
 
-# %%
+# %% tags=["hide-input"]
 order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
 rho = pd.DataFrame(scores).corr("spearman")

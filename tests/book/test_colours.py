@@ -41,7 +41,7 @@ def test_methods_of_one_comparison_differ():
 def test_readings_of_one_colour_get_paler():
     found = colours(["NSS, original, l1", "NSS, original, squared", "NSS, remutated"])
     assert len(set(found.values())) == 3
-    assert found["NSS, remutated"] == METHODS["NSS, remutated"]
+    assert found["NSS, remutated"] == METHODS["NSS, fresh mutation"]
 
 
 def test_what_is_no_method_has_no_colour():

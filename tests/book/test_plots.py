@@ -103,7 +103,9 @@ def test_bars_are_means_and_lines_their_range():
     table = TABLE[TABLE["x"] == 0.1]  # two seeds: v and v + 1
     figure = plots.bars(table, group=["dataset", "model"], hue="distance", ylabel="share", line=0.1)
     axis, = figure.axes
-    assert [t.get_text() for t in axis.get_xticklabels()] == ["mnist\nnet2", "mnist\nnet1"]
+    assert [t.get_text() for t in axis.get_xticklabels()] == [
+        "MNIST\nNet-2", "MNIST\nNet-1"]
+    assert [t.get_text() for t in axis.get_legend().get_texts()] == ["PD", "PE"]
     heights = [[bar.get_height() for bar in bars] for bars in axis.containers]
     assert heights == [pytest.approx([0.6, 0.6]), pytest.approx([10.6, 10.6])]  # pd, pe
     ranges = [line.get_ydata() for line in axis.get_lines()]

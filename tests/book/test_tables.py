@@ -148,6 +148,24 @@ def test_words_for_codes(code, text):
     assert words.shown(code) == text
 
 
+def test_what_records_count_has_words_of_its_own(monkeypatch):
+    from dnnlib import files
+    from dnnlib.book import records
+
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    root = files.results_dir()
+    experiments = {path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json")}
+    codes = {code for experiment in experiments
+             for code in records.frame(experiment)["quantity"].unique() if "_" in code}
+    assert codes - set(words.WORDS) == set()
+    assert len(codes) > 50
+
+
+def test_a_column_about_a_method_has_its_words():
+    table = words.headed(pd.DataFrame({"nss_rank": [1], "least_confidence": [2]}))
+    assert table.columns.tolist() == ["NSS rank", "least confidence"]
+
+
 def test_every_dataset_and_network_has_a_word():
     from dnnlib import models
     from dnnlib.data import sources

@@ -1,0 +1,353 @@
+# %% [markdown]
+# # The swarm by hand
+#
+# **The method** (DeepSensor I, III.C and III.D, Algorithm 1, Eqs. 2 to 5). DeepSensor looks for images
+# that a network gets wrong with a *particle swarm*: a few images that move through the space of all
+# images, each remembers the best place it has been at, and all follow the best of them.
+#
+# **What you will learn.** What a particle, a fitness and a swarm are; every line of the algorithm
+# beside its symbol; that the engine of this book computes the same numbers; and what a swarm does
+# not look for.
+
+# %% tags=["parameters"]
+pixels = "0.35 0.6"  # the input: brightness of its left and of its right pixel, 0 to 1
+particles = 6  # NUM, images of the swarm
+iterations = 20  # G_k, moves of every particle
+inertia = "0.4 0.9"  # omega at the start and at the end
+c1 = 2.0  # pull of a particle's own best place
+c2 = 2.0  # pull of the swarm's best place
+threshold = 0.5  # lambda, the sensitivity above which a neuron counts
+seed = 0  # of the network and of the swarm
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+
+from dnnlib import checks, fuzzing
+from dnnlib.book import plots
+from dnnlib.book.movies import movie
+from dnnlib.book.statements import says
+from dnnlib.neurons import activations
+from dnnlib.neurons.sensitivity import SensitiveNeurons
+
+plots.style()
+x = torch.tensor([[*map(float, checks.numbers(pixels, "pixels"))]])
+omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
+
+# %% [markdown]
+# ## First, watch one
+#
+# An image of two pixels is a point in a square: to the right, the left pixel is brighter; upwards, the
+# right one. A small network was just trained to say which of the two is brighter. The white star is
+# the input, the red line is where the network changes its answer, and the colour is the *fitness* of
+# each image: the share of the network's neurons that are sensitive there. Six images fly.
+
+# %% tags=["hide-input"]
+torch.manual_seed(seed)
+model = nn.Sequential(nn.Flatten(), nn.Linear(2, 12), nn.ReLU(), nn.Linear(12, 8), nn.ReLU(),
+                      nn.Linear(8, 2))
+known = torch.rand(500, 1, 1, 2)
+brighter = known.flatten(1).argmax(1)
+optimiser = torch.optim.Adam(model.parameters(), lr=0.02)
+for _ in range(200):
+    optimiser.zero_grad()
+    nn.functional.cross_entropy(model(known), brighter).backward()
+    optimiser.step()
+image = x.view(1, 1, 1, 2)
+label = model(image).argmax(1)
+
+
+def flown(fitness=SensitiveNeurons(threshold=threshold)):
+    """The engine's swarm: places (iterations, particles, 2), and the best image of each."""
+    places, best = [], []
+
+    def watched(model, inputs, labels):
+        score = fitness(model, inputs, labels)
+
+        def seen(images, of):
+            places.append(images.detach().clone().view(-1, 2))
+            return score(images, of)
+
+        return seen
+
+    swarm = fuzzing.Swarm(fitness=watched, population=particles, c1=c1, c2=c2,
+                          inertia=(omega_initial, omega_end))
+    swarm.run(model, image, label, iterations=iterations, watch=best.append,
+              generator=torch.Generator().manual_seed(seed))
+    return torch.stack(places), torch.stack(best).view(-1, 2)
+
+
+side = torch.linspace(0, 1, 201)
+every = torch.cartesian_prod(side, side)  # every image there is, nearly
+with torch.no_grad():
+    height = SensitiveNeurons(threshold=threshold)(model, image, label)(
+        every.view(-1, 1, 1, 2), torch.zeros(len(every), dtype=torch.int64))
+    wrong = model(every.view(-1, 1, 1, 2)).argmax(1) != label
+
+
+def field(axis, title, places, best, ground=height):
+    """The landscape, with the particles at the last of the ``places`` and where they came from."""
+    axis.pcolormesh(side, side, ground.view(201, 201).T, cmap="viridis", vmin=0, vmax=height.max(),
+                    rasterized=True)
+    axis.contour(side, side, wrong.view(201, 201).T.float(), levels=[0.5], colors="red")
+    for track in places[-3:].unbind(1):
+        axis.plot(*track.T, color="black", lw=0.8, alpha=0.6)
+    axis.plot(*places[-1].T, "o", color="white", mec="black", ms=6)
+    axis.plot(*best, "D", color="C3", mec="black", ms=8)
+    axis.plot(*x[0], "*", color="white", mec="black", ms=15)
+    axis.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
+
+
+def frame(at):
+    figure, axis = plt.subplots(figsize=(4.6, 4.4), dpi=100)
+    field(axis, f"iteration {at}", places[:at + 1], best[at])
+    axis.set(xlabel="left pixel", ylabel="right pixel")
+    return figure
+
+
+places, best = flown()
+movie(map(frame, range(iterations)),
+      alt="Six points jump through a square of coloured sectors around a star and gather.")
+
+# %% [markdown]
+# Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
+# the swarm has seen. The same flight in four stills:
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand"}}
+figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
+for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
+    field(axis, f"iteration {at}", places[:at + 1], best[at])
+axes[0].set(xlabel="left pixel", ylabel="right pixel")
+plt.show()
+
+# %% [markdown]
+# ## Six people in the fog
+#
+# Six people look for the highest place of a field. There is fog: each sees only how high the ground
+# is under their own feet. But they can remember, and they can call. At every step each of them does
+# three things at once: walks on a little in the direction that they were walking, turns back towards
+# the best place that *they* have stood on, and turns towards the best place that *anyone* has called
+# out. How strongly they turn is drawn by lot, so that they do not all take the same path.
+#
+# The words for this:
+#
+# | word | in the fog | here | symbol |
+# |---|---|---|---|
+# | particle | a person | an image | |
+# | position | where the person stands | the pixels of that image | $x_p$ |
+# | velocity | the last step | what was last added to each pixel | $v$ |
+# | fitness | the height of the ground | the share of sensitive neurons | Fitness |
+# | own best | the best place that the person remembers | the fittest image that it has been | $p_\text{best}$ |
+# | swarm's best | the best place anyone has called out | the fittest image of all | $g_\text{best}$ |
+# | inertia | how much of the last step is kept | the same | $\omega^g$ |
+#
+# Nobody needs to know in which direction the ground rises. That is why swarms are used where there is
+# no gradient to follow; and a share of neurons has none, since it is flat between its terraces.
+#
+# ## The height of the ground: Eqs. 1 and 2
+#
+# A neuron $n$ is sensitive if its activation $\varphi_n$ rises by more than $\lambda$ for each unit of
+# distance between the input $x$ and the particle $x_p$; the fitness is the share of such neurons:
+#
+# $$NS_n = \frac{\varphi_n(x_p) - \varphi_n(x)}{\lVert x_p - x \rVert_2} \quad (1)$$
+#
+# $$\text{Fitness}(x_p) = \frac{\text{number of neurons with } NS_n > \lambda}
+# {\text{number of neurons}} \quad (2)$$
+
+# %%
+def fitness(x_p):
+    """Eq. 2 of images of two pixels (N, 2)."""
+    phi = activations.record(model, torch.cat([x, x_p]).view(-1, 1, 1, 2)).values
+    ns = (phi[1:] - phi[:1]) / (x_p - x).norm(dim=1, keepdim=True)  # Eq. 1
+    return (ns > threshold).float().mean(1)  # Eq. 2
+
+
+# %%
+assert torch.allclose(fitness(every), height)
+
+# %% [markdown]
+# `height` is what the engine's `SensitiveNeurons` found for every image of the square: the colours
+# above. Now look at the shape of this landscape. It is made of sectors, like slices of a cake cut at the star: in
+# which *direction* an image was moved decides, and hardly how *far*. Eq. 1 divides by the distance, so
+# a step twice as long that changes a neuron twice as much counts the same. Nothing in the fitness
+# keeps a particle near its input. And nothing in it knows the red line.
+#
+# ## The ten lines
+#
+# | Algorithm 1 | in symbols | in Python |
+# |---|---|---|
+# | line 3, start | $x_p$ anywhere; $v$ is "the change of the pixel value" | `x_p = torch.rand(...)`, `v = x_p - x` |
+# | line 4, Eq. 3 | $\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}$ | `omega[g]` |
+# | line 5, Eq. 2 | $\text{Fitness}(x_p)$ | `F = fitness(x_p)` |
+# | lines 7 and 8 | if it is above the particle's best: keep fitness and place, $p_\text{best} = x_p$ | `own = F > P` and the line below |
+# | lines 9 and 10 | if one is above the swarm's best: $g_\text{best} = p_\text{best}$ | `if P.max() > G` and the line below |
+# | line 13, Eq. 4 | $v \leftarrow \omega^g v + c_1 r_1 (p_\text{best} - x_p) + c_2 r_2 (g_\text{best} - x_p)$ | `v = omega[g] * v + ...` |
+# | line 14, Eq. 5 | $x_p \leftarrow x_p + v$, and pixels stay in $[0, 1]$ | `x_p = (x_p + v).clamp(0, 1)` |
+#
+# `r_1` and `r_2` are the paper's $rand(\cdot)$, one number in $[0, 1]$ for each particle. `P` and `G`
+# are the fitnesses of $p_\text{best}$ and $g_\text{best}$.
+
+# %%
+omega = [(omega_initial - omega_end) * (iterations - g) / iterations + omega_end
+         for g in range(iterations)]  # Eq. 3
+
+# %% tags=["hide-input"]
+draw = int(torch.randint(2**62, (1,), generator=torch.Generator().manual_seed(seed)))
+luck = torch.Generator().manual_seed(draw)  # the engine gives each input random numbers of its own
+path = []
+
+# %%
+x_p = torch.rand(particles, 2, generator=luck)  # line 3
+v = x_p - x
+p_best, P, G = x_p.clone(), torch.full((particles,), -torch.inf), -torch.inf
+for g in range(iterations):
+    path.append(x_p)
+    F = fitness(x_p)  # line 5, Eq. 2
+    own = F > P  # line 7
+    P[own], p_best[own] = F[own], x_p[own]
+    if P.max() > G:  # line 9
+        G, g_best = P.max(), p_best[P.argmax()].clone()
+    r_1, r_2 = torch.rand(2, particles, 1, generator=luck)
+    v = omega[g] * v + c1 * r_1 * (p_best - x_p) + c2 * r_2 * (g_best - x_p)  # Eq. 4
+    x_p = (x_p + v).clamp(0, 1)  # Eq. 5
+
+# %% [markdown]
+# The engine's `Swarm`, which made the film, was given the same random numbers. All its particles
+# were at the same places in every iteration, and it ends with the same image:
+
+# %%
+assert torch.allclose(torch.stack(path), places, atol=1e-5)
+assert torch.allclose(torch.tensor(omega), torch.tensor(fuzzing.Swarm(
+    inertia=(omega_initial, omega_end)).inertias(iterations)))
+assert torch.allclose(g_best, best[-1], atol=1e-5)
+print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:.2f}")
+
+# %% [markdown]
+# A real swarm differs in nothing but size: an MNIST digit has 784 pixels instead of two, so its
+# particles fly in 784 directions, and its landscape cannot be drawn.
+#
+# Where each line stands in {source}`dnnlib.fuzzing.swarm.Swarm`, for several inputs at a time: line 3
+# is `_begin`; lines 5 to 12 are in `_fly`, below the comments `# score` and `# remember`; lines 13 and
+# 14 are `_move`, Eq. 3 is `inertias`; lines 17 and 21 are in `_fly`, at `going` and `shown`.
+
+# %% tags=["remove-cell"]
+assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_move", "inertias"))
+
+# %% [markdown]
+# ## What the swarm found
+#
+# Two questions about an image found by a swarm: is it still near the input, and does the network get
+# it wrong? Neither is what the swarm was asked for.
+
+# %% tags=["hide-input"]
+distance = float((g_best - x[0]).norm())
+final = bool(model(g_best.view(1, 1, 1, 2)).argmax(1) != label)
+top = height > height.max() - 1e-6
+share = 100 * float(wrong[top].float().mean())
+says(f"The image above is {distance:.2f} away from the input; the side of the square is 1. "
+     + ("The network gives it another class" if final else "The network gives it the same class")
+     + " than the input." * final + " as the input." * (not final),
+     f"Of the images on the highest ground, where {100 * float(height.max()):.0f} % of the neurons are "
+     f"sensitive, {share:.0f} % get another class; of all images, "
+     f"{100 * float(wrong.float().mean()):.0f} %.",
+     ("To climb to the highest ground and to cross the red line are two different things.",
+      5 < share < 95))
+
+# %% [markdown]
+# Whether the two go together in large networks is what
+# [the chapter on test errors](02_test_errors) measures, and the swarm there always has a twin that
+# climbs nothing.
+#
+# ## What the listing leaves open
+#
+# The printed algorithm cannot be run as it stands. Each place has more than one answer; the options of
+# `Swarm` have them, and ours is the default.
+#
+# | place | what stands there | what we do | option |
+# |---|---|---|---|
+# | lines 7 to 10, and Eq. 4 | the best is a fitness in the listing, a place in the equation | both are kept: the fitness decides, the place is used | |
+# | line 5 | the fitness is computed before the loop over the particles | of every particle, in every iteration | |
+# | Eq. 3 and IV.B | inertia rises from 0.4 to 0.9; in other swarms it falls | as printed | `inertia` |
+# | III.D and IV.F | particles start at the input, or at random places | at random places | `start`, `velocity` |
+# | line 17 and IV.B | stop once the fitness is above $\epsilon = 1$, which no share can be | never stops early | `epsilon` |
+# | Eq. 4 | whether $rand(\cdot)$ is drawn for each pixel | one number for each particle and term | `random` |
+# | Eq. 5 | no pixel limits | pixels stay in $[0, 1]$ | `budget` |
+#
+# Rising inertia has a consequence that the film shows. In most swarms each step keeps less of the last
+# one, so that the particles calm down around the best place. Here each step keeps more:
+
+# %% tags=["hide-input"]
+steps = places.diff(dim=0).norm(dim=2).mean(1)
+says((f"In their last move the particles still go {float(steps[-1]):.2f} on average, in their first "
+      f"{float(steps[0]):.2f}: they have not come to rest.", steps[-1] > steps[0] / 2))
+
+# %% [markdown]
+# ## Exercises
+#
+# **1. Predict.** Make the ground flat: every image has the same fitness. Where will the six particles
+# be after the last iteration, and which image does the swarm show? Draw it on paper, then open the
+# cell.
+
+# %% tags=["hide-cell"] mystnb={"figure": {"caption": "The same swarm with a constant fitness: the start, and the last iteration. Diamond: the image that the swarm shows.", "name": "fig-swarm-flat"}}
+flat, shown = flown(fuzzing.Constant())
+figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
+for axis, at in zip(axes, (0, iterations - 1)):
+    field(axis, f"flat ground, iteration {at}", flat[:at + 1], shown[at], torch.zeros_like(height))
+plt.show()
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# A place is better only if it is *above* the best one, and on flat ground none ever is. So each
+# particle's own best stays its start, and the swarm's best stays the first particle's start: the
+# diamond never moves. The particles swing between the two. The image shown is the first one drawn:
+# pure chance. This swarm is the twin with which the other chapters compare.
+# ```
+#
+# **2. Code.** Particles run far away from the star. Write `within(x_p)`: images (N, 2) farther than 0.2
+# from `x` are brought back to that distance, in a straight line; nearer ones stay. Put it in the place
+# of `None`; the cell says whether the engine's `Budget` does the same.
+
+# %%
+within = None  # your function
+
+# %% tags=["hide-input"]
+def checked(within):
+    """Whether a function agrees with the engine's budget, for every image of the square."""
+    if within is None:
+        return "no answer yet"
+    start = image.expand(len(every), -1, -1, -1)
+    mine, engine = within(every), fuzzing.Budget(l2=0.2).project(every.view_as(start), start)
+    far = int(((mine - engine.view(-1, 2)).norm(dim=1) > 1e-4).sum())
+    return "right" if not far else f"not yet: {far} of {len(every)} images are elsewhere"
+
+
+print(checked(within))
+
+# %% [markdown]
+# ````{admonition} Solution
+# :class: dropdown
+# ```python
+# def within(x_p):
+#     step = x_p - x
+#     return x + step * (0.2 / step.norm(dim=1, keepdim=True)).clamp(max=1).nan_to_num(1)
+#
+# assert checked(within) == "right"
+# ```
+# Used in the line of Eq. 5, it makes the swarm look near the input alone. All fuzzers of the book are
+# compared under such a bound.
+# ````
+#
+# **3. Think.** You want images that are *near* the input *and* on another side of the red line, and you
+# may change Eq. 2 only. The paper already divides by the distance. Why is that not enough? What would
+# you write?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Dividing makes a slope out of a change: it forgets how far the image is, instead of asking it to be
+# near. A particle at the wall may score as high as one beside the star. To prefer near images, subtract
+# a price for the distance, or bound it; and to cross the line, use something that knows where the line
+# is, such as the gap between the first and the second class. The fitness is then no longer about
+# neurons: [DLFuzz and DeepXplore](02_test_errors) use such gaps.
+# ```
