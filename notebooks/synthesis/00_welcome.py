@@ -108,15 +108,15 @@ says(
 rates = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
     "quantity == 'fdr'")
 nss = rates.query("method == 'nss' and difference == 'l1' and share == 10")
-lines = {"DeepGini": rates.query("method == 'gini'"),
-         "NSS, original": nss.query("pair == 'original'"),
-         "NSS, remutated": nss.query("pair == 'remutated'"),
+lines = {"gini": rates.query("method == 'gini'"),
+         "nss, original": nss.query("pair == 'original'"),
+         "nss, remutated": nss.query("pair == 'remutated'"),
          "random": rates.query("method == 'random'")}
-WORDS = {"NSS, original": "NSS, the original known", "NSS, remutated": "NSS, as its text says"}
+WORDS = {"nss, original": "NSS, the original known", "nss, remutated": "NSS, as its text says"}
 figure, axis = plt.subplots(figsize=(6, 3))
 for name, part in lines.items():
     mean = part.groupby("rate")["value"].mean()
-    axis.plot(mean.index, mean, "o-", ms=4, color=colour(name), label=WORDS.get(name, name))
+    axis.plot(mean.index, mean, "o-", ms=4, color=colour(name), label=WORDS.get(name, shown(name)))
 axis.set(xlabel="inputs selected (%)", ylabel="faults among them (%)", ylim=(0, None))
 axis.legend(fontsize=8)
 plt.show()

@@ -14,7 +14,7 @@ SOURCES = notebooks.starting([], ".py")
 README = Path(__file__).resolve().parents[2] / "README.md"
 # What holds digits and is no result: code, formulas, links, places in a paper, names, sizes.
 NO_RESULT = [
-    r"```.*?```", r"~~~.*?~~~", r"`[^`]*`", r"\$\$.*?\$\$", r"\$[^$]*\$", r"\]\([^)]*\)", r"<[^>]*>", r"https?://\S+",
+    r"^:{3,}.*$", r"^:[a-z-]+:.*$", r"```.*?```", r"~~~.*?~~~", r"`[^`]*`", r"\$\$.*?\$\$", r"\$[^$]*\$", r"\]\([^)]*\)", r"<[^>]*>", r"https?://\S+",
     r"\{[a-z:-]+\}", r"\b(Tables?|Figs?\.|Figures?|Eqs?\.|Equations?|Sections?|Algorithms?|RQ|"
     r"[Ee]xercises?)\s*[\dIVXA-D]+[\d.A-D]*(\([a-z]\))?((,| and| to|-)\s*[\dIVXA-D]+[\d.A-D]*(\([a-z]\))?)*",
     r"\b[IVX]+\.[A-Z](\.\d)?(\.\d)?", r"\bRQ\s?\d", r"\b(LeNet|ResNet|CIFAR|Net|SHA|Model)-\d+",
