@@ -110,7 +110,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     """Every claim of the papers, and what the committed records say of it."""
     import pandas as pd
 
-    from dnnlib import files, published
+    from dnnlib import files
     from dnnlib.book import ages, evidence_map, extent, statements, verdicts
     from dnnlib.book import notebooks as books
 
@@ -137,7 +137,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         say("every chapter shows the records as they are, and every statement holds")
         return
     if missing:
-        papers = [paper] if paper else list(published.tables())
+        papers = [paper] if paper else list(extent.NAMES)
         found = pd.concat([evidence_map.fields(name) for name in papers])
         print_table(evidence_map.missing(found), "Not run, or with fewer than three seeds")
         return
