@@ -117,7 +117,9 @@ def _field(row: Mapping) -> str:
         text = f"{words}; {row['scale']}"
         return (f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">'
                 f'<span class="bar">{parts}</span></td>')
-    cost = f"{row['minutes'] / 60:.1f} h" if pd.notna(row["minutes"]) else ""
+    minutes = row["minutes"]
+    cost = ("" if pd.isna(minutes) else f"{minutes:.2g} min" if minutes < 60 else
+            f"{minutes / 60:.0f} h")
     if row["state"] == "run":
         text = f"{row['scale']}, no claim rests on it"
         return f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">·</td>'

@@ -163,7 +163,7 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 # - **DeepSensor**, swarm `paper`: random starts, Eqs. 1 to 5, $\omega$ from 0.4 to 0.9 and
 #   $\lambda = 0.5$; swarm `released`: the authors' script, one particle that starts at the input.
 # - **DeepXplore**, **DLFuzz** and **DeepHunter**, each twice: in the `paper`'s setting, and in the
-#   `best` of those that its authors released, chosen [below](#the-rivals-at-their-best).
+#   `best` of those that its authors released, chosen below.
 # - **DeepXplore**, `single`: without other networks to compare with, which is also what the others
 #   are where none is at hand.
 # - The swarm of the paper with a fitness that is **constant**, and one that is **random**: all that

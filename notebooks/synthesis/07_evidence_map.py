@@ -12,9 +12,10 @@
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dnnlib.book import evidence_map
+from dnnlib.book import evidence_map, plots
 from dnnlib.book.extent import NAMES
 
+plots.style()
 found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
 for name, fields in found.items():
     display(Markdown(f"**{name}**"), evidence_map.Map(fields))
@@ -33,7 +34,8 @@ for name, fields in found.items():
 # The largest blanks, in hours for three seeds (a GPU's are estimated from the number of passes):
 
 # %% tags=["hide-input"]
-evidence_map.missing(pd.concat(found.values())).tail(10)[::-1].reset_index(drop=True)
+blank = evidence_map.missing(pd.concat(found.values()))
+blank.dropna().tail(8)[::-1].set_index("command")
 
 # %% [markdown]
 # What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 takes
