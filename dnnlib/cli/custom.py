@@ -19,10 +19,13 @@ from dnnlib.cli.reading import (
     Probabilities,
     Reference,
     Resize,
+    Scheduler,
     Size,
     Std,
     Weights,
     Width,
+    Workers,
+    cluster,
     read,
 )
 from dnnlib.cli.terminal import print_table, say
@@ -47,7 +50,11 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
          std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
          device: Device = "auto", probabilities: Probabilities = False,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
-         batch_size: BatchSize = 64) -> None:
+         batch_size: BatchSize = 64,
+         block: Annotated[int, typer.Option(
+             help="Images whose scores are kept at once: all that a run that is killed does "
+                  "again.")] = 1024,
+         workers: Workers = None, scheduler: Scheduler = "") -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
@@ -66,20 +73,24 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
             f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
         return
     custom.parse_methods(by, reference=bool(reference))
+    kept = target.with_suffix(".run")
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
-    table = custom.rank(network, photos, by, reference=None if seen is None else seen.images,
-                        top=top, seed=seed, probabilities=probabilities, batch_size=batch_size,
-                        layers=checks.words(layers, "layers") if layers else None)
+    with cluster(scheduler) as client:
+        table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
+                            layers=checks.words(layers, "layers") if layers else None,
+                            probabilities=probabilities, batch_size=batch_size, block=block,
+                            workers=workers, folder=kept, client=client)
     files.write_atomically(target, table.to_csv(index=False).encode())
     firsts = custom.first(table, photos)
     _save(custom.sheet(firsts), target.with_suffix(".png"))
     _show(table, list(firsts))
     chosen = table[f"{[*firsts][0]}_selected"].sum()
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
-        f"wrote {target} and {target.with_suffix('.png').name}",
-        *_left(images, photos), *_left(reference, seen))
+        f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
+        *_left(images, photos, table.attrs["unread"]),
+        *_left(reference, seen, table.attrs["reference"]))
     if failed := table.attrs["failed"]:
         say(*(f"failed: {name}: {why}" for name, why in failed.items()))
         raise typer.Exit(1)
@@ -114,7 +125,7 @@ def fuzz(model: Model, images: Images,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
                   "deepsensor, else 32.")] = None,
-         batch_size: BatchSize = 64) -> None:
+         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "") -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom
 
@@ -127,8 +138,9 @@ def fuzz(model: Model, images: Images,
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
     target = Path(output).expanduser()
-    found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
-                        reference=None if seen is None else seen.images)
+    with cluster(scheduler) as client:
+        found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
+                            reference=seen, workers=workers, client=client)
     wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
         columns = max(3, len(parts["inputs"][1]))
@@ -171,7 +183,7 @@ def layers(model: Model, weights: Weights = "", images: Images = "",
     outputs_only("layers", network)
     spec, side = models.spec_of(network), size or of(network).crop
     if images:
-        x = custom.read_photos(images, network, size=size, channels=channels).images[:2]
+        x = custom.read_photos(images, network, size=size, channels=channels).some(2)
     elif spec or side:
         shape = spec.shape if spec else (channels or 3, side, side)
         x = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
@@ -216,15 +228,17 @@ def _save(sheet, path: Path) -> None:
 
 
 def _many(photos) -> str:
-    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.images.shape[1:]))}"
+    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.shape))}"
 
 
-def _left(folder: str, photos) -> list[str]:
-    """What of a folder was not used."""
-    lines = []
+def _left(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
+    """What of a folder was not used; ``unread``: what only a look at the whole file showed."""
+    lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
     if photos is not None and photos.others:
         lines.append(f"files in {folder} that are no images by their ending: {photos.others:,}")
-    if photos is not None and photos.skipped:
-        lines += [f"images in {folder} that were skipped: {len(photos.skipped):,}",
-                  *(f"  {name} {reason}" for name, reason in photos.skipped.items())]
+    if skipped:
+        lines += [f"images in {folder} that were skipped: {len(skipped):,}",
+                  *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]
+    if len(skipped) > LISTED:
+        lines.append(f"  ... and {len(skipped) - LISTED:,} more")
     return lines

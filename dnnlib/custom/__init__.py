@@ -4,7 +4,7 @@ from dnnlib.custom.classifier import Classifier, classifier
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.options import LABELS, METHODS, Options
-from dnnlib.custom.photos import Photos, prepare, read_photos
+from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.ranking import (
     first,
@@ -20,5 +20,5 @@ from dnnlib.custom.sheet import sheet
 
 __all__ = ["Classifier", "Found", "LABELS", "METHODS", "Options", "Photos", "Preparation",
            "classifier", "first", "fuzz", "load_model", "needs_reference", "parse_methods",
-           "parse_top", "pictures", "prepare", "rank", "rank_outputs", "read_outputs",
+           "parse_top", "photos_of", "pictures", "prepare", "rank", "rank_outputs", "read_outputs",
            "read_photos", "sheet", "whole_levels"]
