@@ -54,7 +54,10 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
          block: Annotated[int, typer.Option(
              help="Images whose scores are kept at once: all that a run that is killed does "
                   "again.")] = 1024,
-         workers: Workers = None, scheduler: Scheduler = "") -> None:
+         workers: Workers = None, scheduler: Scheduler = "",
+         guess: Annotated[bool, typer.Option(
+             "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
+         ) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
@@ -77,6 +80,12 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
+    if guess:
+        _estimate(custom.prepared_job(
+            network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
+            seed=seed, layers=checks.words(layers, "layers") if layers else None,
+            probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
+        return
     with cluster(scheduler) as client:
         table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
@@ -209,6 +218,38 @@ def layers(model: Model, weights: Weights = "", images: Images = "",
                                           [*left.items()][:LISTED]))
     if len(left) > LISTED and not match:
         say(f"  ... and {len(left) - LISTED:,} more")
+
+
+def _estimate(job, reference, workers: int | None) -> None:
+    """By a few batches: passes, time here, on workers and on a GPU, memory and disk."""
+    import pandas as pd
+
+    from dnnlib import custom
+    from dnnlib.inference import device_of
+
+    found = custom.estimate(job, reference)
+    rows = [(f"here, on {device_of(job.model)}", found.seconds())]
+    if not math.isnan(found.gpu):
+        rows.append(("here, with --device cuda", found.seconds(gpu=True)))
+    rows += [(f"--scheduler, {n} workers of one core", found.seconds(n))
+             for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
+    print_table(pd.DataFrame([(where, _time(seconds), round(found.images / seconds))
+                              for where, seconds in rows],
+                             columns=["where", "time", "images/s"]),
+                f"{found.images:,} images by {', '.join(job.readers)}, about")
+    say(f"passes over an image: {found.passes}"
+        + (f"; over each of {found.reference:,} training images: {found.passes_reference}"
+           if found.reference else ""),
+        f"reading: {1000 * found.reading:.1f} ms an image on one core; passing, with what the "
+        f"methods take of it: {1000 * found.passing:.1f} ms",
+        f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
+        f"it runs: {found.disk / 1e6:,.0f} MB",
+        "not in it: the orders in the end, which take longest for nac, kmnc, npc, ats and dsa")
+
+
+def _time(seconds: float) -> str:
+    return (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            if seconds < 7200 else f"{seconds / 3600:.1f} h")
 
 
 def _show(table, methods: list[str]) -> None:

@@ -1,6 +1,7 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
 from dnnlib.custom.classifier import Classifier, classifier
+from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.options import LABELS, METHODS, Options
@@ -11,6 +12,7 @@ from dnnlib.custom.ranking import (
     needs_reference,
     parse_methods,
     parse_top,
+    prepared_job,
     rank,
     rank_outputs,
 )
@@ -18,7 +20,8 @@ from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
 
-__all__ = ["Classifier", "Found", "LABELS", "METHODS", "Options", "Photos", "Preparation",
-           "classifier", "first", "fuzz", "load_model", "needs_reference", "parse_methods",
-           "parse_top", "photos_of", "pictures", "prepare", "rank", "rank_outputs", "read_outputs",
-           "read_photos", "sheet", "whole_levels"]
+__all__ = ["Classifier", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
+           "Preparation", "classifier", "estimate", "first", "fuzz", "load_model",
+           "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
+           "prepared_job", "rank", "rank_outputs", "read_outputs", "read_photos", "sheet",
+           "whole_levels"]

@@ -56,9 +56,10 @@ class Job:
         reads = batches(self.photos, sum(lists.values(), []), workers=workers,
                         device=device_of(self.model))
         for number in numbers:
-            yield {block_name(number): self._block(islice(reads, len(lists[number])), told)}
+            yield {block_name(number): self.block_of(islice(reads, len(lists[number])), told)}
 
-    def _block(self, reads: Iterable[Read], told: Callable[[int], object]) -> bytes:
+    def block_of(self, reads: Iterable[Read], told: Callable[[int], object]) -> bytes:
+        """A file of tensors, see :meth:`run`, for these batches."""
         rows: dict[str, list[torch.Tensor]] = {"places": [], "predicted": []}
         rows |= {name: [] for name in self.readers}
         skipped, failed = {}, {}
