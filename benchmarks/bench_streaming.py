@@ -122,7 +122,7 @@ def throughput(work: Path, side: int, n: int) -> None:
     reference = photos(work, 2 * BATCH, side)
     seen = custom.read_photos(reference, model, size=side)
     found: dict[str, list[float]] = {name: [] for name in ONE_PASS}
-    for turn in range(3):
+    for _ in range(3):
         for name in ONE_PASS:
             # a loop right before and after, since other work on the machine comes and goes
             loops = [bare(folder, model, side)]

@@ -12,7 +12,7 @@ from dnnlib import checks
 FILLS = ("random", "ctm")
 FIRST = ("most", "random")
 SEARCH = ("greedy", "pass")
-ROWS, CELLS = 4096, 2**24  # worked on at once: inputs, and bins
+ROWS, CELLS = 4096, 2**22  # worked on at once: inputs, and bins
 
 
 class Covered(NamedTuple):
@@ -175,7 +175,7 @@ def _by_item(bins: np.ndarray, sections: int,
             first[column * sections + 1:(column + 1) * sections + 1] = counts
             inputs[end:end + len(held)] = held
             end += len(held)
-    return inputs, first.cumsum()
+    return inputs, np.cumsum(first, out=first)
 
 
 def _items(row: np.ndarray, sections: int) -> np.ndarray:

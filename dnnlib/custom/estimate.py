@@ -18,12 +18,12 @@ NAME, ROW = 400, 16  # bytes in memory for an image's path, and for its place an
 
 @dataclass(frozen=True)
 class Estimate:
-    """``images``, ``reference``: how many there are. ``passes``: over an image, by all methods
-    together; ``passes_reference``: over a training image. A backward pass counts as two.
+    """``images``, ``reference``: how many there are, the latter 0 if no method needs any.
 
-    ``reading``, ``passing``: seconds for an image, on one core and on the device of the model, and
-    ``gpu`` on one that is seen, NaN if none is. ``threads``: of the processor in a pass, 0 if it
-    runs elsewhere. ``memory``: bytes that grow with the images;
+    ``passes``: over an image, by all methods together; ``passes_reference``: over a training image.
+    A backward pass counts as two. ``reading``, ``passing``: seconds for an image, on one core and
+    on the device of the model, and ``gpu`` on one that is seen, NaN if none is. ``threads``: of the
+    processor in a pass, 0 if it runs elsewhere. ``memory``: bytes that grow with the images;
     ``disk``: bytes of scores while the run lasts.
     """
 
@@ -99,9 +99,10 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     disk = sum(value.nbytes for value in kept.values()) / rows
     bins = [value[0].numel() for value in kept.values()
             if value.ndim == 2 and not value.is_floating_point()]
-    return Estimate(n, len(reference or ()), _total(job.readers), _total(learners), reading,
-                    passing, gpu,
-                    torch.get_num_threads() if device_of(job.model).type == "cpu" else 0, n * (NAME + ROW * len(job.readers)),
+    threads = torch.get_num_threads() if device_of(job.model).type == "cpu" else 0
+    return Estimate(n, len(reference or ()) if learners else 0, _total(job.readers),
+                    _total(learners), reading, passing, gpu, threads,
+                    n * (NAME + ROW * len(job.readers)),
                     int(n * (disk + 4 * max(bins, default=0))))
 
 

@@ -109,7 +109,8 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
                          f"first: {' '.join(next(iter(skipped.items())))}")
     if channels is None:
         channels = 1 if all(header.gray for header in good.values()) else 3
-    pictures = Pictures(tuple(map(str, good)), fit, channels,
+    places = tuple(str(path.absolute()) for path in good)  # perhaps read by another process
+    pictures = Pictures(places, fit, channels,
                         np.array([header.stamp for header in good.values()], np.int64))
     return Readable(pictures, tuple(map(name, good)), skipped, others)
 

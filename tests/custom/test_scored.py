@@ -271,25 +271,112 @@ def test_what_fails_at_once_leaves_no_folder(ranked, folder):
     assert not (folder / "run").exists()
 
 
+# ---- what it will take
+
+
+@pytest.mark.parametrize("by, passes, reference", [
+    ("random", 0, 0), ("gini,pd,ats", 1, 0), ("gini,nss", 2, 0), ("gini,kmnc,dsa", 1, 1),
+    ("npc", 3, 3), ("gini,npc", 4, 3), ("excitable", 29, 0)])
+def test_passes_are_told_before(folder, tiny_model, by, passes, reference):
+    model = tiny_model()
+    photos, seen = (custom.read_photos(name, model) for name in ("photos", "train"))
+    job = custom.prepared_job(model, photos, by.split(","), reference=seen, seed=None, layers=None,
+                              probabilities=False, batch_size=4, block=8)
+    found = custom.estimate(job, seen)
+    assert (found.passes, found.passes_reference) == (passes, reference)
+    assert (found.images, found.reference) == (40, 40 if reference else 0)
+    assert found.reading > 0 and found.passing > 0 and found.seconds(4) == found.seconds(1) / 4
+
+
+def test_the_passes_told_are_those_made(ranked, folder, tiny_model):
+    model = tiny_model()
+    photos = custom.read_photos("photos", model)
+    seen = passes(model)
+    for number, by in enumerate(["gini,pd", "gini,nss"]):
+        job = custom.prepared_job(model, photos, by.split(","), reference=None, seed=None,
+                                  layers=None, probabilities=False, batch_size=8, block=8)
+        seen.clear()
+        ranked(f"run{number}", by=by, model=model, batch_size=8, reference=None)
+        assert sum(n for n in seen[1:] if n > 2) == 39 * custom.estimate(job).passes
+
+
+def test_command_tells_what_it_will_take_and_does_not_begin(folder):
+    done = subprocess.run([sys.executable, "-m", "dnnlib.cli", "rank", "--model", "own.py:build",
+                           "--images", "photos", "--by", "gini,nss", "--estimate"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for words in ("40 images by gini, nss, about", "passes over an image: 2\n", "here, on cpu",
+                  "4 workers of one core", "disk for scores"):
+        assert words in done.stdout
+    assert not [*folder.glob("ranking*")]
+
+
+def test_python_has_both_at_the_top(folder, tiny_model):
+    import dnnlib
+
+    x = torch.rand(6, 1, 8, 8)
+    assert dnnlib.rank(tiny_model(), x, "gini", top=2)["gini_selected"].sum() == 2
+    found = dnnlib.fuzz(tiny_model(), x, folder / "f", by="noise", l2=3.0, iterations=2)
+    assert len(found.inputs) == 6
+    with pytest.raises(AttributeError, match="no attribute 'rnak'"):
+        dnnlib.rnak  # noqa: B018
+
+
 # ---- a cluster
 
 
-def test_a_cluster_of_which_a_worker_dies_gives_the_same(ranked, folder, monkeypatch):
+@pytest.fixture(scope="module")
+def cluster():
+    """Two workers on this machine, and the function that kills one."""
     distributed = pytest.importorskip("distributed")
-    expected = ranked("here", block=4)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None,
-                                  silence_logs=50) as local, distributed.Client(local) as client:
-        write, killed = files.write_atomically, []
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0",
+                                  silence_logs=50) as local:
+        yield local
 
-        def and_kill(path, data):
-            write(path, data)
-            if path.parent.name == "blocks" and not killed:
-                killed.append(True)
-                worker = next(iter(local.workers.values()))
-                os.kill(worker.pid, signal.SIGKILL)
 
-        monkeypatch.setattr(files, "write_atomically", and_kill)
+@pytest.fixture
+def kills_one(cluster, monkeypatch):
+    """One worker dies once the first block is there; the list says whether it did."""
+    write, killed = files.write_atomically, []
+
+    def and_kill(path, data):
+        write(path, data)
+        if path.parent.name == "blocks" and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(files, "write_atomically", and_kill)
+    return killed
+
+
+def test_a_cluster_of_which_a_worker_dies_ranks_the_same(ranked, folder, cluster, kills_one):
+    from distributed import Client
+
+    with Client(cluster) as client:
         table = ranked("there", block=4, client=client)
-    assert killed
-    pd.testing.assert_frame_equal(table, expected)
+    assert kills_one
+    pd.testing.assert_frame_equal(table, ranked("here", block=4))
     assert content(folder / "there") == content(folder / "here")
+
+
+def test_a_cluster_of_which_a_worker_dies_fuzzes_the_same(folder, tiny_model, cluster, kills_one):
+    from distributed import Client
+
+    options = custom.Options(by="dlfuzz", l2=2.5, iterations=3, block=3)
+    with Client(cluster) as client:
+        found = custom.fuzz(tiny_model(), "photos", "there", options, client=client)
+    assert kills_one and len(found.failures)
+    here = custom.fuzz(tiny_model(), "photos", "here", options)
+    assert here.failures.equals(found.failures)
+    assert content(folder / "there") == content(folder / "here")
+
+
+def test_command_on_a_cluster_with_the_users_own_code(folder, cluster):
+    """The model's file is not where the workers are: its code travels along."""
+    command = [sys.executable, "-m", "dnnlib.cli", "rank", "--model", "own.py:build", "--images",
+               "photos", "--by", "gini,nss", "--top", "5", "--block", "8"]
+    for more in (["--scheduler", cluster.scheduler_address, "--out", "there.csv"],
+                 ["--out", "here.csv"]):
+        done = subprocess.run([*command, *more], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+    assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
