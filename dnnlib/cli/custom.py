@@ -170,7 +170,9 @@ def fuzz(model: Model, images: Images,
                     for row in missed[:LISTED].itertuples())]
     if len(missed) > LISTED:
         lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
-    say(*lines, *_left(images, photos), *_left(reference, seen))
+    unread = found.inputs[found.inputs["outcome"] == "unreadable"]
+    say(*lines, *_left(images, photos, dict(zip(unread["path"], unread["note"]))),
+        *_left(reference, seen))
 
 
 def _estimate(job, reference, workers: int | None) -> None:

@@ -1,5 +1,6 @@
 """A person's own images, as the model takes them: from files, tensors or datasets, as they come."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,14 +142,16 @@ def batches(photos: Photos, lists: Sequence[Sequence[int]], *,
             workers: int | None = None, device: torch.device | str = "cpu") -> Iterator[Read]:
     """The images in batches, by the ``lists`` of their places, read ahead by ``workers``.
 
-    ``workers``: processes; 0 reads here; default one for each core, at most 8, for files, and
-    none for what is in memory or few. What comes is float32 in [0, 1] on the CPU, and uint8 until
-    then.
+    ``workers``: processes; 0 reads here; default on Linux one for each core, at most 8, for files,
+    and none for what is in memory or few; elsewhere, where they start slowly, none. What comes is
+    float32 in [0, 1], and uint8 until then.
     """
+    linux = sys.platform == "linux"
     if workers is None:
         few = sum(map(len, lists)) <= FEW or isinstance(photos.source, torch.Tensor | np.ndarray)
-        workers = 0 if few else min(8, torch.multiprocessing.cpu_count())
+        workers = 0 if few or not linux else min(8, torch.multiprocessing.cpu_count())
     loader = DataLoader(_Guarded(photos, photos.shape), batch_sampler=lists, num_workers=workers,
+                        multiprocessing_context="fork" if workers and linux else None,
                         collate_fn=_collated, pin_memory=torch.device(device).type == "cuda")
     for x, places, skipped in loader:
         yield Read(unit(x.to(device, non_blocking=True)), places, skipped)

@@ -116,7 +116,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
              "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
              "reference": seen and seen.named(), **asdict(options)}
     kept.check(folder, facts)
-    clean, labels = _clean(folder, facts, model, photos, names, options, workers)
+    clean, labels, unread = _clean(folder, facts, model, photos, names, options, workers)
     places = ((clean == labels) & (clean >= 0)).nonzero()[:, 0]
     count = min(options.limit or len(places), len(places))
     places = places[torch.arange(count) * len(places) // count]
@@ -134,15 +134,19 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     found = sorted((failure for number in range(len(job.dealt))
                     for failure in json.loads((folder / block_name(number)).read_bytes())),
                    key=lambda failure: (failure["input"], failure["predicted"]))
-    tables = _tables(photos, labels, clean, names, places, found, options)
+    tables = _tables(photos, unread, labels, clean, names, places, found, options)
     for name, table in (("inputs", tables.inputs), ("failures", tables.failures)):
         files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
     return tables
 
 
 def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],
-           options: Options, workers: int | None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The classes given to the images, kept, and the labels: (N,), -1 where none can be read."""
+           options: Options, workers: int | None,
+           ) -> tuple[torch.Tensor, torch.Tensor, dict[str, str]]:
+    """The classes given to the images, kept, and the labels: (N,), and what cannot be read.
+
+    The class of that is -1; its reasons come by name.
+    """
     path = folder / "clean.safetensors"
     if kept.whole(path):
         tensors, notes = files.load_tensors(path)
@@ -158,8 +162,7 @@ def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: S
     if not path.exists():
         kept.begin(folder, facts)
         files.save_tensors(path, {"classes": clean}, skipped=skipped)
-    photos.skipped.update(skipped)
-    return clean, labels
+    return clean, labels, skipped
 
 
 def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
@@ -198,8 +201,9 @@ def _files(name: str, made: list[dict], places: list[int]) -> dict[str, bytes]:
     return found | {name: json.dumps(rows, indent=1).encode() + b"\n"}
 
 
-def _tables(photos: Photos, labels: torch.Tensor, clean: torch.Tensor, names: Sequence[str],
-            places: torch.Tensor, kept: list[dict], options: Options) -> Found:
+def _tables(photos: Photos, unread: dict[str, str], labels: torch.Tensor, clean: torch.Tensor,
+            names: Sequence[str], places: torch.Tensor, kept: list[dict],
+            options: Options) -> Found:
     tried, counts = set(places.tolist()), Counter(failure["input"] for failure in kept)
     rows = []
     for i, (path, label, given) in enumerate(zip(photos.paths, labels.tolist(), clean.tolist())):
@@ -208,7 +212,8 @@ def _tables(photos: Photos, labels: torch.Tensor, clean: torch.Tensor, names: Se
         outcome = ("misclassified" if label != given else "left out" if i not in tried
                    else "broken" if counts[i] else "held")
         rows.append((path, outcome, names[label], names[given], counts[i], ""))
-    rows += [(path, "unreadable", "", "", 0, why) for path, why in photos.skipped.items()]
+    rows += [(path, "unreadable", "", "", 0, why)
+             for path, why in (unread | photos.skipped).items()]
     failures = [(photos.paths[f["input"]], names[labels[f["input"]]], options.labels,
                  names[f["predicted"]], round(f["l2"], 6), round(f["linf"], 6), f["iteration"],
                  f["file"]) for f in kept]
