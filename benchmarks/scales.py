@@ -110,7 +110,7 @@ def main() -> None:
             ("sizes", table(["method", "10 classes, 362 neurons", "100 classes", "1,000 classes",
                              "10 classes, 4 times as wide"], sizes)),
             ("scheduler", f"{1000 * each:.1f} ms for a task that does nothing ({TASKS:,} tasks, "
-                          "two workers). In blocks of 1,024, it would be busy for "
+                          "two workers). In blocks of 1,024, that is "
                           f"{1e6 / 1024 * each:.0f} s with 10⁶ images, "
                           f"{1e7 / 1024 * each / 60:.1f} min with 10⁷ and "
                           f"{1e8 / 1024 * each / 60:.0f} min with 10⁸.")):
