@@ -1,3 +1,18 @@
 """Find the inputs that break a neural network, and find them first."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dnnlib.custom import fuzz, rank
+
 __version__ = "0.1.0"
+__all__ = ["__version__", "fuzz", "rank"]
+
+
+def __getattr__(name: str):
+    """``rank`` and ``fuzz``, once they are asked for: what is below them imports this package."""
+    if name in ("fuzz", "rank"):
+        from dnnlib import custom
+
+        return getattr(custom, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import torch
@@ -54,20 +54,28 @@ def digest(value) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def save_tensors(path: Path, tensors: dict[str, torch.Tensor], **metadata) -> None:
-    """Tensors and their JSON metadata as one safetensors file."""
+def packed(tensors: dict[str, torch.Tensor], **metadata) -> bytes:
+    """Tensors and their JSON metadata, as a safetensors file has them."""
     tensors = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-    write_atomically(path, save(tensors, {k: json.dumps(v) for k, v in metadata.items()}))
+    return save(tensors, {k: json.dumps(v) for k, v in metadata.items()})
 
 
-def load_tensors(path: Path) -> tuple[dict[str, torch.Tensor], dict]:
+def save_tensors(path: Path, tensors: dict[str, torch.Tensor], **metadata) -> None:
+    """:func:`packed` in a file."""
+    write_atomically(path, packed(tensors, **metadata))
+
+
+def load_tensors(path: Path,
+                 names: Iterable[str] | None = None) -> tuple[dict[str, torch.Tensor], dict]:
     """Tensors and metadata of a safetensors file; ``ValueError`` names a damaged one.
 
-    Metadata that is not JSON, as other programs write it, stays a string.
+    ``names``: of the tensors that are wanted, as far as they are there; default all. Metadata that
+    is not JSON, as other programs write it, stays a string.
     """
     try:
         with safe_open(path, framework="pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}
+            tensors = {key: file.get_tensor(key) for key in file.keys()
+                       if names is None or key in names}
             metadata = {k: _json(v) for k, v in (file.metadata() or {}).items() if k != "format"}
     except (SafetensorError, OSError) as error:
         raise ValueError(f"{path} is not a whole safetensors file ({error}); "

@@ -11,7 +11,8 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from dnnlib.cli.custom import fuzz, layers, rank
+from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.layers import layers
 from dnnlib.cli.replay import replay
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say

@@ -1,4 +1,4 @@
-"""The commands for a person's own model and images: ``dnnlib rank``, ``fuzz`` and ``layers``."""
+"""The commands for a person's own model and images: ``dnnlib rank`` and ``dnnlib fuzz``."""
 
 import io
 import math
@@ -19,10 +19,13 @@ from dnnlib.cli.reading import (
     Probabilities,
     Reference,
     Resize,
+    Scheduler,
     Size,
     Std,
     Weights,
     Width,
+    Workers,
+    cluster,
     read,
 )
 from dnnlib.cli.terminal import print_table, say
@@ -47,7 +50,14 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
          std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
          device: Device = "auto", probabilities: Probabilities = False,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
-         batch_size: BatchSize = 64) -> None:
+         batch_size: BatchSize = 64,
+         block: Annotated[int, typer.Option(
+             help="Images whose scores are kept at once: all that a run that is killed does "
+                  "again.")] = 1024,
+         workers: Workers = None, scheduler: Scheduler = "",
+         guess: Annotated[bool, typer.Option(
+             "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
+         ) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
@@ -66,20 +76,30 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
             f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
         return
     custom.parse_methods(by, reference=bool(reference))
+    kept = target.with_suffix(".run")
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
-    table = custom.rank(network, photos, by, reference=None if seen is None else seen.images,
-                        top=top, seed=seed, probabilities=probabilities, batch_size=batch_size,
-                        layers=checks.words(layers, "layers") if layers else None)
+    if guess:
+        _estimate(custom.prepared_job(
+            network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
+            seed=seed, layers=checks.words(layers, "layers") if layers else None,
+            probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
+        return
+    with cluster(scheduler) as client:
+        table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
+                            layers=checks.words(layers, "layers") if layers else None,
+                            probabilities=probabilities, batch_size=batch_size, block=block,
+                            workers=workers, folder=kept, client=client)
     files.write_atomically(target, table.to_csv(index=False).encode())
     firsts = custom.first(table, photos)
     _save(custom.sheet(firsts), target.with_suffix(".png"))
     _show(table, list(firsts))
     chosen = table[f"{[*firsts][0]}_selected"].sum()
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
-        f"wrote {target} and {target.with_suffix('.png').name}",
-        *_left(images, photos), *_left(reference, seen))
+        f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
+        *_left(images, photos, table.attrs["unread"]),
+        *_left(reference, seen, table.attrs["reference"]))
     if failed := table.attrs["failed"]:
         say(*(f"failed: {name}: {why}" for name, why in failed.items()))
         raise typer.Exit(1)
@@ -114,7 +134,7 @@ def fuzz(model: Model, images: Images,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
                   "deepsensor, else 32.")] = None,
-         batch_size: BatchSize = 64) -> None:
+         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "") -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom
 
@@ -127,8 +147,9 @@ def fuzz(model: Model, images: Images,
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
     target = Path(output).expanduser()
-    found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
-                        reference=None if seen is None else seen.images)
+    with cluster(scheduler) as client:
+        found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
+                            reference=seen, workers=workers, client=client)
     wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
         columns = max(3, len(parts["inputs"][1]))
@@ -149,54 +170,41 @@ def fuzz(model: Model, images: Images,
                     for row in missed[:LISTED].itertuples())]
     if len(missed) > LISTED:
         lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
-    say(*lines, *_left(images, photos), *_left(reference, seen))
+    unread = found.inputs[found.inputs["outcome"] == "unreadable"]
+    say(*lines, *_left(images, photos, dict(zip(unread["path"], unread["note"]))),
+        *_left(reference, seen))
 
 
-def layers(model: Model, weights: Weights = "", images: Images = "",
-           match: Annotated[str, typer.Option(
-               help="Only those by name or pattern, with commas: 'layer3.*'.")] = "",
-           size: Size = None, channels: Channels = None, classes: Classes = None,
-           width: Width = None) -> None:
-    """List the layers of your model whose neurons count, with shapes; and what is left out."""
+def _estimate(job, reference, workers: int | None) -> None:
+    """By a few batches: passes, time here, on workers and on a GPU, memory and disk."""
     import pandas as pd
-    import torch
 
-    from dnnlib import checks, custom, models
-    from dnnlib.custom.preparation import of
-    from dnnlib.custom.rehearsal import outputs_only
-    from dnnlib.neurons import layers as rooms
+    from dnnlib import custom
+    from dnnlib.inference import device_of
 
-    given = {k: v for k, v in {"classes": classes, "width": width}.items() if v is not None}
-    network = custom.load_model(model, weights or None, size=size, channels=channels, **given)
-    outputs_only("layers", network)
-    spec, side = models.spec_of(network), size or of(network).crop
-    if images:
-        x = custom.read_photos(images, network, size=size, channels=channels).images[:2]
-    elif spec or side:
-        shape = spec.shape if spec else (channels or 3, side, side)
-        x = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
-    else:
-        raise ValueError("--size: expected the pixels a side of the images, or --images with some")
-    fit = custom.classifier(network, x)
-    known = rooms.layers_of(fit, x)
-    names = rooms.matching(fit, x, checks.words(match, "match")) if match else list(known)
-    found = rooms.layers_of(fit, x, names)
-    with torch.inference_mode(), rooms.watched(fit, found, lambda a: a.shape[1:]) as parts:
-        fit(x)
-    sizes = {name: tuple(shape) for name, shape in parts.items()}
-    rows = [{"layer": name, "module": type(found[name].module).__name__
-             if found[name].module is not None else "softmax",
-             "output": " x ".join(map(str, sizes[name])), "neurons": sizes[name][0],
-             "units": math.prod(sizes[name])} for name in names]
-    print_table(pd.DataFrame(rows), f"Layers for images of {' x '.join(map(str, x.shape[1:]))}")
-    say(f"{len(rows):,} layers, {sum(r['neurons'] for r in rows):,} neurons (channels), "
-        f"{sum(r['units'] for r in rows):,} units")
-    left = rooms.left_out(fit, x)
-    if left and not match:
-        say(f"left out: {len(left):,}", *(f"  {name}: {why}" for name, why in
-                                          [*left.items()][:LISTED]))
-    if len(left) > LISTED and not match:
-        say(f"  ... and {len(left) - LISTED:,} more")
+    found = custom.estimate(job, reference)
+    rows = [(f"here, on {device_of(job.model)}", found.seconds())]
+    if not math.isnan(found.gpu):
+        rows.append(("here, with --device cuda", found.seconds(gpu=True)))
+    rows += [(f"--scheduler, {n} workers of one core", found.seconds(n))
+             for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
+    print_table(pd.DataFrame([(where, _time(seconds), round(found.images / seconds))
+                              for where, seconds in rows],
+                             columns=["where", "time", "images/s"]),
+                f"{found.images:,} images by {', '.join(job.readers)}, about")
+    say(f"passes over an image: {found.passes}"
+        + (f"; over each of {found.reference:,} training images: {found.passes_reference}"
+           if found.reference else ""),
+        f"reading: {1000 * found.reading:.1f} ms an image on one core; passing, with what the "
+        f"methods take of it: {1000 * found.passing:.1f} ms",
+        f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
+        f"it runs: {found.disk / 1e6:,.0f} MB",
+        "not in it: the orders in the end, which take longest for nac, kmnc, npc, ats and dsa")
+
+
+def _time(seconds: float) -> str:
+    return (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            if seconds < 7200 else f"{seconds / 3600:.1f} h")
 
 
 def _show(table, methods: list[str]) -> None:
@@ -216,15 +224,17 @@ def _save(sheet, path: Path) -> None:
 
 
 def _many(photos) -> str:
-    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.images.shape[1:]))}"
+    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.shape))}"
 
 
-def _left(folder: str, photos) -> list[str]:
-    """What of a folder was not used."""
-    lines = []
+def _left(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
+    """What of a folder was not used; ``unread``: what only a look at the whole file showed."""
+    lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
     if photos is not None and photos.others:
         lines.append(f"files in {folder} that are no images by their ending: {photos.others:,}")
-    if photos is not None and photos.skipped:
-        lines += [f"images in {folder} that were skipped: {len(photos.skipped):,}",
-                  *(f"  {name} {reason}" for name, reason in photos.skipped.items())]
+    if skipped:
+        lines += [f"images in {folder} that were skipped: {len(skipped):,}",
+                  *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]
+    if len(skipped) > LISTED:
+        lines.append(f"  ... and {len(skipped) - LISTED:,} more")
     return lines

@@ -1,5 +1,6 @@
 """What ``dnnlib rank``, ``fuzz`` and ``layers`` take alike, and how it becomes model and images."""
 
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -28,7 +29,24 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda 
                                      "one, else cpu.")]
 Probabilities = Annotated[bool, typer.Option(
     "--probabilities", help="The model gives probabilities, not logits.")]
+Workers = Annotated[int | None, typer.Option(
+    min=0, help="Processes that read images ahead; default one for each core, at most 8.")]
+Scheduler = Annotated[str, typer.Option(
+    help="A Dask scheduler, tcp://HOST:8786, whose workers take the blocks; they need the same "
+         "files.")]
 BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
+
+
+@contextmanager
+def cluster(scheduler: str):
+    """A client of the scheduler, if one is named."""
+    if not scheduler:
+        yield None
+        return
+    from dnnlib.book import sweeps
+
+    with sweeps.cluster(scheduler) as client:
+        yield client
 
 
 def read(model: str, weights: str, images: str, reference: str, *, size: int | None,
@@ -52,5 +70,5 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
     network = custom.prepare(network, **prepared).to(place)
     photos = custom.read_photos(images, network, size=size, channels=channels)
     seen = custom.read_photos(reference, network, size=size,
-                              channels=photos.images.shape[1]) if reference else None
+                              channels=photos.shape[0]) if reference else None
     return network, photos, seen

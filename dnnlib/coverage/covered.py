@@ -1,16 +1,18 @@
 """What a set of inputs covers together, and orders of inputs by it: CTM and CAM."""
 
+import tempfile
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import torch
-from scipy import sparse
 
 from dnnlib import checks
 
 FILLS = ("random", "ctm")
 FIRST = ("most", "random")
 SEARCH = ("greedy", "pass")
+ROWS, CELLS = 4096, 2**22  # worked on at once: inputs, and bins
 
 
 class Covered(NamedTuple):
@@ -31,9 +33,11 @@ class Covered(NamedTuple):
     @property
     def counts(self) -> torch.Tensor:
         """How many items each input covers by itself: int64 (N,)."""
-        found = self.bins.numpy(force=True) >= 0
-        narrow = np.int16 if found.shape[1] < 2**15 else np.int64  # adds up several times faster
-        return torch.from_numpy(found.sum(1, dtype=narrow)).long()
+        bins = self.bins.numpy(force=True)
+        narrow = np.int16 if bins.shape[1] < 2**15 else np.int64  # adds up several times faster
+        return torch.from_numpy(np.concatenate(
+            [(bins[i:i + ROWS] >= 0).sum(1, dtype=narrow) for i in range(0, len(bins), ROWS)]
+        )).long()
 
 
 def gained(covered: Covered, order=None) -> torch.Tensor:
@@ -85,7 +89,8 @@ def ctm(covered: Covered) -> torch.Tensor:
 
 
 def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
-        search: str = "greedy", generator: torch.Generator | None = None) -> torch.Tensor:
+        search: str = "greedy", generator: torch.Generator | None = None,
+        folder: Path | None = None) -> torch.Tensor:
     """Coverage-additional order: always the input that covers most of what is uncovered.
 
     Returns int64 (N,), a permutation; ties go to the lowest index. When no input adds anything,
@@ -94,7 +99,9 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
     'random' as in DeepGini's and ATS's code; default the former, which is what greedy means.
     ``search``: 'greedy', or 'pass' (ATS's KMNC): one pass by index over the inputs, of which
     those that add anything are taken. Random choices need a ``generator``. ``covered`` is left
-    as it was. Takes O(N x columns) updates in all, besides N comparisons a pick.
+    as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
+    memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides
+    N comparisons a pick.
 
     >>> from dnnlib.coverage import nac
     >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()
@@ -115,7 +122,9 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
         adds[0] |= first == "random"
         picked = order[adds]
     else:
-        picked = torch.from_numpy(_greedy(covered, start if first == "random" else None))
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            picked = torch.from_numpy(_greedy(covered, start if first == "random" else None,
+                                              place if folder else None))
     if fill is None:
         return picked
     left = torch.ones(n, dtype=torch.bool)
@@ -124,22 +133,17 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
     return torch.cat([picked, rest[left[rest]]])
 
 
-def _greedy(covered: Covered, start: int | None) -> np.ndarray:
+def _greedy(covered: Covered, start: int | None, folder: str | None = None) -> np.ndarray:
     """The inputs picked until none adds anything; ``start``, if given, comes first."""
-    bins = _bins(covered)
+    bins, sections = _bins(covered), covered.sections
     gain = covered.counts.numpy(force=True)
-    ends = np.concatenate([[0], np.cumsum(gain)])
-    kind = np.int32 if covered.items < 2**31 else np.int64
-    items = np.concatenate([_items(row, covered.sections).astype(kind) for row in bins])
-    by_item = sparse.csr_array((np.ones(len(items), bool), items, ends),
-                               shape=(len(bins), covered.items)).tocsc()
-    inputs, first = by_item.indices, by_item.indptr  # the inputs that cover an item, item by item
+    inputs, first = _by_item(bins, sections, folder)
     is_covered, picked = np.zeros(covered.items, bool), []
     best = int(gain.argmax()) if start is None else start
     while gain[best] or (best == start and not picked):
         # remember: the best is picked, and its items are covered
         picked.append(best)
-        new = items[ends[best]:ends[best + 1]]
+        new = _items(bins[best], sections)
         new = new[~is_covered[new]]
         is_covered[new] = True
         # move: every input that covers a new item gains one less by it
@@ -150,6 +154,28 @@ def _greedy(covered: Covered, start: int | None) -> np.ndarray:
         # score
         best = int(gain.argmax())
     return np.array(picked, np.int64)
+
+
+def _by_item(bins: np.ndarray, sections: int,
+             folder: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """The inputs that cover an item, item by item, and where each item's begin."""
+    n, columns = bins.shape
+    first = np.zeros(columns * sections + 1, np.int64)
+    total = sum(np.count_nonzero(bins[i:i + ROWS] >= 0) for i in range(0, n, ROWS))
+    kind = np.int32 if n < 2**31 else np.int64
+    inputs = (np.memmap(f"{folder}/inputs", kind, "w+", shape=max(total, 1)) if folder
+              else np.empty(total, kind))
+    end, step = 0, max(1, CELLS // n)
+    for low in range(0, columns, step):  # whole columns at a time
+        part = np.ascontiguousarray(bins[:, low:low + step].T)
+        order = part.argsort(axis=1, kind="stable")
+        for column, (row, sorted_) in enumerate(zip(part, order), low):
+            held = sorted_[np.count_nonzero(row < 0):]
+            counts = np.bincount(row[held], minlength=sections)
+            first[column * sections + 1:(column + 1) * sections + 1] = counts
+            inputs[end:end + len(held)] = held
+            end += len(held)
+    return inputs, np.cumsum(first, out=first)
 
 
 def _items(row: np.ndarray, sections: int) -> np.ndarray:

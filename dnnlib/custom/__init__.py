@@ -1,16 +1,18 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
 from dnnlib.custom.classifier import Classifier, classifier
+from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.options import LABELS, METHODS, Options
-from dnnlib.custom.photos import Photos, prepare, read_photos
+from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.ranking import (
     first,
     needs_reference,
     parse_methods,
     parse_top,
+    prepared_job,
     rank,
     rank_outputs,
 )
@@ -18,7 +20,8 @@ from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
 
-__all__ = ["Classifier", "Found", "LABELS", "METHODS", "Options", "Photos", "Preparation",
-           "classifier", "first", "fuzz", "load_model", "needs_reference", "parse_methods",
-           "parse_top", "pictures", "prepare", "rank", "rank_outputs", "read_outputs",
-           "read_photos", "sheet", "whole_levels"]
+__all__ = ["Classifier", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
+           "Preparation", "classifier", "estimate", "first", "fuzz", "load_model",
+           "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
+           "prepared_job", "rank", "rank_outputs", "read_outputs", "read_photos", "sheet",
+           "whole_levels"]

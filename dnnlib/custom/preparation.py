@@ -70,20 +70,37 @@ class Preparation:
                 given["crop"] = given["resize"]
         return replace(self, **given)
 
+    def fitted(self, size: tuple[int, int]) -> tuple[int, int] | None:
+        """The width and height that a picture of that ``size`` will have; None: nobody knows.
+
+        Raises ``ValueError`` for one smaller than the crop.
+        """
+        if self.transform is not None:
+            return None
+        width, height = self._scaled(size)
+        if self.crop is None:
+            return width, height
+        if min(width, height) < self.crop:
+            raise ValueError(f"is {width} x {height}, smaller than the crop of {self.crop}")
+        return self.crop, self.crop
+
+    def _scaled(self, size: tuple[int, int]) -> tuple[int, int]:
+        if self.resize is None or min(size) == self.resize:
+            return size
+        scale = self.resize / min(size)
+        width, height = (max(self.resize, round(side * scale)) for side in size)
+        return width, height
+
     def apply(self, image: Image.Image) -> np.ndarray:
         """A picture as uint8 (H, W) or (H, W, 3)."""
         if self.transform is not None:
             return _own(self.transform, image)
-        width, height = image.size
-        if self.resize is not None and min(width, height) != self.resize:
-            scale = self.resize / min(width, height)
-            width, height = (max(self.resize, round(side * scale)) for side in (width, height))
-            image = image.resize((width, height), Image.Resampling.BILINEAR)
-        if self.crop is not None and (width, height) != (self.crop, self.crop):
-            if min(width, height) < self.crop:
-                raise ValueError(f"is {width} x {height}, smaller than the crop of {self.crop}")
-            left, top = (width - self.crop) // 2, (height - self.crop) // 2
-            image = image.crop((left, top, left + self.crop, top + self.crop))
+        crop = self.fitted(image.size)
+        if self.resize is not None and min(image.size) != self.resize:
+            image = image.resize(self._scaled(image.size), Image.Resampling.BILINEAR)
+        if image.size != crop:
+            left, top = ((have - want) // 2 for have, want in zip(image.size, crop))
+            image = image.crop((left, top, left + crop[0], top + crop[1]))
         return np.asarray(image)
 
     @property

@@ -1,20 +1,24 @@
 """Ranking a person's own images by a person's own model: what ``dnnlib rank`` does."""
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 
 import pandas as pd
 import torch
 from torch import nn
-from tqdm import tqdm
 
-from dnnlib import checks, selection
-from dnnlib.custom.classifier import classifier
-from dnnlib.custom.photos import Photos, shortened
+from dnnlib import __version__, checks, selection
+from dnnlib.custom.classifier import PROBE, classifier
+from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
-from dnnlib.inference import predict
+from dnnlib.custom.scored import Run
+from dnnlib.custom.scoring import Job
+from dnnlib.inference import device_of
 from dnnlib.measures.uncertainty import indecision
-from dnnlib.selection.protocol import candidates
+from dnnlib.models.fingerprints import fingerprint
+from dnnlib.selection.streaming import reader
 
 
 def parse_methods(by: str, *, reference: bool) -> tuple[str, ...]:
@@ -63,53 +67,78 @@ def parse_top(top: str | float, n: int) -> float:
     return share
 
 
-def rank(model: nn.Module, photos: Photos, by: str, *, reference: torch.Tensor | None = None,
+def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None = None,
          top: str | float = 0.05, seed: int | None = None, probabilities: bool = False,
-         layers: Sequence[str] | None = None, batch_size: int = 64) -> pd.DataFrame:
+         layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
+         workers: int | None = None, folder: str | Path | None = None,
+         client=None) -> pd.DataFrame:
     """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
 
-    ``reference``: training images (M, C, H, W), which some methods need; ``top``: as of
-    :func:`parse_top`; ``seed``: of what is random in a method, default its own;
-    ``probabilities``: see :func:`classifier`; ``layers``: names or patterns, of
+    ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
+    some methods need. ``top``: as of :func:`parse_top`; ``seed``: of what is random in a method,
+    default its own; ``probabilities``: see :func:`classifier`; ``layers``: names or patterns, of
     :func:`layers.matching`, with nac, kmnc and npc; nss and dsa take the last of them.
+    ``batch_size``: images in a pass; ``block``: whose scores are kept at once; ``workers``: see
+    :func:`photos.batches`.
+
+    Images are read as they are needed, and all methods share a pass over them. ``folder``: where
+    scores are kept block by block, so that the same call goes on after it was killed, and a
+    finished run is not made again; default none. ``client``: of a Dask cluster, whose workers
+    score the blocks; they need the same files.
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
-    every image, in the order of the first method, then the skipped ones with their reason under
-    'note'; the index is the place in ``photos.images``. A method has a ``_score``, the larger the
+    every image, in the order of the first method, then those that cannot be read with their reason
+    under 'note'; the index is the place among the images. A method has a ``_score``, the larger the
     sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
-    Methods that read softmax vectors share one pass. A method that fails later costs only itself:
-    its reason is in the table's ``attrs["failed"]``, by name. Raises ``ValueError`` naming the
-    method that cannot rank these, or if all fail.
+    A method that fails later costs only itself: its reason is in the table's ``attrs["failed"]``,
+    by name; ``attrs["unread"]`` and ``["reference"]`` have those of images and training images.
+    Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
+    of another run.
     """
     methods = parse_methods(by, reference=reference is not None)
-    checks.positive(batch_size, "batch_size")
-    x, n = candidates(photos.images), len(photos.images)
-    chosen = len(selection.top(torch.arange(n), parse_top(top, n)))
-    model = classifier(model, x, probabilities=probabilities)
-    options = {name: options_of(name, model, x, reference=reference, seed=seed, layers=layers,
-                                batch_size=batch_size) for name in methods}
-    for name in methods:
-        rehearse(name, options[name], model, x)
+    photos = photos_of(images, model)
+    if len(photos) < 2:
+        raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
+    seen = None if reference is None else photos_of(reference, model)
+    chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
+    job = prepared_job(model, photos, methods, reference=seen, seed=seed, layers=layers,
+                       probabilities=probabilities, batch_size=batch_size, block=block)
+    facts = {"dnnlib": __version__, "torch": torch.__version__, "by": list(methods),
+             "device": device_of(job.model).type, "model": fingerprint(job.model),
+             "probabilities": probabilities, "images": photos.named(),
+             "reference": seen and seen.named(), "seed": seed,
+             "layers": layers and list(layers), "batch_size": batch_size, "block": block}
+    with tempfile.TemporaryDirectory() as place:
+        run = Run(place if folder is None else folder, facts)
+        places, found = run.go(job, seen, workers, client)
     table = pd.DataFrame({"path": [*photos.paths, *photos.skipped]})
-    p, done, failed = None, [], {}
-    for name in tqdm(methods, desc="ranking", unit="method"):
-        try:
-            if name in FROM_OUTPUTS:
-                if p is None and name != "random":
-                    p = predict(model, x, batch_size=batch_size)
-                score, order = _from_outputs(name, p, n, seed)
-            else:
-                score, order = _ordered(selection.selector(name, **options[name]), model, x)
-        except (ValueError, RuntimeError) as error:
-            failed[name] = str(error).strip().splitlines()[0]
-            continue
-        _add(table, name, score, order, chosen)
-        done.append(name)
-    if not done:
-        raise ValueError("; ".join(f"{name}: {why}" for name, why in failed.items()))
-    table["note"] = [""] * n + [*photos.skipped.values()]
-    table.attrs["failed"] = failed
-    return table.sort_values(f"{done[0]}_rank", kind="stable", na_position="last")
+    table["note"] = [run.skipped.get(i, "") for i in range(len(photos))] + [
+        *photos.skipped.values()]
+    for name, tensors in found.items():
+        _add(table, name, tensors.get("score"), places[tensors["order"]], min(chosen, len(places)))
+    table["note"] = table.pop("note")  # as the last column
+    table.attrs |= {"failed": run.failed, "reference": run.unread,
+                    "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
+    return table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
+
+
+def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
+                 reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
+                 probabilities: bool, batch_size: int, block: int) -> Job:
+    """What :func:`rank` will do, after a look at 64 images, and at two by each method."""
+    checks.positive(batch_size, "batch_size")
+    checks.positive(block, "block")
+    some = photos.some(PROBE)
+    model, two, readers = classifier(model, some, probabilities=probabilities), some[:2], {}
+    if len(two) < 2:
+        two = some.repeat(2, 1, 1, 1)
+    shown = None if reference is None else reference.some(2)
+    for name in methods:
+        options = options_of(name, model, two, reference=shown, seed=seed, layers=layers,
+                             batch_size=batch_size)
+        rehearse(name, options, model, two)
+        readers[name] = reader(selection.selector(name, **options), model, two)
+    return Job(model, photos, readers, {}, batch_size, block)
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | float = 0.05,
@@ -141,32 +170,27 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
 
 
 def _from_outputs(name: str, p: torch.Tensor | None, n: int,
-                  seed: int | None) -> tuple[torch.Tensor | float, torch.Tensor]:
-    """Scores, NaN where the method has none, and the order, of n softmax vectors."""
+                  seed: int | None) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """Scores, None where the method has none, and the order, of n softmax vectors."""
     given = {} if seed is None else {"seed": seed}
     if name == "random":  # needs their number only
-        return torch.nan, selection.Random(**given).order(None, torch.zeros(n, 1, 1, 1))
+        return None, selection.Random(**given).order(None, torch.zeros(n, 1, 1, 1))
     if name == "ats":
-        return torch.nan, selection.ATS(**given).arrange(p)
+        return None, selection.ATS(**given).arrange(p)
     score = indecision(p, name)
-    return score.numpy(), selection.by_score(score)
+    return score, selection.by_score(score)
 
 
 def _add(table: pd.DataFrame, name: str, score, order: torch.Tensor, chosen: int) -> None:
-    """A method's columns; shorter than the table, since what was skipped stays empty."""
-    place = pd.Series(order.argsort() + 1, dtype="Int64")
-    table[f"{name}_score"] = pd.Series(score, range(len(order)))
-    table[f"{name}_rank"] = place
-    table[f"{name}_selected"] = (place <= chosen).reindex(table.index, fill_value=False)
+    """A method's columns, for the images in ``order``; what is not in it stays empty.
 
-
-def _ordered(chosen: selection.Selector, model: nn.Module,
-             x: torch.Tensor) -> tuple[torch.Tensor | float, torch.Tensor]:
-    """Scores, NaN where the method has none, and the order."""
-    if not isinstance(chosen, selection.Scored):
-        return torch.nan, chosen.order(model, x)
-    score = chosen.score(model, x)  # once: it may take all the time
-    return score.numpy(), selection.by_score(score)
+    ``score``: of them by their place, not in this order.
+    """
+    places, ranks = order.tolist(), range(1, len(order) + 1)
+    table[f"{name}_score"] = torch.nan if score is None else pd.Series(
+        score.numpy(), sorted(places))
+    table[f"{name}_rank"] = pd.Series(ranks, places, "Int64")
+    table[f"{name}_selected"] = (table[f"{name}_rank"] <= chosen).fillna(False).astype(bool)
 
 
 def first(table: pd.DataFrame, photos: Photos, *,
@@ -182,5 +206,5 @@ def first(table: pd.DataFrame, photos: Photos, *,
         for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
             titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}")
                           + f"\n{shortened(path)}")
-        found[name] = (photos.images[rows.index.tolist()], titles)
+        found[name] = (photos.take(rows.index.tolist()), titles)
     return found

@@ -15,7 +15,7 @@ from dnnlib.neurons.layers import matching
 from dnnlib.selection.surprise import last_hidden
 
 FROM_OUTPUTS = ("ats", "gini", "least_confidence", "margin", "pd", "pe", "pv", "random")
-_FAULTS = (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError, AttributeError)
+FAULTS = (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError, AttributeError)
 
 
 def options_of(name: str, model: nn.Module, x: torch.Tensor, *,
@@ -48,8 +48,8 @@ def rehearse(name: str, options: dict, model: nn.Module, x: torch.Tensor) -> Non
             record_classes(model, x[:2], layers=[options.get("layer") or last_hidden(model, x)])
         else:
             selection.selector(name, **small).order(model, x[:2])
-    except _FAULTS as error:
-        raise ValueError(f"{name}: {_line(error)}") from error
+    except FAULTS as error:
+        raise ValueError(f"{name}: {line(error)}") from error
 
 
 def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor,
@@ -64,8 +64,8 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
     try:
         fuzzer.run(model, x[:1], labels[:1], iterations=1,
                    generator=torch.Generator().manual_seed(0))
-    except _FAULTS as error:
-        raise ValueError(f"{name}: {_line(error)}") from error
+    except FAULTS as error:
+        raise ValueError(f"{name}: {line(error)}") from error
 
 
 def outputs_only(name: str, model: nn.Module) -> None:
@@ -76,5 +76,6 @@ def outputs_only(name: str, model: nn.Module) -> None:
                          "outputs only; give its code instead, FILE.py:FUNCTION")
 
 
-def _line(error: Exception) -> str:
+def line(error: Exception) -> str:
+    """The first line of what an error says."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

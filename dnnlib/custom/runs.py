@@ -7,9 +7,8 @@ blocks that are left, and ends with the same files.
 
 import io
 import json
-import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -21,13 +20,16 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
 from dnnlib import __version__, files
+from dnnlib.custom import cluster, kept
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
 from dnnlib.custom.options import Options
-from dnnlib.custom.photos import Photos, shortened
+from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
+from dnnlib.custom.scoring import classes_of
+from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import device_of, fast_layout, predict
-from dnnlib.models.fingerprints import described, fingerprint
+from dnnlib.models.fingerprints import fingerprint
 from dnnlib.neurons.layers import matching
 
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "note")
@@ -47,62 +49,120 @@ class Found:
     failures: pd.DataFrame
 
 
-def fuzz(model: nn.Module, photos: Photos, folder: str | Path, options: Options, *,
-         reference: torch.Tensor | None = None, probabilities: bool = False) -> Found:
+@dataclass(frozen=True, eq=False)
+class Campaigns:
+    """What the failing inputs of each block depend on; it can be sent to another machine.
+
+    ``dealt``: the places of the inputs in each block; ``labels``: of all images (N,).
+    """
+
+    model: nn.Module
+    fuzzer: Fuzzer
+    photos: Photos
+    labels: torch.Tensor
+    dealt: tuple[torch.Tensor, ...]
+    options: Options
+
+    def run(self, numbers: Sequence[int], workers: int | None = None) -> Iterator[dict[str, bytes]]:
+        """Those blocks, one after the other, each as its files: the images, then what they are."""
+        for number in numbers:
+            block = self.dealt[number]
+            seed = int(files.digest([self.options.seed, number]), 16)
+            made = nearest(self.model, self.fuzzer, self.photos.take(block), self.labels[block],
+                           iterations=self.options.iterations, batch_size=self.options.batch_size,
+                           generator=torch.Generator().manual_seed(seed))
+            yield _files(block_name(number), made, block.tolist())
+
+
+def block_name(number: int) -> str:
+    """The file that says that a block is done."""
+    return f"blocks/{number:05d}.json"
+
+
+def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options | None = None, *,
+         reference: Images | None = None, probabilities: bool = False, workers: int | None = None,
+         client=None, **given) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
-    ``photos``: see :func:`read_photos`; ``reference``: training images (M, C, H, W) for
-    'deephunter'; ``probabilities``: see :func:`classifier`. For each input and wrong class,
-    the nearest example is kept. An example is judged after rounding to 8 bits, and is kept if
-    the wrong class's probability leads by 1e-4, so that each file fails when it is loaded again.
+    ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
+    'deephunter'. ``options``, or the options of :class:`Options` by name. ``probabilities``: see
+    :func:`classifier`; ``workers``: see :func:`photos.batches`; ``client``: of a Dask cluster,
+    whose workers fuzz the blocks; they need the same files. For each input and wrong class, the
+    nearest example is kept. An example is judged after rounding to 8 bits, and is kept if the
+    wrong class's probability leads by 1e-4, so that each file fails when it is loaded again.
 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
     the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json``, of which
-    options, model and images; ``blocks/``, what each block of inputs gave. Classes are named by
-    their folders, or by their numbers. Raises ``ValueError`` for a folder that holds something
-    else, a model whose outputs vary from pass to pass, and one that gets no image right.
+    options, model and images; ``clean.safetensors``, the classes given to the images; ``blocks/``,
+    what each block of inputs gave. Classes are named by their folders, or by their numbers. Raises
+    ``ValueError`` for a folder that holds something else, a model whose outputs vary from pass to
+    pass, and one that gets no image right.
     """
-    folder, size = Path(folder).expanduser(), options.batch_size
+    folder, options = Path(folder).expanduser(), options or Options(**given)
     options.check_reference(reference is not None)
-    model = classifier(model, photos.images, probabilities=probabilities)
+    photos = photos_of(images, model)
+    seen = None if reference is None else photos_of(reference, model)
+    some = photos.some(PROBE)
+    model = classifier(model, some, probabilities=probabilities)
     if options.layers is not None:
         outputs_only(options.by, model)
-        options = replace(options, layers=matching(model, photos.images, options.layers))
-    _check_steady(model, photos.images[:PROBE])
-    p = predict(model, photos.images, batch_size=size)
-    labels, names = _labelled(photos, p, options.labels)
-    fuzzer = options.fuzzer(len(names), reference)
-    rehearse_fuzzer(options.by, fuzzer, model, photos.images, labels)
-    right = (p.argmax(1) == labels).nonzero()[:, 0]
-    if not len(right):
+        options = replace(options, layers=matching(model, some, options.layers))
+    _check_steady(model, some)
+    p = predict(model, some, batch_size=options.batch_size)
+    names = _names(photos, p.shape[1], options.labels)
+    fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
+    rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
+    facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
+             "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
+             "reference": seen and seen.named(), **asdict(options)}
+    kept.check(folder, facts)
+    clean, labels, unread = _clean(folder, facts, model, photos, names, options, workers)
+    places = ((clean == labels) & (clean >= 0)).nonzero()[:, 0]
+    count = min(options.limit or len(places), len(places))
+    places = places[torch.arange(count) * len(places) // count]
+    dealt = places[torch.randperm(count, generator=torch.Generator().manual_seed(options.seed))]
+    job = Campaigns(model, fuzzer, photos, labels, dealt.split(options.at_once), options)
+    left = [number for number in range(len(job.dealt))
+            if not (folder / block_name(number)).exists()]
+    done = count - sum(len(job.dealt[number]) for number in left)
+    with tqdm(total=count, initial=done, desc="inputs", unit="input") as bar:
+        made = zip(left, job.run(left)) if client is None else cluster.run(client, job, left)
+        for number, content in made:
+            for name, data in content.items():
+                files.write_atomically(folder / name, data)
+            bar.update(len(job.dealt[number]))
+    found = sorted((failure for number in range(len(job.dealt))
+                    for failure in json.loads((folder / block_name(number)).read_bytes())),
+                   key=lambda failure: (failure["input"], failure["predicted"]))
+    tables = _tables(photos, unread, labels, clean, names, places, found, options)
+    for name, table in (("inputs", tables.inputs), ("failures", tables.failures)):
+        files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
+    return tables
+
+
+def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],
+           options: Options, workers: int | None,
+           ) -> tuple[torch.Tensor, torch.Tensor, dict[str, str]]:
+    """The classes given to the images, kept, and the labels: (N,), and what cannot be read.
+
+    The class of that is -1; its reasons come by name.
+    """
+    path = folder / "clean.safetensors"
+    if kept.whole(path):
+        tensors, notes = files.load_tensors(path)
+        clean, skipped = tensors["classes"], notes["skipped"]
+    else:
+        clean, found = classes_of(model, photos, batch_size=options.batch_size, workers=workers)
+        skipped = {photos.paths[i]: why for i, why in found.items()}
+    labels = clean if options.labels == "prediction" else torch.tensor(
+        [names.index(path.split("/")[0]) for path in photos.paths])
+    if not (clean == labels)[clean >= 0].any():
         raise ValueError(f"labels: the model gets none of {len(labels)} images right; are the "
                          f"folders' names in the order of its classes: {', '.join(names[:3])}...?")
-    count = min(options.limit or len(right), len(right))
-    places = right[torch.arange(count) * len(right) // count]
-    facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
-             "model": fingerprint(model), "probabilities": probabilities,
-             "images": files.digest([described(photos.images), photos.paths, photos.skipped]),
-             "reference": described(reference), **asdict(options)}
-    _check_folder(folder, facts)
-    dealt = places[torch.randperm(count, generator=torch.Generator().manual_seed(options.seed))]
-    blocks = {folder / "blocks" / f"{number:05d}.json": block
-              for number, block in enumerate(dealt.split(options.at_once))}
-    done = sum(len(block) for path, block in blocks.items() if path.exists())
-    with tqdm(total=count, initial=done, desc="inputs", unit="input") as bar:
-        for number, (path, block) in enumerate(blocks.items()):
-            if not path.exists():
-                seed = int(files.digest([options.seed, number]), 16)
-                made = nearest(model, fuzzer, photos.images[block], labels[block],
-                               iterations=options.iterations, batch_size=size,
-                               generator=torch.Generator().manual_seed(seed))
-                _keep(folder, path, facts, made, block.tolist())
-                bar.update(len(block))
-    kept = sorted((failure for path in blocks for failure in json.loads(path.read_bytes())),
-                  key=lambda failure: (failure["input"], failure["predicted"]))
-    found = _tables(photos, labels, p.argmax(1), names, places, kept, options)
-    for name, table in (("inputs", found.inputs), ("failures", found.failures)):
-        files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
-    return found
+    if not path.exists():
+        kept.begin(folder, facts)
+        files.save_tensors(path, {"classes": clean}, skipped=skipped)
+    return clean, labels, skipped
 
 
 def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
@@ -113,11 +173,10 @@ def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
                          "dropout, or another source of noise, left on?")
 
 
-def _labelled(photos: Photos, p: torch.Tensor, kind: str) -> tuple[torch.Tensor, Sequence[str]]:
-    """The labels (N,), and the classes' names."""
-    n = p.shape[1]
+def _names(photos: Photos, n: int, kind: str) -> Sequence[str]:
+    """The classes' names."""
     if kind == "prediction":
-        return p.argmax(1), [str(i) for i in range(n)]
+        return [str(i) for i in range(n)]
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
@@ -126,60 +185,35 @@ def _labelled(photos: Photos, p: torch.Tensor, kind: str) -> tuple[torch.Tensor,
     if len(names) != n:
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
                          f"{len(names)}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}")
-    return torch.tensor([names.index(path.split("/")[0]) for path in photos.paths]), names
+    return names
 
 
-def _check_folder(folder: Path, facts: dict) -> None:
-    """``ValueError`` for another run's folder; what a killed run was writing is removed."""
-    run = folder / "run.json"
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"out: expected a folder, got the file {folder}")
-    half = re.compile(r"\..+\.(png|json|csv)\.\w{8}")
-    rest = [p for p in folder.rglob("*") if p.is_file()]
-    if rest and not run.exists() and not all(half.fullmatch(p.name) for p in rest):
-        raise ValueError(f"out: {folder} holds files, and none is the run.json of a run to go on "
-                         "with; give a folder of its own")
-    if run.exists():
-        try:
-            before, now = json.loads(run.read_bytes()), json.loads(json.dumps(facts))
-        except ValueError as error:
-            raise ValueError(f"out: {run} is not of a run to go on with: {error}") from error
-        if not isinstance(before, dict):
-            raise ValueError(f"out: {run} is not of a run to go on with")
-        changed = [f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
-                   for name in {**now, **before} if before.get(name) != now.get(name)]
-        if changed:
-            raise ValueError(f"out: {folder} holds another run: {'; '.join(changed)}. Give "
-                             "another folder, or delete this one")
-    for path in rest:
-        if half.fullmatch(path.name):
-            path.unlink()
-
-
-def _keep(folder: Path, path: Path, facts: dict, made: list[dict], places: list[int]) -> None:
+def _files(name: str, made: list[dict], places: list[int]) -> dict[str, bytes]:
     """The images, then their facts: a block counts as done once its file is there."""
-    if not (folder / "run.json").exists():
-        files.write_atomically(folder / "run.json", json.dumps(facts, indent=1).encode() + b"\n")
-    rows = []
+    found, rows = {}, []
     for failure in made:
         place = places[failure["input"]]
-        name = f"images/{place:06d}-{failure['predicted']}.png"
+        image = f"images/{place:06d}-{failure['predicted']}.png"
         to_pil_image(failure["image"]).save(png := io.BytesIO(), format="PNG")
-        files.write_atomically(folder / name, png.getvalue())
+        found[image] = png.getvalue()
         rows.append({k: v for k, v in failure.items() if k != "image"}
-                    | {"input": place, "file": name})
-    files.write_atomically(path, json.dumps(rows, indent=1).encode() + b"\n")
+                    | {"input": place, "file": image})
+    return found | {name: json.dumps(rows, indent=1).encode() + b"\n"}
 
 
-def _tables(photos: Photos, labels: torch.Tensor, clean: torch.Tensor, names: Sequence[str],
-            places: torch.Tensor, kept: list[dict], options: Options) -> Found:
+def _tables(photos: Photos, unread: dict[str, str], labels: torch.Tensor, clean: torch.Tensor,
+            names: Sequence[str], places: torch.Tensor, kept: list[dict],
+            options: Options) -> Found:
     tried, counts = set(places.tolist()), Counter(failure["input"] for failure in kept)
     rows = []
     for i, (path, label, given) in enumerate(zip(photos.paths, labels.tolist(), clean.tolist())):
+        if given < 0:
+            continue
         outcome = ("misclassified" if label != given else "left out" if i not in tried
                    else "broken" if counts[i] else "held")
         rows.append((path, outcome, names[label], names[given], counts[i], ""))
-    rows += [(path, "unreadable", "", "", 0, why) for path, why in photos.skipped.items()]
+    rows += [(path, "unreadable", "", "", 0, why)
+             for path, why in (unread | photos.skipped).items()]
     failures = [(photos.paths[f["input"]], names[labels[f["input"]]], options.labels,
                  names[f["predicted"]], round(f["l2"], 6), round(f["linf"], 6), f["iteration"],
                  f["file"]) for f in kept]
@@ -196,7 +230,7 @@ def pictures(found: Found, photos: Photos, folder: str | Path, *,
     rows = found.failures.sort_values("l2", kind="stable").drop_duplicates("input")[:limit]
     if rows.empty:
         return {}
-    inputs = photos.images[[photos.paths.index(path) for path in rows["input"]]]
+    inputs = photos.take([photos.paths.index(path) for path in rows["input"]])
     folder = Path(folder).expanduser()
     examples = torch.stack([pil_to_tensor(Image.open(folder / name)) / 255
                             for name in rows["file"]])

@@ -10,10 +10,10 @@ from PIL import Image, ImageOps
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.data.raw import Raw, Readable
+from dnnlib.data.raw import Raw
 
-LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
+UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
 def read(folder: Path, *, size: int | None = None) -> Raw:
@@ -21,58 +21,25 @@ def read(folder: Path, *, size: int | None = None) -> Raw:
 
     Classes are the sub-folders in order of name; a flat folder has none and labels of -1.
     With ``size`` an image is scaled to that short side and cropped at the centre; without it,
-    all must have one size. Gray-scale if all images are, else RGB. Raises ``ValueError``
-    naming the file that is broken or differs, ``FileNotFoundError`` if there are no images.
+    all must have one size. Gray-scale if all images are, else RGB. A photo that says by EXIF how
+    it was held is turned upright. Raises ``ValueError`` naming the file that is broken or differs,
+    ``FileNotFoundError`` if there are no images.
     """
-    paths, _, shut = _listed(folder)
+    paths, _, shut = listed(folder)
     if shut:
         raise ValueError(f"{folder}: {' '.join(next(iter(shut.items())))}")
     names = tuple(p.relative_to(folder).as_posix() for p in paths)
     classes = tuple(sorted({n.split("/")[0] for n in names if "/" in n}))
     labels = torch.tensor([classes.index(n.split("/")[0]) if "/" in n else -1 for n in names])
     stats = [p.stat() for p in paths]
-    key = {"folder": str(folder.resolve()), "size": size,
+    key = {"folder": str(folder.resolve()), "size": size, "upright": True,
            "files": [[n, s.st_size, s.st_mtime_ns] for n, s in zip(names, stats)]}
     images = files.cached("images", key, lambda: {"images": _decode(paths, size)})["images"]
     suffixes = {p.suffix.lower().lstrip(".").replace("jpg", "jpeg") for p in paths}
     return Raw(images, labels, classes, "+".join(sorted(suffixes)), names)
 
 
-def readable(source: Path, *, size: int | None = None, channels: int | None = None,
-             fit: Callable[[Image.Image], np.ndarray] | None = None) -> Readable:
-    """The images that nobody has checked: what can be read, and what cannot.
-
-    ``source``: a folder, or a list of paths: a file whose name ends in .txt, with a path a line,
-    or a table, .csv, .tsv or .parquet, with a column 'path'; relative to the file's folder.
-    ``size`` as of :func:`read`, or ``fit``, from an image to uint8 (H, W) or (H, W, 3).
-    ``channels``: 1 or 3, default 1 if all images are gray-scale. A photo that says by EXIF how it
-    was held is turned upright. Nothing is kept in the cache. Folders that cannot be entered are
-    among the skipped, their names ending in '/'. Raises ``ValueError`` if no image can be read or
-    their sizes differ.
-    """
-    paths, others, skipped = _listed(source) if source.is_dir() else _of_list(source)
-    folder = source if source.is_dir() else source.parent
-    arrays = {}
-
-    def name(path: Path) -> str:  # bytes that are no text cannot be shown
-        inside = path.relative_to(folder) if path.is_relative_to(folder) else path
-        return inside.as_posix().encode(errors="replace").decode()
-
-    for path in tqdm(paths, desc=f"decoding {source.name}", leave=False):
-        try:
-            arrays[path] = _opened(path, size, {1: "L", 3: "RGB", None: None}[channels], fit,
-                                   upright=True)
-        except ValueError as error:
-            reason = str(error).removeprefix(f"{path} ").replace(str(path), path.name)
-            skipped[name(path)] = reason
-    if not arrays:
-        raise ValueError(f"{source} holds no image that can be read; of {len(skipped)}, the "
-                         f"first: {' '.join(next(iter(skipped.items())))}")
-    pixels = _stacked([*arrays], [*arrays.values()])
-    return Readable(pixels, tuple(map(name, arrays)), skipped, others)
-
-
-def _listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
+def listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
     """The images below a folder, in order, how many other files there are, and the reason for
     each folder that cannot be entered."""
     if not folder.is_dir():
@@ -93,50 +60,29 @@ def _listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
     return paths, len(found) - len(paths), shut
 
 
-def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
-    """The same for the paths in a list; in their order, each once."""
-    if source.suffix.lower() not in LISTS:
-        raise FileNotFoundError(f"{source} is not a folder, nor a list of paths "
-                                f"({', '.join(sorted(LISTS))})")
-    if not source.is_file():
-        raise FileNotFoundError(f"there is no file {source}")
-    if source.suffix.lower() == ".txt":
-        lines = source.read_text().splitlines()
-    else:
-        import pandas as pd  # only here: the ground floor does without tables
-
-        table = (pd.read_parquet(source) if source.suffix.lower() == ".parquet" else pd.read_csv(
-            source, sep="\t" if source.suffix.lower() == ".tsv" else ",", dtype=str))
-        if "path" not in table:
-            raise ValueError(f"{source}: expected a column 'path', got "
-                             f"{', '.join(map(str, table.columns[:5]))}")
-        lines = table["path"].dropna().astype(str)
-    paths = [source.parent / line.strip() for line in dict.fromkeys(lines) if line.strip()]
-    if not paths:
-        raise FileNotFoundError(f"{source} lists no paths")
-    return paths, 0, {}
-
-
 def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
     bar = tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
-    return _stacked(paths, [_opened(path, size) for path in bar])
+    return _stacked(paths, [opened(path, lambda image: _fitted(image, size)) for path in bar])
 
 
-def _opened(path: Path, size: int | None, mode: str | None = None,
-            fit: Callable[[Image.Image], np.ndarray] | None = None, *,
-            upright: bool = False) -> np.ndarray:
-    """(H, W) or (H, W, 3); without ``mode``, as the file has it."""
+def deep(image: Image.Image) -> str:
+    """Why it cannot be taken as 8 bits a pixel, or ''; Pillow would clip it to white."""
+    return f"has more than 8 bits a pixel ({image.mode})" if image.mode[0] in "IF" else ""
+
+
+def opened(path: Path, fit: Callable[[Image.Image], np.ndarray],
+            mode: str | None = None) -> np.ndarray:
+    """(H, W) or (H, W, 3), upright; without ``mode``, as the file has it."""
     try:
         with Image.open(path) as image:
-            deep = image.mode if image.mode[0] in "IF" else None  # Pillow clips these to white
+            reason = deep(image)
             mode = mode or ("L" if image.mode in ("1", "L") else "RGB")
-            if not deep:
-                held = ImageOps.exif_transpose(image) if upright else image
-                array = (fit or (lambda x: _fitted(x, size)))(held.convert(mode))
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            if not reason:
+                array = fit(ImageOps.exif_transpose(image).convert(mode))
+    except UNREADABLE as error:
         raise ValueError(f"{path} is not a readable image: {error}") from error
-    if deep:
-        raise ValueError(f"{path} has more than 8 bits a pixel ({deep})")
+    if reason:
+        raise ValueError(f"{path} {reason}")
     return array
 
 

@@ -16,17 +16,3 @@ class Raw(NamedTuple):
     classes: tuple[str, ...]
     form: str
     paths: tuple[str, ...] = ()
-
-
-class Readable(NamedTuple):
-    """What can be read of a folder that nobody has checked.
-
-    ``images``: uint8 (N, C, H, W); ``paths``: theirs, relative to the folder; ``skipped``: the
-    reason for each image that could not be read, by relative path; ``others``: how many files
-    have another ending.
-    """
-
-    images: torch.Tensor
-    paths: tuple[str, ...]
-    skipped: dict[str, str]
-    others: int

@@ -4,10 +4,11 @@ A neuron is a channel, read as its mean over positions (DeepXplore and most of t
 or a unit, every scalar by itself (NSS, dnn-tip). Say which with every result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import prod
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -79,10 +80,7 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
     checks.known(neuron, NEURONS, "neuron")
     checks.positive(batch_size, "batch_size")
     chosen = layers_of(model, x, layers)
-    if neuron == "channel":
-        reduce = scaled_channel_means if scale else channel_means
-    else:  # a copy: the next layer may be an in-place ReLU
-        reduce = _scaled if scale else lambda a: a.float().clone()
+    reduce = _reduction(neuron, scale)
     values, start, device = None, 0, device_of(model)
     model.eval()
     with watched(model, chosen, reduce) as parts:
@@ -118,6 +116,48 @@ def record_classes(model: nn.Module, x: torch.Tensor,
     finally:
         handle.remove()
     return found, torch.cat(classes)
+
+
+class Want(NamedTuple):
+    """Activations that somebody wants of a pass: names of layers, and as of :func:`record`."""
+
+    layers: tuple[str, ...]
+    neuron: str = "channel"
+    scale: bool = False
+
+
+def record_all(model: nn.Module, x: torch.Tensor,
+               wants: Sequence[Want]) -> tuple[torch.Tensor, dict[Want, torch.Tensor]]:
+    """The logits (B, classes) of a batch and all activations wanted, by one pass, on the CPU.
+
+    ``x``: (B, C, H, W) in [0, 1]. The activations (B, neurons) may hold NaN or infinity. The model
+    is put in evaluation mode. Raises what :func:`layers.layers_of` and :func:`layers.watched` do.
+
+    >>> from dnnlib import models
+    >>> wants = [Want(("1", "7")), Want(("7",), "unit")]
+    >>> logits, found = record_all(models.build("lenet1"), torch.rand(2, 1, 28, 28), wants)
+    >>> logits.shape, [found[want].shape for want in wants]
+    (torch.Size([2, 10]), [torch.Size([2, 14]), torch.Size([2, 10])])
+    """
+    kinds: dict[str, set[tuple[str, bool]]] = {}
+    for want in wants:
+        for name in want.layers:
+            kinds.setdefault(name, set()).add(want[1:])
+    reduce = {name: lambda a, kinds=kinds[name]: {kind: _reduction(*kind)(a) for kind in kinds}
+              for name in kinds}
+    chosen = layers_of(model, x, tuple(kinds)) if kinds else {}
+    model.eval()
+    with watched(model, chosen, reduce) as parts, torch.inference_mode():
+        logits = model(fast_layout(x, device_of(model))).cpu()
+        return logits, {want: torch.cat([parts[name][want[1:]].flatten(1) for name in want.layers],
+                                        1).cpu() for want in wants}
+
+
+def _reduction(neuron: str, scale: bool) -> Callable[[torch.Tensor], torch.Tensor]:
+    if neuron == "channel":
+        return scaled_channel_means if scale else channel_means
+    # a copy: the next layer may be an in-place ReLU
+    return _scaled if scale else lambda a: a.float().clone()
 
 
 def channel_means(a: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """Which layers count as neurons, and what they give out in a pass."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 
@@ -106,13 +106,13 @@ def matching(model: nn.Module, x: torch.Tensor, patterns: Sequence[str]) -> tupl
 
 @contextmanager
 def watched(model: nn.Module, layers: dict[str, Layer],
-            reduce: Callable[[torch.Tensor], object]) -> Iterator[dict]:
+            reduce: Callable[[torch.Tensor], object] | Mapping[str, Callable]) -> Iterator[dict]:
     """Within it, a pass leaves ``reduce`` of every layer's output in the dict given, by name.
 
-    ``layers``: of :func:`layers_of`. An output has its channels on axis 1. What a layer gives out,
-    the next one may overwrite, so ``reduce`` must not return a view. A pass raises ``ValueError``
-    for a layer that does not run, and ``TypeError`` for one whose output is no floating-point
-    tensor (N, ...).
+    ``layers``: of :func:`layers_of`; ``reduce``: for all, or one for each name. An output has its
+    channels on axis 1. What a layer gives out, the next one may overwrite, so ``reduce`` must not
+    return a view. A pass raises ``ValueError`` for a layer that does not run, and ``TypeError`` for
+    one whose output is no floating-point tensor (N, ...).
 
     >>> from dnnlib.neurons.activations import channel_means
     >>> model, x = models.build("lenet1"), torch.rand(2, 1, 28, 28)
@@ -134,7 +134,7 @@ def watched(model: nn.Module, layers: dict[str, Layer],
         output = layers[name].first(output)
         if fault := fault_of(output, size):
             raise TypeError(f"layer {name!r}: {fault}; name other layers with layers=")
-        parts[name] = reduce(output)
+        parts[name] = (reduce[name] if isinstance(reduce, Mapping) else reduce)(output)
 
     def hook(module, inputs, output):
         counts[module] += 1

@@ -122,8 +122,11 @@ def _uniform(seed: int, index: torch.Tensor) -> torch.Tensor:
     """(N, DRAWS) float64 in [0, 1): the rows ``index`` of one endless table for each seed."""
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed: expected a whole number from 0, got {seed!r}")
-    table = np.random.default_rng(seed).random((int(index.max()) + 1, DRAWS))
-    return torch.from_numpy(table)[index]
+    low, high = (int(end) for end in index.aminmax())
+    bits = np.random.PCG64(seed)  # as of default_rng
+    bits.advance(low * DRAWS)  # past the rows of those before
+    table = np.random.Generator(bits).random((high + 1 - low, DRAWS))
+    return torch.from_numpy(table)[index - low]
 
 
 def _draw(name: str, u: torch.Tensor, strength: int | None, reading: str) -> torch.Tensor:

@@ -12,6 +12,7 @@ from dnnlib.inference import predict
 from dnnlib.selection.protocol import candidates
 
 CELLS = 100_000  # interval ends have five decimals
+ROWS = 4096  # softmax vectors looked at in double precision at once
 MOST_CLASSES = 64  # pairs of the other classes, each with its cells: 200 MB
 
 
@@ -127,11 +128,12 @@ class ATS:
         >>> ATS().arrange([[1.0, 0, 0], [0.5, 0.3, 0.2], [0.4, 0.35, 0.25]]).tolist()
         [2, 1, 0]
         """
-        p = checks.probabilities(p)
+        p = p if isinstance(p, torch.Tensor) else torch.as_tensor(p, dtype=torch.float64)
+        best = [checks.probabilities(part).max(1) for part in p.split(ROWS)]
         if p.shape[1] < 3:
             raise ValueError("p: expected at least 3 classes, since ATS compares every pair of "
                              f"the others, got {p.shape[1]}")
-        top, predicted = (part.numpy(force=True) for part in p.max(1))
+        top, predicted = (torch.cat(part).numpy(force=True) for part in zip(*best))
         picks, others = [], []  # (index, gain)
         for label in range(p.shape[1]):
             mine = np.flatnonzero((predicted == label) & (top <= self.upper))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import reduce
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -52,11 +53,14 @@ class Covering:
         raise NotImplementedError
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        covered = self.covered(model, candidates(x))
+        return self.arrange(self.covered(model, candidates(x)))
+
+    def arrange(self, covered: cov.Covered, folder: Path | None = None) -> torch.Tensor:
+        """The order of candidates that cover this; ``folder``: see :func:`coverage.cam`."""
         if self.method == "ctm":
             return cov.ctm(covered)
         return cov.cam(covered, fill=self.fill, first=self.first, search=self.search,
-                       generator=torch.Generator().manual_seed(self.seed))
+                       generator=torch.Generator().manual_seed(self.seed), folder=folder)
 
     def _values(self, model: nn.Module, x: torch.Tensor, scale: bool = False) -> torch.Tensor:
         return record(model, x, layers=self.layers, neuron=self.neuron, scale=scale,
@@ -80,7 +84,10 @@ class NAC(Covering):
         checks.known(self.activation, ACTIVATIONS, "activation")
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
-        values = self._values(model, x, scale=self.activation == "scaled")
+        return self.bins(self._values(model, x, scale=self.activation == "scaled"))
+
+    def bins(self, values: torch.Tensor) -> cov.Covered:
+        """What candidates of these activations (N, neurons) cover."""
         return cov.nac(values, self.threshold, sigmoid=self.activation == "sigmoid")
 
 
@@ -112,5 +119,9 @@ class KMNC(Covering):
         parts = beside(self.reference, x, "reference").split(_REFERENCES)
         seen = reduce(cov.Boundaries.merge, (cov.boundaries(self._values(model, part))
                                           for part in parts))
-        return cov.kmnc(self._values(model, x), seen, self.sections, edges=self.edges,
+        return self.bins(self._values(model, x), seen)
+
+    def bins(self, values: torch.Tensor, seen: cov.Boundaries) -> cov.Covered:
+        """What candidates of these activations (N, neurons) cover of what was ``seen``."""
+        return cov.kmnc(values, seen, self.sections, edges=self.edges,
                         constant=self.constant, outer=self.outer)

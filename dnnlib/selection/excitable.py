@@ -58,10 +58,17 @@ class Excitable(Scored):
 
     def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """The number of excitable neurons of every candidate, float64 (N,)."""
-        candidates(x)
+        given = predict(model, candidates(x), batch_size=self.batch_size).argmax(1)
+        return self.count(model, x, given)
+
+    def count(self, model: nn.Module, x: torch.Tensor, given: torch.Tensor,
+              index: torch.Tensor | None = None) -> torch.Tensor:
+        """The same of images to which the model gives the classes ``given`` (N,).
+
+        ``index``: see :func:`mutations.mutate`.
+        """
         mutated = mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
-                                   reading=self.mutation_reading).images
-        given = predict(model, x, batch_size=self.batch_size).argmax(1)
+                                   index=index, reading=self.mutation_reading).images
         moved = (mutated != x).flatten(1).any(1)
         score = torch.zeros(len(x), dtype=torch.float64)
         if moved.any():

@@ -51,12 +51,17 @@ def sensitive(moved: torch.Tensor, share: float = 0.1) -> torch.Tensor:
     >>> sensitive(torch.tensor([[0.0, 2.0, 1.0], [1.0, 2.0, 0.0]]), 0.7).tolist()
     [1, 0]
     """
-    neurons = moved.shape[1]
+    return strongest(moved.sum(0, dtype=torch.float64), share)
+
+
+def strongest(total: torch.Tensor, share: float) -> torch.Tensor:
+    """The same, of the sums (neurons,)."""
+    neurons = len(total)
     chosen = checks.count(neurons, share, "share")
     if not chosen:
         raise ValueError(f"share: {share:g} of {neurons} neurons is none; take at least "
                          f"{1 / neurons:.2g}")
-    return moved.sum(0, dtype=torch.float64).argsort(descending=True, stable=True)[:chosen]
+    return total.argsort(descending=True, stable=True)[:chosen]
 
 
 def tns_score(before, after, *, share: float = 0.1, difference: str = "l1") -> torch.Tensor:
@@ -71,7 +76,11 @@ def tns_score(before, after, *, share: float = 0.1, difference: str = "l1") -> t
     [0.2, 0.0, 0.3, 0.15]
     """
     moved = sensitivities(before, after, difference=difference)
-    moved = moved[:, sensitive(moved, share)]
+    return summed(moved[:, sensitive(moved, share)], difference)
+
+
+def summed(moved: torch.Tensor, difference: str) -> torch.Tensor:
+    """The score, float64 (N,), of how far sensitive neurons move (N, chosen)."""
     total = moved.sum(1, dtype=torch.float64)
     return total if difference == "l1" else total / moved.shape[1]
 
@@ -148,10 +157,13 @@ class NSS(Scored):
                 raise ValueError(f"originals: expected {len(x)} images, one for each candidate, "
                                  f"got {len(before)}")
         else:
-            before, after = x, mutations.mutate(x, self.mutation, seed=self.seed,
-                                                strength=self.strength,
-                                                reading=self.mutation_reading).images
+            before, after = x, self.mutated(x)
         layer = last_map(model, x) if self.layer is None else self.layer
         values = [record(model, images, layers=[layer], neuron=self.neuron,
                          batch_size=self.batch_size).values for images in (before, after)]
         return tns_score(*values, share=self.share, difference=self.difference)
+
+    def mutated(self, x: torch.Tensor, index: torch.Tensor | None = None) -> torch.Tensor:
+        """A fresh mutation of each image; ``index``: see :func:`mutations.mutate`."""
+        return mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
+                                index=index, reading=self.mutation_reading).images

@@ -148,7 +148,7 @@ class NPC(Covering):
 
     def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
         reference = beside(self.reference, x, "reference")
-        paths, labels, classes = self._run(model, reference)
+        paths, labels, classes = self.run(model, reference)
         if self.reference_labels is not None:
             right = labels == checks.labels(self.reference_labels, len(labels), classes,
                                             "reference_labels").cpu()
@@ -158,11 +158,11 @@ class NPC(Covering):
             paths, labels = paths[right], labels[right]
         abstract = abstract_paths(paths, labels, classes, clusters=self.clusters,
                                   merge=self.merge, seed=self.seed)
-        paths, labels, _ = self._run(model, x)
+        paths, labels, _ = self.run(model, x)
         return snpc(paths, labels, abstract, self.buckets)
 
-    def _run(self, model: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
-        """Paths, predicted classes, and how many classes there are."""
+    def run(self, model: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+        """Critical paths, predicted classes, and how many classes there are."""
         paths, predicted = [], []
         for part in x.split(_IMAGES):
             found = propagate(model, part, layers=self.layers, beta=self.beta,

@@ -116,7 +116,10 @@ class DSA(Scored):
         return dsa(*self._run(model, x, layer), *self._run(model, reference, layer))
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        score = self.score(model, x)
+        return self.arrange(self.score(model, x))
+
+    def arrange(self, score: torch.Tensor) -> torch.Tensor:
+        """The order of scores (N,)."""
         if self.order_by == "score":
             return by_score(score)
         return cov.cam(surprise_buckets(score, self.buckets, self.upper), fill=self.fill,

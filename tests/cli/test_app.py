@@ -291,9 +291,9 @@ def test_rank_shows_five_rows_as_in_the_table(dnnlib, photos, tmp_path):
 
 def test_rank_takes_probabilities_when_told(dnnlib, photos, tmp_path):
     orders = []
-    for arguments in (["linear"], ["softmax", "gini", "photos", "--probabilities"]):
-        assert dnnlib(*ranked(*arguments))[0] == 0
-        orders.append(pd.read_csv(tmp_path / "ranking.csv")["path"].tolist())
+    for i, arguments in enumerate([["linear"], ["softmax", "gini", "photos", "--probabilities"]]):
+        assert dnnlib(*ranked(*arguments), "--out", f"{i}.csv")[0] == 0
+        orders.append(pd.read_csv(tmp_path / f"{i}.csv")["path"].tolist())
     assert orders[0] == orders[1]
 
 

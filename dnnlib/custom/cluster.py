@@ -1,0 +1,72 @@
+"""Blocks of work on a Dask cluster: sent with all they need, given back as files."""
+
+import hashlib
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dnnlib import checks
+
+AHEAD = 3  # blocks for each thread of the workers that are sent at a time
+_ONE_AT_A_TIME = threading.Lock()  # a model's hooks are of one pass
+_jobs: dict[str, Any] = {}  # of a worker: the last job that it was sent
+
+
+def run(client, job, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, bytes]]]:
+    """Those blocks of a job, as they end, by its ``run``.
+
+    A worker that dies costs the blocks that it had, which others make again. The job travels by
+    value, so that the model's own code need not be there; its images' files must. Raises
+    ``ValueError`` for a model that cannot be sent, ``RuntimeError`` for a block that kills several
+    workers.
+    """
+    with checks.extra("sweep"):
+        import cloudpickle
+        from distributed import KilledWorker, as_completed
+
+    for name in {type(module).__module__ for module in job.model.modules()}:
+        if name in sys.modules and getattr(sys.modules[name].__spec__, "parent", None) == "" and (
+                name not in sys.stdlib_module_names):  # a file of its own, in no package
+            cloudpickle.register_pickle_by_value(sys.modules[name])
+    try:
+        content = cloudpickle.dumps(job)
+    except Exception as error:  # of every kind, by what the model holds
+        raise ValueError(f"model: cannot be sent to other machines: {error}") from error
+    key = hashlib.sha256(content).hexdigest()[:16]
+    sent = client.scatter(content, broadcast=True, hash=False)
+    left = list(reversed(numbers))
+    room = AHEAD * max(1, sum(client.nthreads().values()))
+    waiting = as_completed()
+    futures: dict[Any, int] = {}
+
+    def more() -> None:
+        while left and len(futures) < room:
+            number = left.pop()
+            future = client.submit(work, key, sent, number, pure=False)
+            futures[future] = number
+            waiting.add(future)
+
+    more()
+    for future in waiting:
+        number = futures.pop(future)
+        try:
+            made = future.result()
+        except KilledWorker as error:
+            raise RuntimeError("workers of the cluster died several times over the same block, "
+                               "perhaps for want of memory") from error
+        future.release()
+        more()
+        yield number, made
+
+
+def work(key: str, content: bytes, number: int) -> dict[str, bytes]:
+    """The files of one block, made on a worker."""
+    import cloudpickle
+
+    with _ONE_AT_A_TIME:
+        if key not in _jobs:
+            _jobs.clear()
+            _jobs[key] = cloudpickle.loads(content)
+        found, = _jobs[key].run([number], 0)  # a worker's processes may have no children
+        return found

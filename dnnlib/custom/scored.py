@@ -1,0 +1,147 @@
+"""A ranking in its folder: begun, gone on with after it was killed, and finished.
+
+What a block of images depends on is fixed before the first, so that the same call, however often
+it is killed, ends with the same bytes.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from tqdm import tqdm
+
+from dnnlib import files
+from dnnlib.custom import cluster, kept
+from dnnlib.custom.photos import Photos
+from dnnlib.custom.rehearsal import FAULTS, line
+from dnnlib.custom.scoring import Job, block_name, learn
+from dnnlib.selection.batches import Reader
+
+Found = dict[str, dict[str, torch.Tensor]]
+
+
+class Run:
+    """In ``folder``: ``run.json``, the facts; ``learned/``, what methods keep of training images;
+    ``blocks/``, what each block gave; in the end, instead of both, ``result.safetensors``.
+
+    ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
+    images, by name; ``failed``: for methods. Raises ``ValueError`` for another run's folder.
+    """
+
+    def __init__(self, folder: str | Path, facts: dict):
+        self.folder, self.facts = Path(folder).expanduser(), facts
+        self.skipped: dict[int, str] = {}
+        self.unread: dict[str, str] = {}
+        self.failed: dict[str, str] = {}
+        kept.check(self.folder, facts)
+
+    def go(self, job: Job, reference: Photos | None, workers: int | None,
+           client) -> tuple[torch.Tensor, Found]:
+        """The places of the images that could be read, and of each method the 'order' of these,
+        with a 'score' if it has one. ``ValueError`` if every method fails."""
+        result = self.folder / "result.safetensors"
+        if not kept.whole(result):
+            job = self._learn(job, reference, workers)
+            self._score(job, workers, client)
+            self._finish(job, result)
+        tensors, notes = _read(result)
+        for name in ("blocks", "learned", kept.MEANWHILE):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+        self.skipped = {int(i): why for i, why in notes["skipped"].items()}
+        self.unread, self.failed = notes["unread"], notes["failed"]
+        found: Found = {name: {} for name in notes["methods"]}
+        for key, value in tensors.items():
+            if key != "places":
+                name, _, what = key.rpartition(".")
+                found[name][what] = value
+        return tensors["places"], found
+
+    def _learn(self, job: Job, reference: Photos | None, workers: int | None) -> Job:
+        """The job with what its methods learned, without those that could not."""
+        learners = {name: reader for name, reader in job.readers.items() if reader.learns}
+        paths = {name: self.folder / "learned" / f"{name}.safetensors" for name in learners}
+        known: Found = {}
+        left = {name: learners[name] for name, path in paths.items() if not kept.whole(path)}
+        if left and reference is not None:
+            with tqdm(total=len(reference), desc="training images", unit="image") as bar:
+                known, self.failed, self.unread = learn(
+                    job.model, reference, left, batch_size=job.batch_size, workers=workers,
+                    told=bar.update)
+            self._some_left(job)
+            kept.begin(self.folder, self.facts)
+            for name in left:
+                files.save_tensors(paths[name], known.get(name, {}), notes={
+                    "unread": self.unread, "failed": self.failed.get(name)})
+        for name, path in paths.items():
+            known[name], notes = _read(path)
+            self.unread |= notes["unread"]
+            if notes["failed"] is not None:
+                self.failed[name] = notes["failed"]
+        self._some_left(job)
+        readers = {name: reader for name, reader in job.readers.items() if name not in self.failed}
+        return replace(job, readers=readers, known=known)
+
+    def _blocks(self, job: Job) -> list[Path]:
+        return [self.folder / block_name(number) for number in range(job.blocks)]
+
+    def _score(self, job: Job, workers: int | None, client) -> None:
+        paths = self._blocks(job)
+        left = [i for i, path in enumerate(paths) if not kept.whole(path)]
+        sizes = [sum(map(len, job.lists(i))) for i in range(job.blocks)]
+        done = sum(sizes) - sum(sizes[i] for i in left)
+        with tqdm(total=sum(sizes), initial=done, desc="ranking", unit="image") as bar:
+            made = (zip(left, job.run(left, workers, bar.update)) if client is None
+                    else cluster.run(client, job, left))
+            for number, content in made:
+                kept.begin(self.folder, self.facts)
+                for name, data in content.items():
+                    files.write_atomically(self.folder / name, data)
+                if client is not None:
+                    bar.update(sizes[number])
+
+    def _finish(self, job: Job, result: Path) -> None:
+        paths, meanwhile = self._blocks(job), self.folder / kept.MEANWHILE
+        for path in paths:
+            notes = _read(path, ())[1]
+            self.skipped |= {int(i): why for i, why in notes["skipped"].items()}
+            self.failed |= {k: v for k, v in notes["failed"].items() if k not in self.failed}
+        places, found = kept.joined(paths, "places", meanwhile), {}
+        if len(places) < 2:
+            raise ValueError(f"images: {len(places)} of {len(job.photos)} could be read; the "
+                             f"first reason: {next(iter(self.skipped.values()))}")
+        for name, reader in job.readers.items():
+            if name not in self.failed:
+                meanwhile.mkdir(exist_ok=True)
+                try:
+                    found[name] = finished(name, reader, paths, job.known, meanwhile)
+                except FAULTS as error:
+                    self.failed[name] = line(error)
+                shutil.rmtree(meanwhile)
+        self._some_left(job)
+        tensors = {f"{name}.{what}": value for name, parts in found.items()
+                   for what, value in parts.items()}
+        files.save_tensors(result, tensors | {"places": places}, notes={
+            "methods": list(found), "skipped": self.skipped, "unread": self.unread,
+            "failed": self.failed})
+
+    def _some_left(self, job: Job) -> None:
+        if set(job.readers) <= set(self.failed):
+            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.failed.items()))
+
+
+def _read(path: Path, names: Iterable[str] | None = None) -> tuple[dict[str, torch.Tensor], dict]:
+    """Tensors and notes, which are one entry, since a file has its entries in any order."""
+    tensors, metadata = files.load_tensors(path, names)
+    return tensors, metadata["notes"]
+
+
+def finished(name: str, reader: Reader, paths: Sequence[Path],
+             known: Mapping[str, Mapping[str, torch.Tensor]],
+             meanwhile: Path) -> dict[str, torch.Tensor]:
+    """The 'order' of a method's rows in all blocks, and the 'score' if it has one."""
+    rows = kept.joined(paths, name, meanwhile)
+    predicted = kept.joined(paths, "predicted", meanwhile) if reader.shared else torch.empty(0)
+    score, order = reader.finish(rows, predicted, known.get(name, {}), meanwhile)
+    return {"order": order} | ({} if score is None else {"score": score})
