@@ -1,14 +1,11 @@
 # %% [markdown]
 # # Who finds the most test errors?
 #
-# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 benign inputs, in 20 iterations, DeepSensor
-# finds more test errors, in more error categories, than DeepXplore, DLFuzz and DeepHunter: 18,349
-# of 20,000 examples in LeNet-5 on MNIST. The examples "closely resemble" their inputs (IV.G.2, Fig.
-# 8).
-#
-# **What you will learn.** How to compare fuzzers at the same distance; how far from its input an
-# example has to be for counts like the paper's; and how to find out whether a search is guided at
-# all.
+# How far may an example be from its image, so that the network gets it wrong? Move the slider. Each
+# picture is the last example that a method made within that L2 distance, with what the network says of
+# it; a frame marks another class than the image's. Notice where each method gets its first frame, and
+# what the picture looks like there. DeepSensor is a swarm of images, explained below; with a constant
+# fitness it searches for nothing.
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
@@ -34,9 +31,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
+from dnnlib import fuzzing, inference, interactive, published, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import errors_against_distance
+from dnnlib.book.colours import colours
 from dnnlib.book.comparisons import of_rivals, sizes, strongest
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
@@ -54,14 +52,45 @@ run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  iterations=iterations, population=population, near=near, distances=distances,
                  others=others, references=references, held_out=held_out)
 
+data = load(dataset)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+if profile == "embedded":
+    few = fuzzing.benign(model, data.images, data.labels, seed=seed)[:5]
+    guided = fuzzing.Swarm.paper(population=population)
+    methods = {"noise": (fuzzing.fuzzer("noise", scale=1.0), "fuzzer == 'noise'"),
+               "DeepSensor": (guided, "swarm == 'paper'"),
+               "DeepSensor, constant": (replace(guided, fitness=fuzzing.Constant()),
+                                        "swarm == 'constant'"),
+               "DLFuzz": (fuzzing.fuzzer("dlfuzz"), "fuzzer == 'dlfuzz' and setting == 'paper'")}
+    few_found = {l2: fuzzing.campaigns(
+        model, data.images[few], data.labels[few], iterations=iterations, seed=seed,
+        fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
+                 for name, (fuzzer, _) in methods.items()})
+        for l2 in (0.5, 1, 2, 3, 4, 6, 8, 10, 12, 14)}
+    kept = run.recorded("quantity == 'error_rate' and bound.notna() and dataset == 'mnist' and "
+                        "model == 'lenet5'")
+    display(interactive.distance_slider(
+        model, data.images[few], data.labels[few], few_found, classes=data.classes,
+        curves={name: kept.query(where).groupby("bound")["value"].mean().to_dict()
+                for name, (_, where) in methods.items()},
+        source="From the records: LeNet-5 on MNIST, mean over the seeds.", colours=colours(methods)))
+
+# %% [markdown]
+# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 benign inputs, in 20 iterations, DeepSensor
+# finds more test errors, in more error categories, than DeepXplore, DLFuzz and DeepHunter: 18,349
+# of 20,000 examples in LeNet-5 on MNIST. The examples "closely resemble" their inputs (IV.G.2, Fig.
+# 8).
+#
+# **What you will learn.** How to compare fuzzers at the same distance; how far from its input an
+# example has to be for counts like the paper's; and how to find out whether a search is guided at
+# all.
+
 # %% [markdown]
 # ## Inputs
 #
 # Test images that the network classifies correctly, drawn at random.
 
 # %% tags=["hide-input"]
-data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 accuracy = inference.accuracy(model, data.images, data.labels)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]

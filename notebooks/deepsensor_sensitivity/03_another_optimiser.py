@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 from scipy.optimize import differential_evolution
 
-from dnnlib import fuzzing, training
+from dnnlib import fuzzing, interactive, training
 from dnnlib.book import plots
 from dnnlib.book.statements import says
 from dnnlib.data import load
@@ -40,6 +40,23 @@ data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
+
+# %% [markdown]
+# ## The swarm in flight
+#
+# Each point is a particle: an image, seen from the input (the star), in the
+# plane in which the particles are most spread out. Press *Play*, or go step by step, and switch what the
+# swarm searches for. Under every fitness the particles start at the same random images, without a bound
+# on their distance. Notice when the best fitness last rises, and compare with the swarms whose fitness
+# is constant or random: these know nothing of the network.
+
+# %% tags=["hide-input"]
+if max(data.shape[1:]) <= 32:
+    flying = fuzzing.swarms(fuzzing.Swarm(population=population),
+                            "sensitive excitable constant random", seed=seed)
+    display(interactive.swarm_movie(
+        model, x[:2][-1], int(labels[:2][-1]), {key.reading: swarm for key, swarm in flying.items()},
+        iterations=iterations, classes=data.classes, seed=seed))
 
 # %% [markdown]
 # ## A fuzzer of your own

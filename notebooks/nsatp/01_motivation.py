@@ -1,12 +1,10 @@
 # %% [markdown]
 # # Two digits, fifty patches
 #
-# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure of
-# another. Invert a block of 2 x 2 pixels somewhere, fifty times each: eight copies of the first
-# digit get another class, five of the second. Ten repetitions never show fewer for the first. NSATP
-# concludes that the softmax vector tells how easily an image is broken.
-#
-# **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
+# Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches* puts
+# them at random places, and *Eff* is the share of them that change the class. Places where one did turn
+# orange, places where none did turn blue. You can also draw a digit of your own. The network is trained
+# on this page, and it runs in your browser.
 
 # %% tags=["parameters"]
 dataset = "digits"  # a name from `dnnlib data`, or a folder of images
@@ -22,7 +20,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import inference, training
+from dnnlib import inference, interactive, training
 from dnnlib.book import plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -34,6 +32,22 @@ from dnnlib.perturb import patches, vulnerability
 plots.style()
 run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, repeats=repeats, examples=examples, patch="invert")
+
+data = load(dataset, limit=profile_limit(profile))
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+if profile == "embedded" and interactive.runs(model):
+    spread = uncertainty.rank(inference.predict(model, data.images))  # the least decided first
+    some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
+    display(interactive.patch_painter(model, data.images[some], data.labels[some],
+                                      classes=data.classes))
+
+# %% [markdown]
+# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure of
+# another. Invert a block of 2 x 2 pixels somewhere, fifty times each: eight copies of the first
+# digit get another class, five of the second. Ten repetitions never show fewer for the first. NSATP
+# concludes that the softmax vector tells how easily an image is broken.
+#
+# **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
 
 # %% [markdown]
 # ## The two vectors
@@ -54,8 +68,6 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 # We take the test images whose PD comes nearest to the two printed ones.
 
 # %% tags=["hide-input"]
-data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
 p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"undecided": 0.718, "decided": 0.932}

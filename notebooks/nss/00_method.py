@@ -12,7 +12,7 @@
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import coverage, inference, published, selection, training
+from dnnlib import coverage, inference, interactive, published, selection, training
 from dnnlib.book import plots
 from dnnlib.book.tables import headed
 from dnnlib.data import load
@@ -27,6 +27,22 @@ dataset = "digits"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training and of the mutations
 share = 0.1  # of the neurons, the most sensitive ones
+
+# %% [markdown]
+# **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures is one map of
+# the network before and after the mutation; a neuron is one value of a map. Those that change by more
+# than the threshold are orange. Notice that a mutation which leaves the digit as it is for you can move
+# many neurons, and that the score of NSS is a sum of such changes.
+
+# %% tags=["hide-input"]
+data = load(dataset, limit=200)
+model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
+if interactive.runs(model):
+    few = data.images[:5]
+    mutated = {name: torch.stack([mutations.mutate(few, name, strength=s, seed=seed).images
+                                  for s in mutations.STRENGTHS]) for name in mutations.OPERATORS}
+    display(interactive.lighting_up(model, few, data.labels[:5], mutated, classes=data.classes,
+                                    layers=[nss.last_map(model, few)]))
 
 # %% [markdown]
 # ## The score
@@ -67,7 +83,6 @@ print("order: ", [list(printed.index)[i] for i in order])
 # some of it differently from the table (`reading="released"`).
 
 # %% tags=["hide-input"]
-data = load(dataset, limit=200)
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
          for name in mutations.OPERATORS for s in mutations.STRENGTHS}
 
@@ -93,7 +108,6 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 # ```
 
 # %% tags=["hide-input"]
-model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 again = mutations.mutate(candidates, seed=1000 + seed).images
 layer = nss.last_map(model, candidates)

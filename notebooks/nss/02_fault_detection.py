@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import inference, published, selection, training
+from dnnlib import inference, interactive, published, selection, training
 from dnnlib.book import plots, records, verdicts
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import over_seeds
@@ -90,6 +90,21 @@ selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
 readings = selection.nss_readings(data.images, seed=1000 + seed)
 orders = selection.orders(model, candidates, selectors | readings)
 L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures
+
+# %% [markdown]
+# **Play it.** You can pay for some labels. Choose who orders the queue, then buy labels with the slider:
+# the truth of the first images shows, and the *fault detection rate* (FDR) is the share of them that the
+# network gets wrong. Then tick the box and look at NSS again: only its score changes when the original
+# of every candidate is known.
+
+# %% tags=["hide-input"]
+if max(data.shape[1:]) <= 32 and profile == "embedded":
+    nss_order = {key.pair: orders[key] for key in L1}
+    queues = {"DeepGini": orders[Key("gini")], "NSS": nss_order["remutated"],
+              "DSA": orders[Key("dsa")], "random": orders[Key("random")]}
+    display(interactive.label_game(
+        candidates, data.labels, probabilities.argmax(1), queues, classes=data.classes,
+        knowing={"NSS": nss_order["original"]}))
 
 # %% [markdown]
 # ## Fault detection rate

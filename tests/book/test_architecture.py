@@ -30,8 +30,8 @@ def test_imports_only_go_down(room):
 
 
 def test_the_house_is_small():
-    """At most 18 rooms on six floors, and the table of the page in the order of the floors."""
-    assert len(ROOMS) <= 18 and max(FLOORS.values()) <= 5
+    """At most 19 rooms on six floors, and the table of the page in the order of the floors."""
+    assert len(ROOMS) <= 19 and max(FLOORS.values()) <= 5
     assert list(FLOORS.values()) == sorted(FLOORS.values(), reverse=True)
 
 

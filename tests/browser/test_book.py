@@ -3,22 +3,16 @@
 import functools
 import http.server
 import re
-import shutil
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")
                if "_static" not in path.parts)
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update"]
-PHONE, DESK = {"width": 390, "height": 800}, {"width": 1300, "height": 900}
-LEGIBLE = 4.5  # contrast of text with what is behind it, WCAG 2.2, level AA
 
 # what of a page is wrong, as its own scripts left it
 LOOK = """() => {
@@ -31,41 +25,9 @@ LOOK = """() => {
     equations: article.querySelectorAll('.math').length,
     typeset: article.querySelectorAll('.math mjx-container').length,
     bad: article.querySelectorAll('mjx-merror, [data-mjx-error]').length,
+    still: [...article.querySelectorAll('.dnnlib-figure')].filter(
+      f => !f.querySelector('.play canvas')?.checkVisibility()).length,
   };
-}"""
-WIDE = """() => [...document.querySelectorAll('article *')].filter(e => {
-  if (e.getBoundingClientRect().right <= innerWidth + 1 || !e.offsetParent) return false;
-  for (let box = e; box && box.tagName !== 'ARTICLE'; box = box.parentElement)
-    if (/auto|scroll|hidden/.test(getComputedStyle(box).overflowX)) return false;
-  return !e.closest('mjx-container, .headerlink');
-}).map(e => `${e.tagName}.${e.className}`).slice(0, 3)"""
-FAINT = """([theme, least]) => {
-  document.documentElement.dataset.mode = document.documentElement.dataset.theme = theme;
-  const parse = text => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = rgb => rgb.slice(0, 3).map(v => v / 255).map(
-    v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const behind = element => {
-    for (let e = element; e; e = e.parentElement) {
-      const rgba = parse(getComputedStyle(e).backgroundColor);
-      if (rgba.length === 3 || rgba[3] > 0.5) return rgba;
-    }
-    return theme === 'dark' ? [0, 0, 0] : [255, 255, 255];
-  };
-  const seen = new Map();
-  const article = document.querySelector('article');
-  if (!article) return [];  // the page of the search
-  const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const e = walk.currentNode.parentElement, style = getComputedStyle(e);
-    if (!walk.currentNode.data.trim() || !e.checkVisibility() || e.closest('mjx-container, svg')
-        || style.opacity < 1 || e.closest('.headerlink')) continue;
-    const [a, b] = [light(parse(style.color)), light(behind(e))].sort((x, y) => y - x);
-    const ratio = (a + 0.05) / (b + 0.05);
-    if (ratio < least) seen.set(`${e.tagName}.${e.className} ${ratio.toFixed(1)}`,
-                                walk.currentNode.data.trim().slice(0, 30));
-  }
-  return [...seen].slice(0, 5).map(pair => pair.join(': '));
 }"""
 
 
@@ -105,21 +67,11 @@ def address():
         server.shutdown()
 
 
-@pytest.fixture(scope="session")
-def browser():
-    path = shutil.which("chromium") or shutil.which("google-chrome")
-    assert path, "there is no Chromium: apt install chromium"
-    with sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=path, args=FLAGS)
-        yield browser
-        browser.close()
-
-
 @pytest.fixture(params=[page for page in PAGES if not page.startswith("_modules/")])
-def opened(request, browser, address):
+def opened(request, browser, address, looks):
     """A page of the book that has loaded, its name, and what went wrong on the way."""
     wrong = []
-    page = browser.new_page(viewport=DESK)
+    page = browser.new_page(viewport=looks.desk)
     page.set_default_timeout(10_000)
 
     def guard(route):
@@ -138,7 +90,7 @@ def opened(request, browser, address):
     page.close()
 
 
-def test_a_page_is_whole_on_screen_and_on_a_phone(opened):
+def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
     page, name, wrong = opened
     page.evaluate("() => document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
     if page.evaluate("() => !!document.querySelector('.math')"):
@@ -148,13 +100,14 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened):
     found = page.evaluate(LOOK)
     assert found["typeset"] >= found["equations"] and not found["bad"], found
     assert not found["broken"], f"figures that did not load: {found['broken']}"
+    assert not found["still"], "interactive figures that do not move"
     assert not found["unnamed"], f"figures without alternative text: {found['unnamed']}"
     for theme in ("light", "dark"):
-        assert page.evaluate(FAINT, [theme, LEGIBLE]) == [], theme
+        assert looks.faint(page, theme) == [], theme
     if name.startswith("notebooks/"):
         assert re.match(r"Time: about \d+ min", page.inner_text("h1 + p.time"))
-    page.set_viewport_size(PHONE)
-    assert page.evaluate(WIDE) == [], "wider than a phone"
+    page.set_viewport_size(looks.phone)
+    assert looks.wide(page) == [], "wider than a phone"
     assert not wrong
 
 

@@ -1,0 +1,61 @@
+// A queue of candidates: the first of them get labels, and show whether the network was wrong.
+
+function render(element, data) {
+  const n = data.labels.length, methods = Object.keys(data.orders), all = bytes(data.images);
+  const size = all.length / n, wrong = data.labels.map((label, i) => label !== data.predicted[i]);
+  const share = wrong.filter(Boolean).length / n;
+  const state = { method: methods[0], budget: 0, known: false };
+  const tried = new Set();
+  const order = (method) => (state.known && data.knowing[method]) || data.orders[method];
+  const found = (method) => order(method).slice(0, state.budget).filter((i) => wrong[i]).length;
+  const rate = (method) => found(method) / state.budget;
+
+  const cells = Array.from({ length: n }, () => {
+    const canvas = make("canvas");
+    return { canvas, box: make("div", { class: "candidate" }, canvas) };
+  });
+  const queue = make("div", { class: "queue", tabindex: 0, role: "region",
+    "aria-label": "The queue of candidates" }, ...cells.map((c) => c.box));
+  const said = make("output", { class: "said", "aria-live": "polite" });
+  const table = make("div", { class: "scores" });
+
+  const deal = () => order(state.method).forEach((i, place) => paint(cells[place].canvas,
+    all.subarray(i * size, (i + 1) * size), data.shape, 1));
+  const show = () => {
+    order(state.method).forEach((i, place) => {
+      const { box } = cells[place], labelled = place < state.budget;
+      box.className = `candidate${labelled ? (wrong[i] ? " wrong" : " right") : ""}`;
+      box.title = labelled ? `class ${data.classes[data.labels[i]]}, the network says `
+        + data.classes[data.predicted[i]] : "";
+    });
+    if (state.budget) tried.add(state.method);
+    said.textContent = state.budget
+      ? `${state.method}${state.known ? ", originals known" : ""}: ${state.budget} of ${n} labelled, `
+        + `${found(state.method)} of them wrong. FDR = ${percent(rate(state.method))}.`
+      : `${n} candidates in the order of ${state.method}; the truth is hidden. Buy labels with the slider.`;
+    table.replaceChildren(...(state.budget ? [
+      ...methods.filter((m) => tried.has(m)).map((m) => [m, rate(m)]), ["any order, expected", share],
+    ].map(([name, value]) => make("div", { class: "score" }, make("span", {}, name),
+      make("span", { class: "track" }, make("span", { class: "bar", style: `width:${100 * value}%` })),
+      make("span", { class: "number" }, percent(value)))) : []));
+  };
+
+  const kinds = buttons("Who orders the queue", methods, (i) => {
+    state.method = methods[i];
+    deal();
+    show();
+  });
+  const budget = slider("Labels", { min: 0, max: n, value: 0, change: (v) => { state.budget = v; show(); } });
+  budget.box.classList.add("wide");
+  const known = make("input", { type: "checkbox", onchange: () => {
+    state.known = known.checked;
+    deal();
+    show();
+  } });
+  const knowing = make("label", {}, known, make("span", {}, "the original of every candidate is known"));
+  element.append(kinds.box, make("div", { class: "controls" }, budget.box,
+    ...(Object.keys(data.knowing).length ? [knowing] : [])), said, table, queue,
+  make("div", { class: "quiet" }, "Orange: labelled, and the network was wrong. Blue: it was right."));
+  deal();
+  show();
+}
