@@ -35,7 +35,7 @@ for name, fields in found.items():
 
 # %% tags=["hide-input"]
 blank = evidence_map.missing(pd.concat(found.values()))
-blank.dropna().tail(8)[::-1].set_index("command")
+blank.dropna().tail(8)[::-1].reset_index(drop=True)
 
 # %% [markdown]
 # What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 takes
