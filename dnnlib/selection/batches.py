@@ -16,7 +16,7 @@ class Batch:
     """Images ``x`` (B, C, H, W) with their ``places`` (B,) among all, and what a pass gave.
 
     ``p``: softmax vectors (B, classes), None without a pass; ``values``: activations (B, neurons),
-    as wanted.
+    as wanted; ``classes``: predicted ones (B,), of the logits: softmax may make two entries equal.
     """
 
     model: nn.Module
@@ -24,6 +24,7 @@ class Batch:
     places: torch.Tensor
     p: torch.Tensor | None
     values: Mapping[Want, torch.Tensor]
+    classes: torch.Tensor | None = None
 
     def of(self, want: Want) -> torch.Tensor:
         """The activations wanted; ``ValueError`` if one is not finite."""
@@ -42,7 +43,7 @@ def passed(model: nn.Module, x: torch.Tensor, places: torch.Tensor,
     p = logits.softmax(1)
     if not p.isfinite().all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
-    return Batch(model, x, places, p, values)
+    return Batch(model, x, places, p, values, logits.argmax(1))
 
 
 class Reader:

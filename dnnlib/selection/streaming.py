@@ -138,7 +138,7 @@ class OfTraces(Reader):
         self.wants = (Want((layer,), chosen.neuron),)
 
     def learn(self, batch):
-        return {"traces": batch.of(self.wants[0]), "classes": batch.p.argmax(1)}
+        return {"traces": batch.of(self.wants[0]), "classes": batch.classes}
 
     def learned(self, parts):
         known = {name: torch.cat([part[name] for part in parts]) for name in ("traces", "classes")}
