@@ -164,7 +164,7 @@ headed(table.round({"pgd": 1, "pgd, small": 1, "clever": 3, "accuracy": 1}))
 change = headed(table.drop(BEFORE) - table.loc[BEFORE])
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
 (-change.iloc[:, :2]).plot.barh(ax=axes[0], xlabel="decrease in ASR (points)")
-change["clever"].plot.barh(ax=axes[1], xlabel="increase in CLEVER (L2)")
+change.iloc[:, 2].plot.barh(ax=axes[1], xlabel="increase in CLEVER (L2)")
 plt.show()
 
 # %% [markdown]
