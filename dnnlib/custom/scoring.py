@@ -72,7 +72,7 @@ class Job:
             batch = shown(self.model, read, left)
             rows["places"].append(read.places)
             if batch.p is not None:
-                rows["predicted"].append(batch.p.argmax(1))
+                rows["predicted"].append(batch.classes)
             for name, reader in left.items():
                 try:
                     rows[name].append(reader.read(batch, self.known.get(name, {})))

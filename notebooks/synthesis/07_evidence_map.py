@@ -38,6 +38,6 @@ blank = evidence_map.missing(pd.concat(found.values()))
 blank.dropna().tail(8)[::-1].reset_index(drop=True)
 
 # %% [markdown]
-# What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 takes
+# What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 would take
 # hours for a cell on two cores. DeepSensor's thirty speakers are stood in for by the six of the Free
 # Spoken Digit Dataset.
