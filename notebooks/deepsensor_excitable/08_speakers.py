@@ -300,6 +300,8 @@ baselines = list(rivals[model_name])
 for budget in bounds:
     run.add(outcomes.times(measured["test_errors"][budget], swarms, baselines, "errors_over",
                            table=6, budget=budget))
+    run.add(outcomes.times(measured["error_categories"][budget], swarms, baselines, "categories_over",
+                           table=6, budget=budget))
 for kind in kinds:
     counts = {key: int(last[kind, key].errors[-1].sum()) for key in fuzzers}
     run.add(outcomes.times(counts, swarms, baselines, "errors_over", table=7, training=kind,

@@ -26,6 +26,8 @@ device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
+from itertools import product
+
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -41,7 +43,7 @@ from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
-from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import activations
 
 plots.style()
@@ -122,6 +124,10 @@ for key, campaign in found.items():
 run.add(outcomes.each("criterion", before), quantity="seeds")
 for (counted, key), gain in gains.items():
     run.add(outcomes.each("criterion", gain), counted=counted, quantity="gain", **key.columns)
+for counted, criterion in product(("alone", "together"), before.index):
+    points = {key: gain[criterion] for (how, key), gain in gains.items() if how == counted}
+    run.add(outcomes.times(points, [Key("deepsensor", "paper")], list(rivals), "gain_over", least=0.01,
+                           counted=counted, criterion=criterion))
 for key, campaign in found.items():
     run.add({"l2": campaign.l2[-1].mean(), "test_errors": campaign.errors[-1].sum()}, **key.columns)
 print("coverage of the inputs (%):", before.round(2).to_dict())

@@ -179,10 +179,10 @@ for column, values in table.items():
     quantity = "asr" if attack else column
     for key, value in values.items():
         run.add({quantity: value}, **attack, **key.columns)
+    gains = retraining.gains(values, before=BEFORE, falls=bool(attack))
+    for key, value in gains.items():
+        run.add({f"{quantity}_gain": value}, **attack, **key.columns)
     if column != "accuracy":
-        gains = retraining.gains(values, before=BEFORE, falls=bool(attack))
-        for key, value in gains.items():
-            run.add({f"{quantity}_gain": value}, **attack, **key.columns)
         for setting in ("paper", "best") if held_out else ("paper",):
             against = [key for key in rivals if key.setting == setting]
             run.add({f"{quantity}_lead": retraining.lead(gains, Key("deepsensor"), against)},

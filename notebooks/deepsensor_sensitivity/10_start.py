@@ -128,9 +128,13 @@ wide(run.live, "quantity != 'test_errors_all'", index=["budget", "start"],
 model, x = models["adversarial"], benign["adversarial"][0]
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 before = outcomes.covered(model, x, usual)
-for (budget, start), campaign in found["adversarial"].items():
-    after = outcomes.covered(model, torch.cat([x, campaign.images]), usual)
-    run.add(outcomes.each("criterion", after - before), budget=budget, start=start, quantity="gain")
+gains = {place: outcomes.covered(model, torch.cat([x, campaign.images]), usual) - before
+         for place, campaign in found["adversarial"].items()}
+for (budget, start), gain in gains.items():
+    run.add(outcomes.each("criterion", gain), budget=budget, start=start, quantity="gain")
+for budget in bounds:
+    run.add(outcomes.each("criterion", gains[budget, "random"] - gains[budget, "seed"]), budget=budget,
+            quantity="random_less_fixed")
 
 # %% tags=["hide-input"]
 wide(run.live, "quantity == 'gain'", index=["budget", "start"], columns="criterion", digits=2)
