@@ -199,7 +199,7 @@ for attack, values in measured.drop(columns="accuracy").items():
                 against = [rival for rival in baselines if rival.setting == setting]
                 run.add({"asr_lead": retraining.lead(gains, key, against)}, **about,
                         **key.columns, setting=setting)
-        run.add(outcomes.times(gains, swarms, baselines, "asr_gain_over", **about))
+        run.add(fuzzing.outcomes.times(gains, swarms, baselines, "asr_gain_over", **about))
 run.save(data)
 LEADS = "quantity in ('asr_lead', 'asr_lead_pgd_at')"
 wide(run.live, LEADS, index=["quantity", "attack", "setting"], columns=["budget", "swarm"])
