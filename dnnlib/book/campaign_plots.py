@@ -190,8 +190,11 @@ def bars_by_bound(axis: Axes, rows: pd.DataFrame, xlabel: str) -> None:
 
 def clouds(axis: Axes, model: nn.Module, groups: Mapping[str, torch.Tensor],
            latent: Callable[[torch.Tensor], np.ndarray], classes: Sequence[int], *,
-           seed: int = 0) -> None:
-    """t-SNE of ``latent`` (N, units) of images, by group; triangles: given none of ``classes``."""
+           seed: int = 0) -> dict[str, np.ndarray]:
+    """t-SNE of ``latent`` (N, units) of images, by group; triangles: given none of ``classes``.
+
+    Returns the points (n, 2) of every group in the plane.
+    """
     from sklearn.manifold import TSNE  # slow to import
 
     images = torch.cat([*groups.values()])
@@ -205,6 +208,7 @@ def clouds(axis: Axes, model: nn.Module, groups: Mapping[str, torch.Tensor],
             axis.scatter(*plane[(whose == name) & some].T, s=14, color=f"C{i}", marker=marker,
                          label=name if marker == "o" else None)
     axis.set(xticks=[], yticks=[])
+    return {name: plane[whose == name] for name in groups}
 
 
 def magnified(parts: Mapping[str, Sequence[tuple[torch.Tensor, torch.Tensor, str, str]]]) -> Figure:

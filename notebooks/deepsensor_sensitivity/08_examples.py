@@ -9,23 +9,8 @@
 # **What you will learn.** How to put a number to an overlap that a picture only suggests; and what
 # examples at different distances look like, printed with their distance.
 
-# %% tags=["hide-input"]
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-import torch
-from sklearn.neighbors import NearestNeighbors
-
-from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.statements import says
-from dnnlib.data import load
-from dnnlib.neurons import activations
-
-plots.style()
-
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seed = 0  # of the training, of the choice of inputs and of the fuzzers
@@ -37,6 +22,29 @@ population = 10  # particles of the swarm
 near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 on ImageNet
 far = 8.0  # another bound
 references = 1000  # training images that give DeepHunter its neuron boundaries
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+from sklearn.metrics import silhouette_score
+from sklearn.neighbors import NearestNeighbors
+
+from dnnlib import fuzzing, models, training
+from dnnlib.book import campaign_plots, plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.statements import says
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.neurons import activations
+
+plots.style()
+run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, swarm="paper", inputs=inputs, seed_class=seed_class,
+                 other_class=other_class, iterations=iterations, population=population, near=near,
+                 far=far, references=references)
 
 # %% [markdown]
 # ## Examples from class "1"
@@ -45,7 +53,7 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 # the swarm's at two bounds.
 
 # %% tags=["hide-input"]
-data = load(dataset)
+data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
@@ -69,8 +77,8 @@ for name, fuzzer in fuzzers.items():
 
 # %% tags=["hide-input"]
 called = {name: {f"called {data.classes[c]!r} (%)":
-                 100 * float((run.predicted == c).double().mean()) for c in benign}
-          for name, run in runs.items()}
+                 100 * float((each.predicted == c).double().mean()) for c in benign}
+          for name, each in runs.items()}
 pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
                               "mean L2": float(runs[name].l2.mean())}
               for name, shares in called.items()}).T.round(1)
@@ -92,11 +100,16 @@ def latent(images: torch.Tensor) -> np.ndarray:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input by DeepHunter and by DeepSensor, without a bound (left) and at the larger bound (right). Triangles are examples that the network gives neither of the two classes.", "name": "fig-deepsensor-examples-tsne"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8))
+apart = {}  # silhouette, in the first picture where the examples stand
 for axis, sensor in zip(axes, list(runs)[1:]):
     groups = {f"class {data.classes[c]}": images for c, images in benign.items()}
     groups |= {name: examples[name][-1] for name in ("DeepHunter", sensor)}
-    campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
+    places = campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
     axis.legend(fontsize=8)
+    home = places[f"class {data.classes[seed_class]}"]
+    for name in ("DeepHunter", sensor):
+        apart.setdefault(name, silhouette_score(
+            np.concatenate([home, places[name]]), [0] * len(home) + [1] * len(places[name])))
 plt.show()
 
 # %% [markdown]
@@ -105,24 +118,57 @@ plt.show()
 # t-SNE keeps neighbours, not distances, so measure in the hidden layer itself: how far is an
 # example from the nearest benign image of either class, in units of the usual distance between
 # benign neighbours? Near 1 is among the data. And is that neighbour of the class that the example
-# was made from?
+# was made from? Beside it stands the *silhouette* of the examples and their class in the picture
+# itself: 0 where the two sets are mixed, 1 where they are two clusters. Of every input the last
+# example is counted, as in the picture.
 
 # %% tags=["hide-input"]
 bench = latent(torch.cat(list(benign.values())))
 neighbours = NearestNeighbors(n_neighbors=2).fit(bench)
 usual = np.median(neighbours.kneighbors(bench)[0][:, 1])
-nearest = {name: neighbours.kneighbors(latent(made.flatten(0, 1)), n_neighbors=1)
+nearest = {name: neighbours.kneighbors(latent(made[-1]), n_neighbors=1)
            for name, made in examples.items()}
 
 # %% tags=["hide-input"]
 overlap = {}
 for name, (away, who) in nearest.items():
-    wrong = runs[name].errors.flatten().numpy()
+    wrong = runs[name].errors[-1].numpy()
     overlap[name] = {"nearest is of the inputs' class (%)": 100 * (who < len(x)).mean(),
                      "distance": np.median(away) / usual,
                      "distance of errors": np.median(away[wrong]) / usual if wrong.any() else None,
+                     "silhouette in the picture": apart[name] if name in apart else None,
                      "test errors (%)": 100 * wrong.mean()}
 pd.DataFrame(overlap, dtype=float).T.map(lambda v: "-" if pd.isna(v) else f"{v:.1f}")
+
+# %% [markdown]
+# The claim is read as: DeepSensor's examples lie further from the benign images than DeepHunter's.
+
+# %% tags=["hide-input"]
+BUDGETS = {"DeepHunter": ("deephunter", "none"), "DeepSensor": ("deepsensor", "none"),
+           f"DeepSensor, L2 ≤ {far:g}": ("deepsensor", f"{far:g}"),
+           f"DeepSensor, L2 ≤ {near:g}": ("deepsensor", "paper")}
+for name, (fuzzer, budget) in BUDGETS.items():
+    numbers = overlap[name]
+    run.add({"distance": numbers["distance"], "error_rate": numbers["test errors (%)"] / 100,
+             "own_neighbour": numbers["nearest is of the inputs' class (%)"] / 100,
+             "l2": runs[name].l2[-1].mean()}, fuzzer=fuzzer, budget=budget)
+    if name in apart:
+        run.add({"silhouette": apart[name]}, fuzzer=fuzzer, budget=budget)
+    if fuzzer == "deepsensor":
+        run.add({"distance_over_deephunter": numbers["distance"] / overlap["DeepHunter"]["distance"]},
+                fuzzer=fuzzer, budget=budget)
+run.save(data)
+wide(run.live, "quantity == 'distance_over_deephunter'", index="budget", columns="quantity")
+
+# %% [markdown]
+# ## Over all records
+
+# %% tags=["hide-input"]
+wide(run.recorded(), "quantity != 'distance_over_deephunter'",
+     index=["dataset", "model", "fuzzer", "budget"], columns="quantity")
+
+# %% tags=["hide-input"]
+run.verdicts()
 
 # %% [markdown]
 # An example may overlap with class "1" because it is a poor test, or because it still *is* a one.
@@ -135,11 +181,11 @@ pd.DataFrame(overlap, dtype=float).T.map(lambda v: "-" if pd.isna(v) else f"{v:.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples"}}
 parts = {}
-for name, run in runs.items():
-    shown = [max((run.origin == i).nonzero().tolist(), key=lambda place: bool(run.errors[*place]))
+for name, each in runs.items():
+    shown = [max((each.origin == i).nonzero().tolist(), key=lambda place: bool(each.errors[*place]))
              for i in range(min(3, len(x)))]
     parts[name] = [(x[i], examples[name][t, j], data.classes[seed_class],
-                    data.classes[run.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
+                    data.classes[each.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
 campaign_plots.magnified(parts)
 plt.show()
 
@@ -163,7 +209,7 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Take `examples[name][(run.predicted == seed_class) | (run.predicted == other_class)]`. Choosing
+# Take `examples[name][(runs[name].predicted == seed_class) | (runs[name].predicted == other_class)]`. Choosing
 # examples by their prediction puts them where those predictions are; and what lies far from both
 # classes, perhaps because it is no digit at all, is left out of the picture.
 # ```
