@@ -27,7 +27,7 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip install -q -e '.[all]'
 	@touch $@
 
-book: $(READY)  ## run every notebook on the embedded digits into _build, then build the book there
+book: $(READY)  ## run every notebook on the embedded images into _build, then build the book there
 	dnnlib notebooks --into $(FRESH)/notebooks
 	@ln -sfn $(addprefix $(CURDIR)/,_config.yml _toc.yml book sweeps) $(FRESH)
 	$(BUILD) $(FRESH)

@@ -48,7 +48,8 @@ def _idx(dataset: type[datasets.MNIST]) -> Callable[[Path, str, bool], Raw]:
             if path.exists() or not download:
                 _whole_idx(path, header)
         data = dataset(root, train=split == "train", download=download)
-        return Raw(data.data.unsqueeze(1), data.targets.long(), tuple(data.classes), "idx")
+        classes = tuple(name.split(" - ")[0] for name in data.classes)  # torchvision: "1 - one"
+        return Raw(data.data.unsqueeze(1), data.targets.long(), classes, "idx")
     return read
 
 

@@ -45,18 +45,23 @@ _LONGER = Recipe(0.05, 128, 4, momentum=0.9, weight_decay=5e-4, schedule="cosine
                  precision="bfloat16")
 _SPEECH = Recipe(0.02, 16, 16, momentum=0.9, weight_decay=5e-4, schedule="cosine")
 _RECORDED = replace(_SPEECH, batch_size=64, epochs=4)
+_SMALL = Recipe(0.02, 64, 8, momentum=0.9, schedule="cosine")  # 5,000 images
+_SHORTER = replace(_SMALL, epochs=5)  # Net-1 and Net-2 take long
+_BRIEF = Recipe(0.05, 64, 3, momentum=0.9)
 RECIPES = {
-    # for readers' own runs, the embedded digits, and speech, of which the papers say nothing
+    # for readers' own runs, the embedded images, and speech, of which the papers say nothing
     "default": {"*": Recipe(0.05, 64, 20, momentum=0.9, schedule="cosine"),
+                "mnist_small": _SMALL, "fashion_mnist_small": _SMALL,
                 "voices": _SPEECH, "fsdd": _RECORDED, "vctk": replace(_RECORDED, epochs=10)},
     # NSS prints no recipe for the networks it tests: brief, to about the accuracy of its Table I
     "nss": {"mnist": Recipe(0.06, 128, 1), "fashion_mnist": Recipe(0.1, 128, 2),
             "cifar10": replace(_LONGER, learning_rate=0.1, epochs=10, augment=True),
-            "digits": Recipe(0.05, 64, 3, momentum=0.9)},
+            "digits": _BRIEF, "mnist_small": _BRIEF, "fashion_mnist_small": _BRIEF},
     # the other of the two stages of accuracy of its Fig. 3
     "nss_second": {"mnist": _LONGER, "fashion_mnist": _LONGER,
                    "cifar10": replace(_LONGER, epochs=2)},
-    "nsatp": {"mnist": _GRAY, "fashion_mnist": _GRAY, "cifar10": _COLOUR, "cifar100": _COLOUR},
+    "nsatp": {"mnist": _GRAY, "fashion_mnist": _GRAY, "cifar10": _COLOUR, "cifar100": _COLOUR,
+              "mnist_small": _SHORTER, "fashion_mnist_small": _SHORTER},
     # with the momentum that most optimisers bring along: on colour images plain descent is slow
     "nsatp_momentum": {"cifar10": replace(_COLOUR, momentum=0.9),
                        "cifar100": replace(_COLOUR, momentum=0.9)},
@@ -69,5 +74,5 @@ def recipe(name: str, dataset: str) -> Recipe:
     >>> recipe("nsatp", "mnist").learning_rate
     0.1
     """
-    table = RECIPES[checks.known(name, RECIPES, "recipe")]
-    return table.get(dataset) or RECIPES["default"]["*"]
+    table, usual = RECIPES[checks.known(name, RECIPES, "recipe")], RECIPES["default"]
+    return table.get(dataset) or usual.get(dataset) or usual["*"]

@@ -9,7 +9,7 @@
 # a fitness in nats is not the same measure in two networks.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the other two; Table 2 has none

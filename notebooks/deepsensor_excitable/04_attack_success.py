@@ -11,7 +11,7 @@
 # instead; and what images of noise, labelled as digits, do for a network.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of the attacks

@@ -10,7 +10,7 @@
 # unit $\lambda$ could have; and to see whether a threshold steers a search at all.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table 2 has none

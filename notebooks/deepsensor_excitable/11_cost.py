@@ -10,7 +10,7 @@
 # fitness buys.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seed = 0  # of the training, of the choice of inputs and of the fuzzers

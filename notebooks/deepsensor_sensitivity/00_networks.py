@@ -22,7 +22,7 @@ from dnnlib.neurons import activations
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 seed = 0  # of the training
 recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
 

@@ -10,7 +10,7 @@
 # that tell.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # of `training.RECIPES`; Table V changes its epochs and its batch size
 alpha = 10  # percent of the training images that are polluted

@@ -9,7 +9,7 @@
 # its greatest possible value can still tell; and what the distance of the examples adds to it.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the other two; Table V has none
@@ -54,8 +54,9 @@ run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
 #
 # Table V gives epochs and batch size, and accuracies: about 79 % is underfitted, over 99 %
 # overfitted. It gives no learning rate; 0.02 with momentum is meant to bring LeNet-5 on MNIST near
-# 80 % in one epoch, and Table V below says how near it comes. An epoch of the embedded digits is only three batches of 512, so there the
-# underfitted network has a few epochs of smaller batches.
+# 80 % in one epoch, and Table V below says how near it comes.
+# An epoch of the embedded images is only ten batches of 512, so there the underfitted network has
+# two epochs of smaller batches.
 
 # %%
 STATES = ["underfitted", "well_trained", "overfitted"]

@@ -10,7 +10,7 @@
 # a distance that you choose.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images in class folders
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
 l2 = 2.0  # the greatest L2 distance from the benign image

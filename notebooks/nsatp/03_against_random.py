@@ -10,7 +10,7 @@
 # in these two papers; and how one excluded group of images can change a number a hundredfold.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "net2"  # net1 or net2
 seed = 0  # of the training, of the patches and of the ten orders drawn
 trials = 100  # M, patched copies of each image

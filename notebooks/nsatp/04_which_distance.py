@@ -9,7 +9,7 @@
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "net2"  # net1 or net2
 seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image

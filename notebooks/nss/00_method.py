@@ -23,7 +23,7 @@ from dnnlib.selection import nss, paths, surprise
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training and of the mutations
 share = 0.1  # of the neurons, the most sensitive ones

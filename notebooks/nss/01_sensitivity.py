@@ -9,7 +9,7 @@
 # depends on the scale of the activations.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the trainings, of the mutations and of the random neurons
 share = 10  # percent of the neurons that count as sensitive

@@ -9,7 +9,7 @@
 # methods agree; and how to find out, with a few labels, whether a method is worth using on your data.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images in class folders
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images in class folders
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "gini,nss,dsa"  # names of selectors, with commas
 top = 0.05  # the share of the images to label

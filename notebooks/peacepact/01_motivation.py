@@ -10,7 +10,7 @@
 # may.
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training and of the patches
 trials = 50  # inverted patches for each image, each time

@@ -23,7 +23,7 @@
 # ```
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 of NSATP
 seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image

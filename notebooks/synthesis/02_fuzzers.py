@@ -26,7 +26,7 @@ from dnnlib.fuzzing import Key, outcomes
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "digits"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how it is trained: a name of `training.RECIPES`
 seeds = "0 1 2"  # of the training, of the choice of inputs and of the fuzzers
