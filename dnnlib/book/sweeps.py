@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 
 from dnnlib import checks, files
-from dnnlib.book import notebooks, records
+from dnnlib.book import notebooks, plan, records
 
 TIMEOUT = 10  # seconds in which a scheduler must answer
 _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the process's environment
@@ -27,11 +27,15 @@ _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the pr
 
 @dataclass(frozen=True)
 class Cell:
-    """One run of a notebook. ``minutes``: estimated, on one core; None if the file has none."""
+    """One run of a notebook.
+
+    ``minutes``: estimated, on one core, and ``memory_gib`` that it needs; None if not given.
+    """
 
     notebook: Path
     values: dict
     minutes: float | None = None
+    memory_gib: float | None = None
 
     @property
     def name(self) -> str:
@@ -54,7 +58,8 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
 
     The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
     of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one
-    cell, or ``gpu_minutes``, which count with ``gpu``. ``results = "FOLDER"`` may stand first.
+    cell, or ``gpu_minutes``, which count with ``gpu``, and ``memory_gib`` that it needs.
+    ``results = "FOLDER"`` may stand first.
     Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
     anything runs.
     """
@@ -76,8 +81,8 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
 
 
 def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[Cell]:
-    minutes = {name: grid.pop(name, None) for name in ("minutes", "gpu_minutes")}
-    for name, value in minutes.items():
+    needs = {name: grid.pop(name, None) for name in ("minutes", "gpu_minutes", "memory_gib")}
+    for name, value in needs.items():
         if value is not None and not (isinstance(value, int | float) and value > 0):
             problems.append(f"{where}: {name}: expected a number above 0, got {value!r}")
     for asked in _listed(grid.pop("notebook", "")):
@@ -99,7 +104,7 @@ def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[C
                 choices.setdefault(name, []).append(good)
         for combination in product(*choices.values()):
             yield Cell(path, dict(zip(choices, combination)),
-                       minutes["gpu_minutes"] if gpu else minutes["minutes"])
+                       needs["gpu_minutes"] if gpu else needs["minutes"], needs["memory_gib"])
 
 
 def _listed(value) -> list:
@@ -188,6 +193,7 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
         watch: Callable[[set[str]], None] | None = None) -> Iterator[Outcome]:
     """Run cells on a Dask ``client``, and give each as it ends; a failure stops no other.
 
+    A cell that trains a network comes before the others that need it: :func:`plan.in_order`.
     The records go to ``root`` (default: the results), the notebooks that ran to ``runs``.
     ``watch``: called about once a second with the names of the cells that run now.
     """
@@ -195,7 +201,7 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
     from distributed import TimeoutError as Waited
 
     futures = {client.submit(work, str(cell.notebook.resolve()), cell.values, key=cell.name,
-                             pure=False): cell for cell in cells}
+                             pure=False): cell for cell in plan.in_order(cells)}
     waiting = set(futures)
     while waiting:
         try:

@@ -18,7 +18,8 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
           scheduler: Annotated[str, typer.Option(
               help="A Dask scheduler, tcp://HOST:8786; else workers on this machine.")] = "",
           workers: Annotated[int | None, typer.Option(
-              help="Workers on this machine; one for each core.", min=1)] = None,
+              help="Workers on this machine; one for each core, or as many as memory carries.",
+              min=1)] = None,
           results: Annotated[str, typer.Option(help="Where the records go.")] = "",
           gpu: Annotated[bool, typer.Option(
               "--gpu", help="Estimate the time left with the file's gpu_minutes.")] = False,
@@ -26,7 +27,7 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
               "--list", help="List the cells, run nothing.")] = False) -> None:
     """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""
     from dnnlib import files
-    from dnnlib.book import sweeps
+    from dnnlib.book import plan, sweeps
 
     if scheduler and workers:
         raise ValueError("--workers: only without --scheduler, whose workers there are already")
@@ -38,11 +39,12 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
         say(f"a record that cannot be read was set aside and does not count: {path}")
     if show:
         out.print(_cells(cells, states, {}))
-    _summary(states, root)
+    _summary(cells, states, root, gpu)
     if show or not left:
         return
+    workers = workers or (None if scheduler else plan.workers(left))
     errors = _run(cells, left, states, root, scheduler or None, workers)
-    _summary(states, root)
+    _summary(cells, states, root, gpu)
     if errors:
         say("failed:", *(f"  {name}\n    {error}" for name, error in errors.items()))
         raise typer.Exit(1)
@@ -102,7 +104,11 @@ def _cells(cells, states: dict[str, str], seconds: dict[str, float], caption: st
     return made
 
 
-def _summary(states: dict[str, str], root: Path) -> None:
-    counts = Counter(states.values())
+def _summary(cells, states: dict[str, str], root: Path, gpu: bool) -> None:
+    from dnnlib.book import plan
+
+    counts, hours = Counter(states.values()), plan.hours(
+        [cell for cell in cells if states[cell.name] == "waiting"])
+    left = f", about {hours:.1f} h on one {'GPU' if gpu else 'core'}" if hours else ""
     say(f"{len(states)} cells: " + ", ".join(f"{n} {state}" for state, n in counts.items())
-        + f"; records in {root}")
+        + f"{left}; records in {root}")
