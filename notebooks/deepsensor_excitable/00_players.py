@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Neurons as players
+# # Which neurons carry the change of loss?
 #
 # **The claim** (DeepSensor II, Section 1, Fig. 1; Definitions 1 to 3). When an input is perturbed,
 # the loss changes, and the neurons share out that change by their Shapley values; a neuron with a
@@ -371,6 +371,11 @@ run.save(data)
 # of mutants that kept their class; then the estimators, in the whole small network. Means over the
 # random seeds. The paper prints no number.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-neurons")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 display(wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
@@ -449,8 +454,8 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Give the game by hand a neuron $d$ that does exactly what $b$ does, so that $a$ with $b$, with
-# $d$, or with both is worth 4. What happens to $b$?
+# **1. Try.** Give the game by hand a neuron $d$ that does exactly what $b$ does, so that $a$ with
+# $b$, with $d$, or with both is worth 4. What happens to $b$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -470,8 +475,8 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # have no excitable neuron at all.
 # ```
 #
-# **2.** The order of the neurons in `network` counts channels of a convolution, and again those of
-# the pool behind it. Leave the pools out with `layers=`. Do the errors still have more?
+# **2. Try.** The order of the neurons in `network` counts channels of a convolution, and again
+# those of the pool behind it. Leave the pools out with `layers=`. Do the errors still have more?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -486,4 +491,44 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # A pool passes on what its convolution gave, so the two are a chain: neither is worth anything
 # without the other, and they share what one would get alone. The sum stays the change of loss, in
 # fewer and larger parts.
+# ```
+#
+# **3. Think.** A neuron has a Shapley value of 0. May it be removed from the network without
+# changing anything?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Not necessarily. It may help in some coalitions and harm in others, so that its mean is 0; and the
+# value is about this input and its change, not about others. Only a neuron that changes nothing in
+# *any* coalition is a null player.
+# ```
+#
+# **4. Code.** Three neurons. Alone each is worth 0, any two of them together 0, all three together
+# 6. Give the Shapley values. The cell says whether it is right.
+
+# %%
+my_values = None  # a list of three numbers
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, [sum(6.0 for order in permutations(range(3)) if order[-1] == i) / 6
+                   for i in range(3)])
+
+
+is_right(my_values)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# my_values = [6 / 3] * 3
+#
+# is_right(my_values)
+# ~~~
+#
+# The last of the three to come brings all 6, and each is last in a third of the orders.
 # ```

@@ -244,6 +244,11 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
 # [least, greatest] over the random seeds. The rivals in the paper's setting; last, at their best.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-errors")
+
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'excitable' or setting == 'paper') and quantity == "
 ON = ["dataset", "model", "fuzzer", "quantity"]
@@ -372,8 +377,8 @@ says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Shapley values sum to the change of loss. Guide the swarm by that sum alone: is counting
-# neurons needed?
+# **1. Try.** Shapley values sum to the change of loss. Guide the swarm by that sum alone: is
+# counting neurons needed?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -395,12 +400,50 @@ says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at 
 # A count stops growing with a neuron's value once it is above $\lambda$; the loss does not.
 # ```
 #
-# **2.** Give the excitable swarm better Shapley values, by four quadrature points. What does it
-# cost, and what does it bring?
+# **2. Think.** Give the excitable swarm better Shapley values, by four quadrature points. What does
+# it cost, and what does it bring?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # `fuzzing.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
 # swarm only needs to know which particle has more excitable neurons: compare the error rates before
 # paying for precision.
+# ```
+#
+# **3. Code.** Shapley values sum to the change of loss. Write `my_change(before, after, labels)`:
+# that change, in nats, from the logits of the input and of its example. The cell says whether it is
+# right.
+
+# %%
+my_change = None  # your function of two tensors (N, classes) and one (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def change(before, after, labels):
+        loss = torch.nn.functional.cross_entropy
+        return loss(after, labels, reduction="none") - loss(before, labels, reduction="none")
+
+    logits, classes = torch.tensor([[2.0, 0.0, 0.0], [0.0, 3.0, 1.0]]), torch.tensor([0, 1])
+    check(answer, change, (logits, logits.flip(1), classes), (logits, logits, classes))
+
+
+is_right(my_change)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_change(before, after, labels):
+#     rows = torch.arange(len(labels))
+#     return before.log_softmax(1)[rows, labels] - after.log_softmax(1)[rows, labels]
+#
+# is_right(my_change)
+# ~~~
+#
+# It is in nats because the logarithm is the natural one: a change of 0.7 halves the probability.
 # ```

@@ -185,6 +185,11 @@ run.beside(table_2, "quantity == 'accuracy' and training == 'polluted'", patches
 # In percent of the inputs, of which the paper has 1,000 and ours have fewer; mean [least, greatest] over
 # the random seeds, and this run.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-polluted")
+
 # %% tags=["hide-input"]
 WHERE = "network == 'polluted' and (swarm == 'excitable' or setting == 'paper')"
 beside(table_4.assign(value=table_4["value"] / 10),
@@ -266,7 +271,7 @@ says((f"Whether these are about five times the rivals' errors cannot be told fro
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Which class would a fitness have to name to find this pollution?
+# **1. Try.** Which class would a fitness have to name to find this pollution?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -287,7 +292,8 @@ says((f"Whether these are about five times the rivals' errors cannot be told fro
 # ~~~
 # ```
 #
-# **2.** Which neurons does the patch use? Compare the most excitable ones of two stamped images.
+# **2. Try.** Which neurons does the patch use? Compare the most excitable ones of two stamped
+# images.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -300,4 +306,49 @@ says((f"Whether these are about five times the rivals' errors cannot be told fro
 #
 # A patch that the network has learned works through the same neurons whatever the image. Take `-p
 # patches each`, or noise, for comparison.
+# ```
+#
+# **3. Think.** In a clean network a swarm's examples fall into one class more often than into
+# others. How can this be taken for a trace of pollution, and which control tells?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# If the polluted class is by chance the one that noise falls into, the count is high without any
+# pollution. The same swarm on a network trained on clean data has the same habit, and shows how
+# much of the count is owed to it.
+# ```
+#
+# **4. Code.** Write `my_most(predicted, labels, classes)`: the class to which most inputs of
+# *other* classes were moved. The cell says whether it is right.
+
+# %%
+my_most = None  # your function of two tensors (N,) and the number of classes
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def most(predicted, labels, classes):
+        return predicted[predicted != labels].bincount(minlength=classes).argmax()
+
+    given, own = torch.tensor([8, 8, 8, 3, 3]), torch.tensor([8, 8, 1, 2, 4])
+    check(answer, most, (given, own, 10), (given, own.flip(0), 10))
+
+
+is_right(my_most)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_most(predicted, labels, classes):
+#     return max(range(classes), key=lambda k: int(((predicted == k) & (labels != k)).sum()))
+#
+# is_right(my_most)
+# ~~~
+#
+# Without the condition on the own class, a class with many inputs would look polluted.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Excitable neurons of networks trained too little or too long
+# # Do excitable neurons tell how far a network was trained?
 #
 # **The claims** (DeepSensor II, 6.1.2, Tables 2 and 5). However far a network was trained, the swarm
 # finds more errors in it than each other fuzzer, and more in under- and overfitted networks than in
@@ -180,6 +180,11 @@ run.beside(table_2, "quantity == 'train_accuracy'", on=CELL, digits=1)
 # In percent of the inputs, of which the paper has 1,000 and ours have fewer; mean [least, greatest] over
 # the random seeds, and this run.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-incomplete")
+
 # %% tags=["hide-input"]
 beside(table_5.assign(value=table_5["value"] / 10), outcomes.error_shares(run.recorded()),
        live=outcomes.error_shares(run.live), where="swarm == 'excitable' or setting == 'paper'",
@@ -263,8 +268,8 @@ says(f"The verdicts: more errors than each rival, {states['']}; more in the faul
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Make a network surer without changing any of its decisions: multiply its logits by 3. How
-# many more neurons become excitable?
+# **1. Try.** Make a network surer without changing any of its decisions: multiply its logits by 3.
+# How many more neurons become excitable?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -286,8 +291,8 @@ says(f"The verdicts: more errors than each rival, {states['']}; more in the faul
 # The same images are errors as before; only the unit has changed.
 # ```
 #
-# **2.** All of a swarm's last examples are errors in the overfitted network, 18 of 20 in the well
-# trained one. Is that a difference?
+# **2. Try.** All of a swarm's last examples are errors in the overfitted network, 18 of 20 in the
+# well trained one. Is that a difference?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -298,4 +303,48 @@ says(f"The verdicts: more errors than each rival, {states['']}; more in the faul
 # ~~~
 #
 # No; and with 979 and 937 of 1,000 it would be one, though perhaps only between two classes of noise.
+# ```
+#
+# **3. Think.** An overfitted network is right and very sure on its training images. Why may a
+# change of its loss be larger than that of a well trained network, although both make the same
+# errors?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The loss is the logarithm of a probability. A network whose logits are twice as large is surer
+# where it is right and surer where it is wrong, so that crossing the same boundary costs about
+# twice as many nats.
+# ```
+#
+# **4. Code.** Write `my_loss(logits, labels, times)`: the loss of each image after all logits were
+# multiplied by `times`. The cell says whether it is right.
+
+# %%
+my_loss = None  # your function of a tensor (N, classes), one (N,) and a number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    logits, classes = torch.tensor([[2.0, 0.0], [0.0, 1.0]]), torch.tensor([0, 0])
+    check(answer, lambda z, y, t: torch.nn.functional.cross_entropy(t * z, y, reduction="none"),
+          (logits, classes, 1.0), (logits, classes, 3.0))
+
+
+is_right(my_loss)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_loss(logits, labels, times):
+#     z = times * logits
+#     return z.logsumexp(1) - z[torch.arange(len(labels)), labels]
+#
+# is_right(my_loss)
+# ~~~
+#
+# The image that was wrong has a loss that grows with the factor, though no decision changed.
 # ```

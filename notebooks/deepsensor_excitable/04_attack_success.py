@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Does retraining on its examples stop attacks?
+# # Does retraining on generated examples stop attacks?
 #
 # **The claim** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrained on 500 benign images and DeepSensor's
 # example of each, a network loses more of PGD's success rate than with any other fuzzer's examples,
@@ -251,6 +251,11 @@ plt.show()
 # ASR and accuracy in percent, means over the random seeds. Figs. 4 and 5 print no numbers that could
 # stand beside them. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-asr-pgd-at")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in ('asr', 'accuracy')",
@@ -348,7 +353,7 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** DeepFool always arrives. How far does it have to go, before and after PGD-AT?
+# **1. Try.** DeepFool always arrives. How far does it have to go, before and after PGD-AT?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -363,8 +368,8 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 # The rate stays and the distance need not; it is the measure that such an attack is made for.
 # ```
 #
-# **2.** The examples of the constant fitness are noise to the eye. Give them random labels instead of
-# those of their inputs. What changes?
+# **2. Try.** The examples of the constant fitness are noise to the eye. Give them random labels
+# instead of those of their inputs. What changes?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -378,4 +383,47 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 #
 # What both networks gain or lose alike is owed to the noise, and not to the labels; only the rest can
 # be what the inputs' labels teach.
+# ```
+#
+# **3. Think.** After retraining, an attack's success rate is lower because the loss has no gradient
+# any more. Is the network more robust?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# No: the images near the inputs are what they were, only this attack no longer finds its way. An
+# attack without gradients, one from another network, or a larger number of steps would show it.
+# ```
+#
+# **4. Code.** Write `my_fall(before, after)`: the points of success rate that retraining takes
+# away, from two arrays of booleans, whether an attack fooled each image. The cell says whether it
+# is right.
+
+# %%
+my_fall = None  # your function of two boolean tensors (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    fooled = torch.tensor([True, True, True, False])
+    check(answer, lambda a, b: 100 * (a.double().mean() - b.double().mean()), (fooled, ~fooled),
+          (fooled, fooled))
+
+
+is_right(my_fall)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_fall(before, after):
+#     return 100 * float(before.sum() - after.sum()) / len(before)
+#
+# is_right(my_fall)
+# ~~~
+#
+# If an attack succeeds on all images before and after, the fall is 0, however much harder it
+# became.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Does retraining on its examples move the boundary away?
+# # Does retraining on generated examples move the boundary away?
 #
 # **The claim** (DeepSensor II, 6.2.2, Fig. 6). Retraining on DeepSensor's examples raises the CLEVER
 # score, an estimate of the L2 distance that no attack can be below, by 0.12 on average: about three
@@ -232,6 +232,11 @@ plt.show()
 # L2 distances, means over the random seeds. Fig. 6 prints no numbers that could stand beside them but
 # the mean gain of 0.12. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-clever")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="quantity",
@@ -303,7 +308,7 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 # %% [markdown]
 # ## Exercises
 #
-# **1.** How does the score of one image fall with the number of points?
+# **1. Try.** How does the score of one image fall with the number of points?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -319,7 +324,7 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 # slowly.
 # ```
 #
-# **2.** Is the order of the networks in CLEVER that of DeepFool's ways?
+# **2. Try.** Is the order of the networks in CLEVER that of DeepFool's ways?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -330,4 +335,45 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 # ~~~
 #
 # Where it is not, at least one of the two says nothing about the distance of the boundary.
+# ```
+#
+# **3. Think.** Why does a CLEVER score of few samples err on one side only?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The largest slope that was seen is never above the true largest slope. A slope that is too small
+# makes the quotient of gap and slope too large, so the distance to the boundary is overstated.
+# ```
+#
+# **4. Code.** Write `my_score(gaps, slopes, radius)`: a score of CLEVER. For each wrong class the
+# gap between the two outputs is divided by the steepest slope; the least of these counts, and at
+# most the radius. The cell says whether it is right.
+
+# %%
+my_score = None  # your function of two tensors (classes,) and a number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda gaps, slopes, radius: (gaps / slopes).min().clamp(max=radius),
+          (torch.tensor([4.0, 1.0]), torch.tensor([2.0, 5.0]), 5.0),
+          (torch.tensor([9.0, 8.0]), torch.tensor([1.0, 1.0]), 5.0))
+
+
+is_right(my_score)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_score(gaps, slopes, radius):
+#     return min(radius, *(float(g / s) for g, s in zip(gaps, slopes)))
+#
+# is_right(my_score)
+# ~~~
+#
+# Beyond the radius no slope was looked at, so nothing may be said about it.
 # ```

@@ -251,6 +251,11 @@ wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 # The paper prints no number of Fig. 7. Ours, means over the seeds: neurons that a swarm shares with
 # an attack, that attacks share, and the stability of a top ten.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-overlap")
+
 # %% tags=["hide-input"]
 ours, cell = run.recorded(), ["dataset", "model"]
 display(wide(ours, "quantity in ('overlap', 'overlap_lead', 'beyond')",
@@ -316,7 +321,7 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Which neurons are on top most often? Find their layers.
+# **1. Try.** Which neurons are on top most often? Find their layers.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -330,7 +335,7 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 # every overlap.
 # ```
 #
-# **2.** Is a top *three* more stable than a top ten?
+# **2. Try.** Is a top *three* more stable than a top ten?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -340,4 +345,43 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 # ~~~
 #
 # Compare shares, and chance beside them: it is 3 / N now, instead of 10 / N.
+# ```
+#
+# **3. Think.** Two sets of ten each share nine neurons with a third one. How many do they share
+# with each other at least, and what does that say about the claim?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Eight: each lacks one of the third's ten. So if DeepSensor's ten cover almost all of each
+# attack's, the attacks' tens cannot be scattered.
+# ```
+#
+# **4. Code.** Write `my_chance(k, n)`: how many neurons two sets of `k` share on average, drawn at
+# random from `n`. The cell says whether it is right.
+
+# %%
+my_chance = None  # your function of two counts
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda k, n: sum(k / n for _ in range(k)), (10, 268), (3, 52))
+
+
+is_right(my_chance)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_chance(k, n):
+#     return k * k / n
+#
+# is_right(my_chance)
+# ~~~
+#
+# In LeNet-1, with 52 neurons, ten share two by chance alone.
 # ```

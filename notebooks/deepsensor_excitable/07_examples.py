@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Do its examples stand apart, and look like the inputs they start from?
+# # Do generated examples look like their inputs?
 #
 # **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture DeepHunter's examples overlap
 # with the class that they were made from, and DeepSensor's stand apart from it; and DeepSensor's
@@ -127,6 +127,14 @@ headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
 #
 # The activations before the logits.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+quiz("A test calls two equally large sets of images apart if the nearest neighbours of an image "
+     "are of its own set. Both sets are drawn from the same images: which share does it give?",
+     {"About none": False, "About one half": True, "About all": False},
+     "A neighbour is then of either set with the same probability. One half is the test's zero.")
+
 # %% tags=["hide-input"]
 hidden = list(models.neuron_layers(model))[-2]
 
@@ -251,8 +259,8 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Pixels instead of activations: which pairs does the network's last layer hold together that
-# pixels tell apart?
+# **1. Try.** Pixels instead of activations: which pairs does the network's last layer hold together
+# that pixels tell apart?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -268,7 +276,7 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 # mostly tell which set has the smaller norm.
 # ```
 #
-# **2.** Draw the left picture of Fig. 8 as the paper does, without triangles. What is left of
+# **2. Try.** Draw the left picture of Fig. 8 as the paper does, without triangles. What is left of
 # DeepSensor's cluster?
 #
 # ```{admonition} Solution
@@ -281,4 +289,51 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 #
 # Only what the network calls "1" or "2"; and that a cluster of these is a cluster was decided by the
 # network's classes when the examples were chosen.
+# ```
+#
+# **3. Think.** Why does the chapter test images at one distance against images at the same
+# distance?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Examples that are farther away stand apart for that reason alone. Only at the same distance is
+# what is left owed to the method, and not to the way that it went.
+# ```
+#
+# **4. Code.** Write `my_apart(a, b)`: the share of all points whose nearest neighbour, other than
+# themselves, is of their own set. The cell says whether it is right.
+
+# %%
+my_apart = None  # your function of two arrays (N, d)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def own(a, b):
+        x, which = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
+        near = NearestNeighbors(n_neighbors=2).fit(x).kneighbors(x, return_distance=False)[:, 1]
+        return (which[near] == which).mean()
+
+    left, right = np.array([[0.0, 0], [0.1, 0], [5, 5.2]]), np.array([[5.0, 5], [6, 6.5], [6, 6]])
+    check(answer, own, (left, right), (left, right + 20))
+
+
+is_right(my_apart)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_apart(a, b):
+#     x, which = np.concatenate([a, b]), np.repeat([0, 1], [len(a), len(b)])
+#     away = np.linalg.norm(x[:, None] - x[None], axis=2)
+#     np.fill_diagonal(away, np.inf)
+#     return (which[away.argmin(1)] == which).mean()
+#
+# is_right(my_apart)
+# ~~~
 # ```

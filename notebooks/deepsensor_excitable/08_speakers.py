@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Voices: does it work for networks that recognise speakers?
+# # Do the fuzzers break networks that recognise voices?
 #
 # **The claims** (DeepSensor II, 6.4, Tables 6 and 7). In ResNet-34 and Deep Speaker, which tell 30
 # speakers apart, the swarm finds more test errors than each other fuzzer, about 1.2 times as many;
@@ -318,6 +318,11 @@ wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and bu
 # [least, greatest] over the seeds. VCTK was not at hand; the spoken digits of `fsdd` have six
 # speakers, so that an input has at most five error categories, and noise is right once in six times.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-speakers")
+
 # %% tags=["hide-input"]
 CELL = ["dataset", "model"]
 TEXT = ("table == 6 and budget == 'none' and (swarm == 'excitable' or setting == 'paper') "
@@ -418,7 +423,7 @@ says(f"The verdicts: more errors than each rival, {states['']}, and by the facto
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Which bound is silent? Add noise of L2 length 1, 2, 4 and 8 to an input, and listen.
+# **1. Try.** Which bound is silent? Add noise of L2 length 1, 2, 4 and 8 to an input, and listen.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -432,7 +437,7 @@ says(f"The verdicts: more errors than each rival, {states['']}, and by the facto
 # the pauses.
 # ```
 #
-# **2.** Is the speaker in the pitch? Move a spectrogram up by two bands, and ask the network.
+# **2. Try.** Is the speaker in the pitch? Move a spectrogram up by two bands, and ask the network.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -443,4 +448,46 @@ says(f"The verdicts: more errors than each rival, {states['']}, and by the facto
 # ~~~
 #
 # Moving all bands moves the resonances too, as if the vocal tract were shorter.
+# ```
+#
+# **3. Think.** An L2 distance of 2 was hardly seen in images of digits. Why can the same number not
+# be used for spectrograms without a test?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A spectrogram has another number of values, in decibels scaled to [0, 1], and an ear is not an
+# eye: a change in a pause is heard where the same change within a vowel is not. What is
+# imperceptible has to be found out by listening.
+# ```
+#
+# **4. Code.** Write `my_decibels(power, least)`: power in decibels relative to the largest value,
+# cut off at `least`. The cell says whether it is right.
+
+# %%
+my_decibels = None  # your function of an array of powers and a negative number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda power, least: np.maximum(10 * np.log10(power / power.max()), least),
+          (np.array([1.0, 0.1, 1e-9]), -60.0), (np.array([5.0, 50.0]), -60.0))
+
+
+is_right(my_decibels)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_decibels(power, least):
+#     loud = 10 * (np.log10(power) - np.log10(power.max()))
+#     return np.where(loud < least, least, loud)
+#
+# is_right(my_decibels)
+# ~~~
+#
+# Ten times the power is ten decibels, from a whisper as from a shout.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # How excitable, and in which unit
+# # How excitable must a neuron be, and in which unit?
 #
 # **The claims** (DeepSensor II, 4.2, 6.5.1, 6.5.2, Figs. 3 and 10). A neuron whose Shapley value is
 # above $\lambda = 0.5$ is excitable; after 20 iterations 37 % of VGG16's neurons are. Up to 0.6,
@@ -203,6 +203,11 @@ wide(run.live, "quantity in ('least_step', 'most_over_least')",
 # $\lambda$, in percent too; means over the seeds. Fig. 10 prints no numbers that could stand beside
 # them.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-lambda")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 reached = ours[(ours["quantity"] == "excitable") & (ours["varied"] == "lambda")]
@@ -278,7 +283,7 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 # %% [markdown]
 # ## Exercises
 #
-# **1.** May the positive Shapley values sum to more than the change of loss? Check it.
+# **1. Try.** May the positive Shapley values sum to more than the change of loss? Check it.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -291,7 +296,7 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 # Both are the same: what the positive values have too much is what the negative ones take back.
 # ```
 #
-# **2.** How precise must a Shapley value be for a threshold?
+# **2. Try.** How precise must a Shapley value be for a threshold?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -301,4 +306,53 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 # few = shapley.diagonal(game, points=1).values
 # print((excitable.excitable(few) != excitable.excitable(psi.values)).double().mean())
 # ~~~
+# ```
+#
+# **3. Think.** A search stops when 37 % of the neurons are excitable, and no swarm ever gets there.
+# What does the threshold do, and which experiment can show its influence?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Nothing: all swarms take all their iterations, as if there were no threshold. Only thresholds that
+# some swarm reaches can make a difference.
+# ```
+#
+# **4. Code.** No value is negative and all of them sum to `total`. Write `my_most(total,
+# threshold)`: how many neurons can be *above* the threshold at most. The cell says whether it is
+# right.
+
+# %%
+my_most = None  # your function of two positive numbers
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def most(total, threshold):
+        count = 0
+        while (count + 1) * threshold < total:
+            count += 1
+        return count
+
+    check(answer, most, (2.3, 0.5), (2.0, 0.5), (0.4, 0.5))
+
+
+is_right(my_most)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# import math
+#
+# def my_most(total, threshold):
+#     return math.ceil(total / threshold) - 1
+#
+# is_right(my_most)
+# ~~~
+#
+# A change of loss of 2.3 nats, from sure to a tenth, makes at most four neurons excitable.
 # ```

@@ -155,6 +155,11 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')", index=
 # Percent of the examples that are test errors, then of the neurons that they make excitable; means
 # over the seeds. Fig. 11 prints no numbers that could stand beside them.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-start")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 for table in (outcomes.error_shares(ours), ours[ours["quantity"] == "excitable"]):
@@ -213,7 +218,7 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Why can a swarm that starts at the input not use its first iteration?
+# **1. Try.** Why can a swarm that starts at the input not use its first iteration?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -226,7 +231,7 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 # ~~~
 # ```
 #
-# **2.** Is the number of excitable neurons of an example a sign of an error, at one distance?
+# **2. Try.** Is the number of excitable neurons of an example a sign of an error, at one distance?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -240,4 +245,45 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 #
 # It should be, as an error has a loss of at least $\log 2$, which neurons share out; look at
 # examples with a large loss, too, that are no errors yet. Without errors the last line is NaN.
+# ```
+#
+# **3. Think.** From a random start more errors are found, and more excitable neurons. What would
+# show that the neurons are the reason?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A swarm with the same start and the same distance, whose fitness is constant. If it finds as many
+# errors, the start is the reason; if the guided swarm finds more, the neurons add something.
+# ```
+#
+# **4. Code.** Write `my_means(share, errors)`: the mean share of excitable neurons of examples that
+# are no errors, and of those that are. The cell says whether it is right.
+
+# %%
+my_means = None  # your function of a tensor (N,) of shares and one of booleans
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    shares, wrong = torch.tensor([0.1, 0.3, 0.2, 0.6]), torch.tensor([False, True, False, True])
+    check(answer, lambda s, e: (float(s[~e].mean()), float(s[e].mean())), (shares, wrong),
+          (shares, ~wrong))
+
+
+is_right(my_means)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_means(share, errors):
+#     return [float(share[errors == which].mean()) for which in (False, True)]
+#
+# is_right(my_means)
+# ~~~
+#
+# Compare at one distance, or the difference may be owed to how far the examples are.
 # ```

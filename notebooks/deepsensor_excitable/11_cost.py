@@ -196,6 +196,11 @@ wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], columns
 # Seconds for 100 examples, the paper's on an RTX 3090, ours on a processor; mean [least, greatest]
 # over the seeds. Compare within a column only. `mean` is the rivals'.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-cost")
+
 # %% tags=["hide-input"]
 ours = run.recorded().astype({"value": float})
 CELL = ["dataset", "model"]
@@ -275,7 +280,7 @@ says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {ne
 # %% [markdown]
 # ## Exercises
 #
-# **1.** How many particles may the sensitive swarm have for the passes of the excitable one?
+# **1. Think.** How many particles may the sensitive swarm have for the passes of the excitable one?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -283,7 +288,7 @@ says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {ne
 # [The chapter on test errors](01_test_errors) has that swarm, `sensitive_same_passes`.
 # ```
 #
-# **2.** How long would exact values take for a network of 16 neurons, and how long for 40?
+# **2. Try.** How long would exact values take for a network of 16 neurons, and how long for 40?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -294,4 +299,50 @@ says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {ne
 # ~~~
 #
 # Each neuron more doubles it: that is why `shapley.exact` stops at 16.
+# ```
+#
+# **3. Think.** An estimate from one gradient costs three passes instead of N!. What does the
+# paper's sentence on N! then say about its own method?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# That exact values were never computed: for the 52 neurons of LeNet-1 they would take longer than
+# the world is old. What its 260 seconds bought is an estimate, too, and the paper does not say
+# which.
+# ```
+#
+# **4. Code.** Write `my_orders(n)`: how many orders of `n` neurons there are, and how many
+# coalitions. The cell says whether it is right.
+
+# %%
+my_orders = None  # your function of a count, giving (orders, coalitions)
+
+# %% tags=["hide-input"]
+from itertools import permutations, product
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def counted(n):
+        return len(list(permutations(range(n)))), len(list(product((0, 1), repeat=n)))
+
+    check(answer, counted, (3,), (6,))
+
+
+is_right(my_orders)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_orders(n):
+#     return math.factorial(n), 2 ** n
+#
+# is_right(my_orders)
+# ~~~
+#
+# The definition has orders, but a value depends on the coalition alone: 2 to the n is enough.
 # ```

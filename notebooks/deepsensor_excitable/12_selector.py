@@ -1,9 +1,9 @@
 # %% [markdown]
-# # Ours: excitable neurons as a selector
+# # Do excitable neurons find faults?
 #
-# **The question.** [NSS](../nss/02_fault_detection) labels those images first that move the sensitive
-# neurons most when they are mutated once more. What if excitable neurons take the place of the
-# sensitive ones? No paper asks; both have all that is needed.
+# **The question** (ours, of no paper). [NSS](../nss/02_fault_detection) labels those images first
+# that move the sensitive neurons most when they are mutated once more. What if excitable neurons
+# take the place of the sensitive ones? No paper asks; both have all that is needed.
 #
 # **What you will learn.** How to compute Shapley values of a loss without labels; whether the number
 # of excitable neurons finds faults; and how to take a score apart until it is clear what in it
@@ -116,6 +116,15 @@ orders |= {key: selection.by_score(score) for key, score in scores.items()}
 #
 # The share of faults among the first 5 to 20 % of an order, in percent, and the average percentage
 # of faults detected, for which a random order has 50.
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selected by the count. How "
+     "many of the selected ones did the count choose?",
+     {"20": False, "100": min(200, 1000 - 900) == 100, "200": False},
+     "Only 100 have a count at all. The other places are filled from 900 equals, in whatever order "
+     "they come.")
 
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
@@ -236,7 +245,7 @@ says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1
 # %% [markdown]
 # ## Exercises
 #
-# **1.** One mutation is a coarse question. Add up the counts under five fresh mutations.
+# **1. Try.** One mutation is a coarse question. Add up the counts under five fresh mutations.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -249,7 +258,7 @@ says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1
 # Chance averages out and ties get fewer; the price is fifty passes for each candidate.
 # ```
 #
-# **2.** Break the ties of the count by DeepGini. How much of the result is then DeepGini's?
+# **2. Try.** Break the ties of the count by DeepGini. How much of the result is then DeepGini's?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -260,4 +269,42 @@ says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1
 #
 # Look at the share of candidates with a count of 0 (column `zero`): these are ordered by DeepGini
 # alone.
+# ```
+#
+# **3. Think.** A score needs the loss, and the loss needs a label. What stands in for the label
+# here, and what does that make of an input that the network gets wrong?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The network's own prediction. For a wrong input the loss is that of staying with the wrong class:
+# the score says how easily the network changes its mind, and not whether it is right.
+# ```
+#
+# **4. Code.** Write `my_order(count, gini)`: indices by count, the largest first, equals by
+# DeepGini, the largest first. The cell says whether it is right.
+
+# %%
+my_order = None  # your function of two arrays (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda count, gini: np.lexsort((-gini, -count)),
+          (np.array([0, 2, 0, 1]), np.array([0.1, 0.2, 0.7, 0.3])))
+
+
+is_right(my_order)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_order(count, gini):
+#     return sorted(range(len(count)), key=lambda i: (-count[i], -gini[i]))
+#
+# is_right(my_order)
+# ~~~
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The networks of DeepSensor
+# # What counts as a neuron in DeepSensor's networks?
 #
 # **What the paper fixes** (DeepSensor IV.A, Table I). Seven networks on MNIST, CIFAR-10 and
 # ImageNet, each with its numbers of parameters, layers and neurons, and an accuracy "on the benign
@@ -46,6 +46,15 @@ print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 # ## Table I, beside our counts
 #
 # The layers of the paper are those with neurons, and "flatten". Nothing is trained for this:
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+dense, maps = 120 + 84, 2 * (6 + 16)
+quiz("LeNet-5 has 268 neurons: channels of its convolutions and pools, units of its dense layers, "
+     "and the outputs. Where are most of them?",
+     {"In the convolutions and pools": maps > 268 / 2, "In the dense layers": dense > 268 / 2},
+     f"{dense} are units of the dense layers and {maps} are channels of convolutions and pools.")
 
 # %% tags=["hide-input"]
 table_1 = published.table("deepsensor_sensitivity", 1)
@@ -109,7 +118,8 @@ beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensit
 # %% [markdown]
 # ## Exercises
 #
-# **1.** LeNet-5 has two more dense layers than LeNet-1. Which of its 268 neurons are in them?
+# **1. Think.** LeNet-5 has two more dense layers than LeNet-1. Which of its 268 neurons are in
+# them?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -118,12 +128,43 @@ beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensit
 # mostly about dense units.
 # ```
 #
-# **2.** The accuracies of Table I are on chosen images. Name a choice that makes 98.9 % of any
-# network.
+# **2. Think.** The accuracies of Table I are on chosen images. Name a choice that makes 98.9 % of
+# any network.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # 989 images that it classifies correctly and 11 that it does not. An accuracy on a
 # subset says something only together with how the subset was drawn. The inputs that a fuzzer
 # starts from are usually all correctly classified: then it is 100 %.
+# ```
+#
+# **3. Code.** Write `my_neurons(shapes)`: the number of neurons of layers whose outputs have these
+# shapes, (C, H, W) for a map and (units,) for a dense layer. The cell says whether it is right.
+
+# %%
+my_neurons = None  # your function of a list of tuples
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda shapes: sum(s[0] for s in shapes),
+          ([(6, 24, 24), (6, 12, 12), (84,)],), ([(10,)],))
+
+
+is_right(my_neurons)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_neurons(shapes):
+#     return sum(torch.Size(shape)[0] for shape in shapes)
+#
+# is_right(my_neurons)
+# ~~~
+#
+# A map of 24 × 24 values is one neuron a channel, whatever its size: its activation is a mean.
 # ```

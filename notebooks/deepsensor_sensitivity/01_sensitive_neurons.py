@@ -161,6 +161,11 @@ plt.show()
 # Sensitive neurons of errors, over those under noise of the same length (the claim) and over those
 # of mutants that kept their class; mean over the seeds. The paper prints no number.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-neurons")
+
 # %% tags=["hide-input"]
 wide(run.recorded(), "quantity in ('error_over_noise', 'error_over_right')",
      index=["dataset", "model", "quantity"], columns="lambda", digits=2)
@@ -210,8 +215,8 @@ says((f"Two things remain open. The corner cases also lie a little farther from 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Count absolute changes: `neuron_sensitivity(..., signed=False)`. Does the order of the
-# three groups change?
+# **1. Think.** Count absolute changes: `neuron_sensitivity(..., signed=False)`. Does the order of
+# the three groups change?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -220,11 +225,43 @@ says((f"Two things remain open. The corner cases also lie a little farther from 
 # falls is of interest too.
 # ```
 #
-# **2.** Take the examples of DeepSensor's swarm in the place of DeepHunter's. Why would that prove
-# less?
+# **2. Think.** Take the examples of DeepSensor's swarm in the place of DeepHunter's. Why would that
+# prove less?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The swarm maximises the very number that is then compared. That its examples have many sensitive
 # neurons would hold whether they are errors or not.
+# ```
+#
+# **3. Code.** Write `my_sensitivity(before, after, step)`: Eq. 1 for all neurons, the signed change
+# of the activations for each unit of L2 distance that the input moved. The cell says whether it is
+# right.
+
+# %%
+my_sensitivity = None  # your function: (neurons,), (N, neurons), distances (N,) above 0
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    clean, moved = torch.tensor([0.5, 0.5]), torch.tensor([[1.5, 0.0], [0.5, 0.75]])
+    check(answer, sensitivity.neuron_sensitivity, (clean, moved, torch.tensor([2.0, 0.5])))
+
+
+is_right(my_sensitivity)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_sensitivity(before, after, step):
+#     return (after - before) / step[:, None]
+#
+# is_right(my_sensitivity)
+# ~~~
+#
+# It is a slope: a long way with a large change may score less than a short one with a small change.
 # ```

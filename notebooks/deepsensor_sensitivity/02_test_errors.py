@@ -364,6 +364,11 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # without other networks where there were none), mean [least, greatest] over the seeds. CIFAR-10 is a
 # JPEG copy, MobileNet has width 0.75. What two processor cores allow was run:
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-errors")
+
 # %% tags=["hide-input", "statements"]
 says(f"{sizes(records.frame('deepsensor_sensitivity/test_errors'))}.")
 
@@ -516,7 +521,7 @@ says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iteration
 # %% [markdown]
 # ## Exercises
 #
-# **1.** The inertia of Eq. 3 rises from 0.4 to 0.9; most swarms let it fall. Run
+# **1. Think.** The inertia of Eq. 3 rises from 0.4 to 0.9; most swarms let it fall. Run
 # `fuzzing.Swarm(population=10, inertia=(0.9, 0.4), budget=fuzzing.Budget(l2=4.0))`. What changes?
 #
 # ```{admonition} Solution
@@ -526,11 +531,49 @@ says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iteration
 # `fuzzing.Swarm().fitness(model, x, labels)` gives the function that scores images.
 # ```
 #
-# **2.** Why may the swarm find *fewer* error categories the more errors it finds?
+# **2. Think.** Why may the swarm find *fewer* error categories the more errors it finds?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The example of an iteration is the swarm's best position so far, which changes
 # slowly: twenty iterations show almost the same image, and give the same wrong class. Fresh noise
 # in every iteration visits more classes. Try `report="current"`.
+# ```
+#
+# **3. Code.** Write `my_categories(labels, predicted)`: how many error categories a run found for
+# all inputs together. Count each wrong class once for an input. `predicted` is (iterations, N). The
+# cell says whether it is right.
+
+# %%
+my_categories = None  # your function of tensors (N,) and (iterations, N)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def categories(labels, predicted):
+        return sum(len(set(column.tolist()) - {int(label)})
+                   for label, column in zip(labels, predicted.T))
+
+    classes, given = torch.tensor([3, 5]), torch.tensor([[3, 1], [8, 1], [8, 2]])
+    check(answer, categories, (classes, given), (classes.flip(0), given))
+
+
+is_right(my_categories)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_categories(labels, predicted):
+#     pairs = {(i, int(p)) for row in predicted for i, p in enumerate(row) if p != labels[i]}
+#     return len(pairs)
+#
+# is_right(my_categories)
+# ~~~
+#
+# Sixty errors of one input may be one category: the count of errors and this one are two aims.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Another optimiser
+# # Would another optimiser do as well?
 #
 # **The question.** DeepSensor chose particle swarms "due to [their] excellent optimization
 # performance" (II.D) and compares them with no other optimiser. Does it matter which one maximises
@@ -122,6 +122,16 @@ class Evolution:
 # starts and searches for nothing. No image is farther than `l2` from its input, and the first two
 # send nearly as many of them through the network (*passes*).
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+quiz("Suppose that the evolution reaches a larger share of sensitive neurons than the swarm. What "
+     "follows for its test errors?",
+     {"It must find more of them": False, "It may find more or fewer": True,
+      "It must find fewer": False},
+     "The share of sensitive neurons is what both search for; whether an image with many of them "
+     "is an error is another question, and the last column answers it.")
+
 # %% tags=["hide-input"]
 budget = fuzzing.Budget(l2=l2)
 fuzzers = {"swarm": fuzzing.Swarm(population=population, budget=budget),
@@ -177,8 +187,8 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 # %% [markdown]
 # ## Exercises
 #
-# **1.** An image has hundreds of pixels, a population ten members. Why can differential evolution
-# not reach every image from there?
+# **1. Think.** An image has hundreds of pixels, a population ten members. Why can differential
+# evolution not reach every image from there?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -188,7 +198,7 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 # pixels from the few values that are there.
 # ```
 #
-# **2.** Give the fitness a gradient instead: what would you maximise, and which fuzzer of
+# **2. Think.** Give the fitness a gradient instead: what would you maximise, and which fuzzer of
 # [the last chapter](02_test_errors) is then nearly the same?
 #
 # ```{admonition} Solution
@@ -196,4 +206,36 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 # The share of neurons above a threshold has no gradient, the sum of their
 # activations has. DLFuzz climbs that sum, together with the logits of wrong classes; set
 # `runner_up_weight=0` to leave these out.
+# ```
+#
+# **3. Code.** Write `my_child(best, a, b, weight)`: a child in differential evolution, the best
+# member plus the weighted difference of two others, its pixels brought back to [0, 1]. The cell
+# says whether it is right.
+
+# %%
+my_child = None  # your function of three tensors of one shape, and a number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    members = torch.tensor([[0.2, 0.9], [0.5, 0.8], [0.1, 0.3]])
+    check(answer, lambda m, a, b, w: (m + w * (a - b)).clamp(0, 1), (*members, 0.5), (*members, 2.0))
+
+
+is_right(my_child)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_child(best, a, b, weight):
+#     return torch.clamp(best + weight * (a - b), min=0, max=1)
+#
+# is_right(my_child)
+# ~~~
+#
+# While the members differ much the steps are long; when they agree, the search has ended.
 # ```

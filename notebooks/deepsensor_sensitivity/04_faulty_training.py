@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Errors that polluted training data leave behind
+# # Do sensitive neurons find what pollution left behind?
 #
 # **The claim** (DeepSensor IV.B.2, Tables III and V). Some training images get a patch and a
 # wrong label, the same for all. In a network trained on them, DeepSensor finds about five times
@@ -213,6 +213,11 @@ run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
 # Errors in percent of the examples, of which the paper has 1,000 and ours fewer: mean [least, greatest]
 # over the random seeds, and this run. The rivals in the paper's setting, then at their best.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-polluted")
+
 # %% tags=["hide-input", "statements"]
 says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/polluted'))}.")
 
@@ -298,7 +303,8 @@ says((f"The examples look like nothing by then: their median L2 distance is {dis
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Give all polluted images the same patch: `-p patches one`. What does the network learn?
+# **1. Think.** Give all polluted images the same patch: `-p patches one`. What does the network
+# learn?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -308,11 +314,48 @@ says((f"The examples look like nothing by then: their median L2 distance is {dis
 # to such a pattern than to one fixed patch.
 # ```
 #
-# **2.** Write a fuzzer that would find this pollution for certain, and say what it needs to know.
+# **2. Think.** Write a fuzzer that would find this pollution for certain, and say what it needs to
+# know.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # One that stamps squares of random pixels on inputs and keeps the square for which many *different*
 # inputs fall into one class. It needs no neuron, only the idea that a patch is what to look for.
 # The number of inputs that one square moves is the evidence; a single example tells nothing.
+# ```
+#
+# **3. Code.** An example that is given the polluted class proves nothing if its input would get
+# there anyway. Write `my_reached(labels, predicted, polluted)`: the share given the polluted class,
+# among the examples whose input is of another class. The cell says whether it is right.
+
+# %%
+my_reached = None  # your function of two tensors (N,) and a class
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def reached(labels, predicted, polluted):
+        others = labels != polluted
+        return (predicted[others] == polluted).double().mean()
+
+    classes, given = torch.tensor([0, 7, 2, 1]), torch.tensor([7, 7, 2, 7])
+    check(answer, reached, (classes, given, 7), (classes, given, 2))
+
+
+is_right(my_reached)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_reached(labels, predicted, polluted):
+#     others = labels != polluted
+#     return float((others & (predicted == polluted)).sum() / others.sum())
+#
+# is_right(my_reached)
+# ~~~
 # ```

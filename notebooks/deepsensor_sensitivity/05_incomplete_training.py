@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Errors of networks trained too little or too long
+# # Are networks trained too little or too long easier to break?
 #
 # **The claims** (DeepSensor IV.B.3, Tables IV and V). However far a network was trained, DeepSensor
 # finds more errors in it than each of the other fuzzers; and it finds more in underfitted and
@@ -162,6 +162,11 @@ for quantity in ("accuracy", "train_accuracy"):
 # Errors in percent of the examples: mean [least, greatest] over the random seeds, and this run. The
 # rivals in the paper's setting.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-incomplete")
+
 # %% tags=["hide-input", "statements"]
 says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")
 
@@ -250,8 +255,8 @@ says(f"Is the overfitted network easier to break than the well trained one? For 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Suppose every example is classified at random among ten classes. How many of 1,000 are
-# errors, and how far does that number vary?
+# **1. Think.** Suppose every example is classified at random among ten classes. How many of 1,000
+# are errors, and how far does that number vary?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -260,12 +265,50 @@ says(f"Is the overfitted network easier to break than the well trained one? For 
 # that are not of that class: again about 900, for balanced inputs.
 # ```
 #
-# **2.** The paper conjectures that incompletely trained networks have more sensitive neurons.
-# Test it without a fuzzer.
+# **2. Think.** The paper conjectures that incompletely trained networks have more sensitive
+# neurons. Test it without a fuzzer.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Move the same test images by the same noise, record the activations of the three networks, and
 # take `sensitivity.sensitive_share` at 0.5. Note that longer training also makes weights, and so
 # all activations, larger: Eq. 1 does not divide by their size.
+# ```
+#
+# **3. Code.** Write `my_chance(n, classes)`: mean and standard deviation of the number of errors,
+# if `n` examples are classified at random. The cell says whether it is right.
+
+# %%
+my_chance = None  # your function of two counts, giving (mean, deviation)
+
+# %% tags=["hide-input"]
+from scipy import stats
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def chance(n, classes):
+        errors = stats.binom(n, 1 - 1 / classes)
+        return errors.mean(), errors.std()
+
+    check(answer, chance, (1000, 10), (1000, 100))
+
+
+is_right(my_chance)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_chance(n, classes):
+#     wrong = 1 - 1 / classes
+#     return n * wrong, (n * wrong * (1 - wrong)) ** 0.5
+#
+# is_right(my_chance)
+# ~~~
+#
+# Counts near 900 of 1,000 are what blind chance gives with ten classes.
 # ```

@@ -189,6 +189,11 @@ wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')",
 # The text around the figure prints none of its values, so ours stand alone: mean gain over the
 # random seeds, in points, examples alone.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-coverage")
+
 # %% tags=["hide-input"]
 ours = run.recorded("quantity == 'gain' and counted == 'alone'")
 wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="criterion", digits=3)
@@ -252,7 +257,8 @@ says(*([f"In {' and '.join(map(shown, lost))} every fuzzer's examples cover less
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Take $k$ = 100: `-p sections 100`. What happens to the KMNC of the inputs, and to the gain?
+# **1. Think.** Take $k$ = 100: `-p sections 100`. What happens to the KMNC of the inputs, and to
+# the gain?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -261,10 +267,48 @@ says(*([f"In {' and '.join(map(shown, lost))} every fuzzer's examples cover less
 # every input is in a section of its own, and KMNC counts little but the inputs inside the range.
 # ```
 #
-# **2.** Which criterion could a fuzzer raise without any new kind of behaviour, by noise alone?
+# **2. Think.** Which criterion could a fuzzer raise without any new kind of behaviour, by noise
+# alone?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # KMNC with large $k$ (see above), if counted together with the inputs: each noisy copy falls
 # into sections next to those of its input. Noise is the yardstick in Fig. 3 for that reason.
+# ```
+#
+# **3. Code.** KMNC cuts the range that a neuron had on the training images into `k` sections. Write
+# `my_section(value, low, high, k)`: the section from 0 to k − 1 in which an activation lies, and −1
+# outside the range. The cell says whether it is right.
+
+# %%
+my_section = None  # your function of three numbers and a count
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def section(value, low, high, k):
+        return min(int((value - low) / (high - low) * k), k - 1) if low <= value <= high else -1
+
+    check(answer, section, (0.05, 0.0, 1.0, 10), (1.0, 0.0, 1.0, 10), (1.2, 0.0, 1.0, 10))
+
+
+is_right(my_section)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_section(value, low, high, k):
+#     if not low <= value <= high:
+#         return -1
+#     return k - 1 if value == high else int(k * (value - low) // (high - low))
+#
+# is_right(my_section)
+# ~~~
+#
+# A value is one whole number for each neuron, however large k is: the engine keeps no more.
 # ```

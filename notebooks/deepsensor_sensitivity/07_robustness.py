@@ -197,6 +197,11 @@ wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "at
 # ASR in percent, CLEVER as an L2 distance and accuracy in percent, means over the random seeds.
 # Fig. 4 prints no numbers that could stand beside them. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-asr")
+
 # %% tags=["hide-input"]
 ours = run.recorded("quantity in ('asr', 'clever', 'accuracy')")
 wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), digits=3,
@@ -281,8 +286,8 @@ says(*([f"The examples of {' and '.join(map(shown, worse))}, labelled as their i
 # %% [markdown]
 # ## Exercises
 #
-# **1.** All logits of a network are multiplied by ten. What happens to its ASR under PGD, to its
-# CLEVER score on logits, and to CLEVER on probabilities?
+# **1. Think.** All logits of a network are multiplied by ten. What happens to its ASR under PGD, to
+# its CLEVER score on logits, and to CLEVER on probabilities?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -292,11 +297,49 @@ says(*([f"The examples of {' and '.join(map(shown, worse))}, labelled as their i
 # score changes.
 # ```
 #
-# **2.** Why does the chapter attack images that no example was made from?
+# **2. Think.** Why does the chapter attack images that no example was made from?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The retrained networks have seen the inputs, with their labels, for twenty epochs. Attacking those
 # would measure how well 500 images were learnt by heart. The paper doesn't say which images it
 # attacks.
+# ```
+#
+# **3. Code.** Write `my_asr(labels, before, after)`: the success rate of an attack, the share it
+# fools of the images that the network got right. The cell says whether it is right.
+
+# %%
+my_asr = None  # your function of three tensors (N,) of classes
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def asr(labels, before, after):
+        right = before == labels
+        return (after[right] != labels[right]).double().mean()
+
+    classes = torch.tensor([1, 2, 3, 4])
+    check(answer, asr, (classes, torch.tensor([1, 2, 3, 9]), torch.tensor([1, 5, 5, 9])),
+          (classes, classes, classes))
+
+
+is_right(my_asr)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_asr(labels, before, after):
+#     right = before == labels
+#     return float((right & (after != labels)).sum() / right.sum())
+#
+# is_right(my_asr)
+# ~~~
+#
+# Images that were wrong before the attack are no success of the attack.
 # ```

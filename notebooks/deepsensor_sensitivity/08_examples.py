@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What the examples look like
+# # What do the examples look like?
 #
 # **The claim** (DeepSensor IV.G, Figs. 7 and 8). In a t-SNE picture of class "1", class "2" and of
 # examples made from the former, DeepHunter's overlap with class "1" and DeepSensor's stand apart.
@@ -88,6 +88,16 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 #
 # The activations before the logits. We show examples of every predicted class (a triangle: neither
 # of the two); the paper leaves those out, which are the share *otherwise* above.
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+quiz("A t-SNE picture shows two sets of images as two clusters far apart. What does that say?",
+     {"The nearest neighbours of an image are mostly of its own set": True,
+      "The two sets are a large L2 distance apart": False,
+      "The network gives the sets two classes": False},
+     "t-SNE keeps neighbours. How far clusters lie from each other on the page says little about "
+     "distances, and nothing about classes.")
 
 # %% tags=["hide-input"]
 hidden = list(models.neuron_layers(model))[-2]
@@ -204,8 +214,8 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Keep only the examples that are called "1" or "2", as the paper does, and draw Fig. 7
-# again. What does the selection do to the claim?
+# **1. Think.** Keep only the examples that are called "1" or "2", as the paper does, and draw Fig.
+# 7 again. What does the selection do to the claim?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -214,11 +224,44 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 # classes, perhaps because it is no digit at all, is left out of the picture.
 # ```
 #
-# **2.** DeepSensor's lead over DeepHunter in LeNet-5 on MNIST is 26 errors of 18,323 in Table II.
-# Can Fig. 7 explain it?
+# **2. Think.** DeepSensor's lead over DeepHunter in LeNet-5 on MNIST is 26 errors of 18,323 in
+# Table II. Can Fig. 7 explain it?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Hardly: the lead is 0.14 %, less than two inputs' worth of examples. Two clusters that differ as
 # clearly as the paper says would make a difference that is larger by far.
+# ```
+#
+# **3. Code.** Write `my_l2(a, b)`: the L2 distance of each image from its input, for images (N, C,
+# H, W). The cell says whether it is right.
+
+# %%
+my_l2 = None  # your function of two tensors of images, giving (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    some = torch.linspace(0, 1, 24).view(2, 3, 2, 2)
+    check(answer, lambda a, b: (a - b).flatten(1).norm(dim=1), (some, some ** 2),
+          (some, some.flip(0)))
+
+
+is_right(my_l2)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_l2(a, b):
+#     return ((a - b) ** 2).sum(dim=(1, 2, 3)).sqrt()
+#
+# is_right(my_l2)
+# ~~~
+#
+# It adds up over pixels: 784 pixels changed by 0.1 each are a distance of 2.8, a patch of 2 × 2
+# changed from black to white is one of 2.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # How sensitive, and how many: the two thresholds
+# # Do the two thresholds matter?
 #
 # **The claim** (DeepSensor IV.E, Fig. 5). $\lambda$ says from which sensitivity on a neuron is
 # sensitive; up to 0.6, raising it finds more test errors, of all three kinds. $\epsilon$ is the
@@ -157,6 +157,11 @@ wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 # Percent of the examples that are test errors, mean over the random seeds. Fig. 5 prints no numbers
 # that could stand beside them.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-lambda")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), columns="threshold",
@@ -224,8 +229,8 @@ says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, h
 # %% [markdown]
 # ## Exercises
 #
-# **1.** The paper sets $\epsilon = 1$ and stops if the best fitness is *above* it. When does it
-# stop?
+# **1. Think.** The paper sets $\epsilon = 1$ and stops if the best fitness is *above* it. When does
+# it stop?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -233,8 +238,8 @@ says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, h
 # iterations.
 # ```
 #
-# **2.** Eq. 1 divides by $\|\Delta x\|_2$. Which examples does that favour, and why does the number
-# of sensitive neurons not simply grow with the distance?
+# **2. Think.** Eq. 1 divides by $\|\Delta x\|_2$. Which examples does that favour, and why does the
+# number of sensitive neurons not simply grow with the distance?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -243,4 +248,38 @@ says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, h
 # the image moves, more than $\lambda$; a long way in a direction that few neurons care about lowers
 # every ratio. With `swarm = "scaled"`, as in the code, nothing is divided, and only the pattern of
 # the changes counts.
+# ```
+#
+# **3. Code.** Write `my_share(values, threshold)`: the share of neurons whose sensitivity is above
+# the threshold, for each image. The cell says whether it is right.
+
+# %%
+my_share = None  # your function of a tensor (N, neurons) and a number
+
+# %% tags=["hide-input"]
+import torch
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    values = torch.tensor([[0.6, 0.5, -2.0, 1.0], [0.0, 0.1, 0.2, 0.3]])
+    check(answer, sensitivity.sensitive_share, (values, 0.5), (values, 0.1))
+
+
+is_right(my_share)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_share(values, threshold):
+#     return (values > threshold).double().mean(dim=1)
+#
+# is_right(my_share)
+# ~~~
+#
+# With 268 neurons it has 269 values and no slope: neither a gradient nor a small step can follow
+# it.
 # ```

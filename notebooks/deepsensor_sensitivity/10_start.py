@@ -176,6 +176,11 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
 # Percent of the examples that are test errors, then points of coverage gained; means over the
 # random seeds. Fig. 6 prints no numbers that could stand beside them.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-start")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 CELL = ["dataset", "model", "budget", "start"]
@@ -242,8 +247,8 @@ says(f"Coverage does not follow the errors. Paired by seed, the random start gai
 # %% [markdown]
 # ## Exercises
 #
-# **1.** With the start at the input, what is the fitness in the first iteration, and what are its
-# examples?
+# **1. Think.** With the start at the input, what is the fitness in the first iteration, and what
+# are its examples?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -252,11 +257,49 @@ says(f"Coverage does not follow the errors. Paired by seed, the random start gai
 # construction.
 # ```
 #
-# **2.** Design a start that is random, yet as near to the input as you like.
+# **2. Think.** Design a start that is random, yet as near to the input as you like.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Give the swarm a budget: `fuzzing.Budget(l2=1.0)` brings uniform images back to the ball around
 # the input, `fuzzing.Budget(linf=0.1)` draws every pixel within 0.1 of the input's. The velocity,
 # start minus input, shrinks with it.
+# ```
+#
+# **3. Code.** Write `my_start(x, u, radius)`: a random start near the input. The random image `u`
+# is brought to the given L2 distance from `x`, in a straight line, if it is farther. The cell says
+# whether it is right.
+
+# %%
+my_start = None  # your function of two tensors (N, pixels) and a number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def start(x, u, radius):
+        return fuzzing.Budget(l2=radius).project(u.view(len(u), 1, 1, -1), x.view(len(x), 1, 1, -1)
+                                                 ).view_as(u)
+
+    middle, far = torch.full((2, 4), 0.5), torch.tensor([[0.5, 0.6, 0.5, 0.5], [0.0, 1.0, 0.0, 1.0]])
+    check(answer, start, (middle, far, 0.5), (middle, far, 0.05))
+
+
+is_right(my_start)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_start(x, u, radius):
+#     way = (u - x).norm(dim=1, keepdim=True)
+#     return x + (u - x) * (radius / way).clamp(max=1)
+#
+# is_right(my_start)
+# ~~~
+#
+# With such a start the two swarms differ in how they search, and no longer in how far they are.
 # ```

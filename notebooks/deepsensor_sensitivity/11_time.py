@@ -136,6 +136,11 @@ tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"],
 # Seconds for 100 examples: the paper's on a Tesla V100, ours on a processor, mean [least, greatest]
 # over the random seeds. Compare within a column only.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-time")
+
 # %% tags=["hide-input", "statements"]
 says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/time'))}.")
 
@@ -202,8 +207,8 @@ says(f"An error costs {shown(cheap.idxmin())} {cheap.min():.0f} passes, the fewe
 # %% [markdown]
 # ## Exercises
 #
-# **1.** The paper's 101 s for 100 examples in LeNet-5 are 51 ms for each iteration. A V100 takes
-# about a millisecond for a batch of 100 digits. What may the rest be?
+# **1. Think.** The paper's 101 s for 100 examples in LeNet-5 are 51 ms for each iteration. A V100
+# takes about a millisecond for a batch of 100 digits. What may the rest be?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -212,11 +217,42 @@ says(f"An error costs {shown(cheap.idxmin())} {cheap.min():.0f} passes, the fewe
 # a population that goes through in one batch looks free.
 # ```
 #
-# **2.** Name two ways to make the swarm cheaper without changing what it finds.
+# **2. Think.** Name two ways to make the swarm cheaper without changing what it finds.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Compute what the inputs activate once, not for each particle (the engine does). Keep the classes
 # from the passes that score the particles: judging the best one of an iteration then needs no pass
 # of its own.
+# ```
+#
+# **3. Code.** Write `my_passes(population, iterations)`: passes through the network for one input,
+# if each particle is scored once in each iteration, and the input itself once. The cell says
+# whether it is right.
+
+# %%
+my_passes = None  # your function of two counts
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda population, iterations: population * iterations + 1, (100, 20), (1, 5))
+
+
+is_right(my_passes)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_passes(population, iterations):
+#     return iterations * population + 1
+#
+# is_right(my_passes)
+# ~~~
+#
+# A population of 100 costs a hundred times as much as one particle, even if a batch hides it.
 # ```

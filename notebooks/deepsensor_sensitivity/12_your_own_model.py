@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Your own model: inputs that it gets wrong
+# # Which small changes does your model get wrong?
 #
 # **The question.** You have a classifier and images. Which small changes of these images does it
 # get wrong? The fuzzers that this part compares answer that for any PyTorch model; this chapter
@@ -193,6 +193,19 @@ ranked(run.live)
 # MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
 # photographs are not ours to print.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+asked = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+asked = 100 * asked[asked["quantity"] == "broken"].groupby("method")["value"].mean()
+asked = asked.rename({"sensitivity": "deepsensor"})
+quiz("Photographs, and an L2 distance that hardly anyone sees: which method breaks most images?",
+     {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
+      "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
+      "noise": asked["noise"] == asked.max()},
+     f"DLFuzz breaks {asked['dlfuzz']:.0f} %, the swarm {asked['deepsensor']:.0f} % and noise "
+     f"{asked['noise']:.0f} % of the images.")
+
 # %% tags=["hide-input"]
 ranked(run.recorded(dataset="imagenet"))
 
@@ -244,8 +257,8 @@ says((f"On photographs the picture is clear: {told(photographs)}. Only following
 # %% [markdown]
 # ## Exercises
 #
-# **1.** You have no labels, and the network is wrong on some of your images. What does a failing
-# input of such an image tell?
+# **1. Think.** You have no labels, and the network is wrong on some of your images. What does a
+# failing input of such an image tell?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -255,8 +268,8 @@ says((f"On photographs the picture is clear: {told(photographs)}. Only following
 # reminder.
 # ```
 #
-# **2.** How far does rounding to 256 levels move an image of 28 × 28 pixels, and one of 3 × 224 ×
-# 224? By how much would it lengthen a step of L2 length 2?
+# **2. Think.** How far does rounding to 256 levels move an image of 28 × 28 pixels, and one of 3 ×
+# 224 × 224? By how much would it lengthen a step of L2 length 2?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -265,4 +278,35 @@ says((f"On photographs the picture is clear: {told(photographs)}. Only following
 # for 784 pixels, 0.44 for 150,528. As it is about orthogonal to the step, the sum has a length of
 # $\sqrt{4 + 0.001}$, hardly more than 2, or $\sqrt{4 + 0.19} \approx 2.05$, outside the distance.
 # On photographs, shortening some pixels' steps is therefore the rule.
+# ```
+#
+# **3. Code.** Write `my_file(x)`: the values that an image has after it was written to a PNG file
+# with 256 levels and read again. The cell says whether it is right.
+
+# %%
+my_file = None  # your function of an array with values in [0, 1]
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda x: np.asarray(Image.fromarray(
+        (255 * x).round().astype(np.uint8))) / 255, (np.linspace(0, 1, 12).reshape(3, 4),))
+
+
+is_right(my_file)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_file(x):
+#     return np.round(x * 255) / 255
+#
+# is_right(my_file)
+# ~~~
+#
+# What fails is what can be kept: a file, and not the numbers it was made from.
 # ```

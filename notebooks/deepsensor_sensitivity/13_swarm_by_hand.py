@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The swarm by hand
+# # How does a swarm search?
 #
 # **The method** (DeepSensor I, III.C and III.D, Algorithm 1, Eqs. 2 to 5). DeepSensor looks for images
 # that a network gets wrong with a *particle swarm*: a few images that move through the space of all

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The networks of NSATP
+# # Which networks does NSATP test?
 #
 # **What the paper fixes** (NSATP IV.B, Tables I and II). Two small convolutional networks, Net-1 and
 # Net-2, on MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100, with a learning rate, a batch size and a
@@ -31,6 +31,14 @@ DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
 # ## Table I: the layers
 #
 # As printed; `-` is a row that Net-2 does not have.
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+counted = {name: models.count(models.build(name)).parameters for name in ("net1", "net2")}
+quiz("Net-1 has more convolutions than Net-2. Which of the two has more parameters?",
+     {"Net-1": counted["net1"] > counted["net2"], "Net-2": counted["net2"] > counted["net1"]},
+     f"For MNIST, Net-1 has {counted['net1']:,} and Net-2 {counted['net2']:,} parameters.")
 
 # %% tags=["hide-input", "nbval-check-output"]
 printed = published.table("nsatp", 1)
@@ -84,14 +92,51 @@ headed(pd.DataFrame([{"dataset": name, **vars(training.recipe("nsatp", name))}
 # %% [markdown]
 # The embedded part of MNIST has too few images for plain gradient descent: its recipe is our own.
 #
-# ## Exercise
+# ## Exercises
 #
-# Keras pads nothing and strides by the pool size unless told otherwise. What happens to a 28 x 28
-# image in Net-1 with those defaults?
+# **1. Think.** Keras pads nothing and strides by the pool size unless told otherwise. What happens
+# to a 28 x 28 image in Net-1 with those defaults?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The first convolution gives 24 x 24, the pool 8 x 8, the second convolution 4 x 4, and the third
 # has a 5 x 5 kernel and nothing to slide over. So the authors' code must differ from the defaults
 # somewhere: in its padding, in its strides, or in both.
+# ```
+#
+# **2. Code.** Write `my_parameters(kernel, before, after)`: how many weights and biases a
+# convolution with square kernels has, from `before` to `after` channels. The cell says whether it
+# is right.
+
+# %%
+my_parameters = None  # your function
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def count(kernel, before, after):
+        layer = nn.Conv2d(before, after, kernel)
+        return sum(p.numel() for p in layer.parameters())
+
+    check(answer, count, (5, 1, 32), (3, 32, 64), (1, 3, 3))
+
+
+is_right(my_parameters)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_parameters(kernel, before, after):
+#     return after * (before * kernel ** 2 + 1)
+#
+# is_right(my_parameters)
+# ~~~
+#
+# The size of the image does not occur in it. It occurs in the first dense layer, which is why
+# padding and stride, which the table leaves out, change the number of parameters.
 # ```

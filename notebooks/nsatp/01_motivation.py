@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Two digits, fifty patches
+# # Is an unsure digit easier to break?
 #
 # Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches* puts
 # them at random places, and *Eff* is the share of them that change the class. Places where one did turn
@@ -141,6 +141,11 @@ plt.show()
 #
 # LeNet-5 on the whole MNIST test set, beside the run above; the paper has one pair only.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-motivation")
+
 # %% tags=["hide-input"]
 paper = pd.DataFrame([{"dataset": "mnist", "model": "lenet5", "quantity": "pairs_always",
                        "value": "one pair"}])
@@ -173,7 +178,7 @@ if "pairs_always" in found:
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Why does the test compare *pairs* and not the two means?
+# **1. Think.** Why does the test compare *pairs* and not the two means?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -181,11 +186,51 @@ if "pairs_always" in found:
 # many single pairs go the other way; only the pairs can contradict an "always".
 # ```
 #
-# **2.** Where both images of a pair never change, the pair agrees with the claim. Set `trials` to 5
-# and look at both quantities. Which one tells you more?
+# **2. Think.** Where both images of a pair never change, the pair agrees with the claim. Set
+# `trials` to 5 and look at both quantities. Which one tells you more?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # With few trials most counts are zero, so "at least as many" holds almost always and says nothing.
 # "Strictly more" falls. A claim that ties can satisfy needs its strict twin beside it.
+# ```
+#
+# **3. Code.** Write `my_patched(image, row, column)`: a copy of an image (H, W) in which the 2 × 2
+# pixels whose upper left corner is at this place are inverted. The cell says whether it is right.
+
+# %%
+my_patched = None  # your function
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def inverted(image, row, column):
+        copy = image.clone()
+        copy[row:row + 2, column:column + 2] = 1 - copy[row:row + 2, column:column + 2]
+        return copy
+
+    ramp = torch.linspace(0, 1, 16).view(4, 4)
+    check(answer, inverted, (ramp, 0, 0), (ramp, 2, 1))
+    assert answer is None or torch.equal(ramp, torch.linspace(0, 1, 16).view(4, 4)), "not a copy"
+
+
+is_right(my_patched)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_patched(image, row, column):
+#     patch = torch.zeros_like(image)
+#     patch[row:row + 2, column:column + 2] = 1
+#     return image * (1 - patch) + (1 - image) * patch
+#
+# is_right(my_patched)
+# ~~~
+#
+# A patch that writes into the image itself would break the image for all patches after it.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ1: does indecision mean fragility?
+# # Are uncertain inputs fragile?
 #
-# **The claim** (NSATP IV.D.1, Figs. 5 and 6, Tables III and IV). Put a small patch on an image
+# **The claim** (NSATP RQ1, IV.D.1, Figs. 5 and 6, Tables III and IV). Put a small patch on an image
 # at random, a hundred times, and count how often the prediction changes: that share is Eff. Then
 # measure how decided the network was about the clean image. NSATP says that Eff falls with
 # decidedness, that it falls *exponentially*, and that the exponential fits with a correlation
@@ -166,6 +166,11 @@ run.save(data)
 # the text's reading: images as points, a line through $\ln$ Eff. CIFAR-10 is a JPEG copy. CIFAR-100
 # is blank until someone who has it runs this notebook with `-p dataset cifar100 -p profile paper`.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-rq1-exponential")
+
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "distance", "quantity"]
 TEXT = "fit == 'loglinear' and points == 'examples' and distance != 'certainty' and quantity "
@@ -279,8 +284,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Averaging over intervals raises the correlation. Does it also make a *wrong* curve look right?
-# Fit a straight line to the same means and correlate it.
+# **1. Think.** Averaging over intervals raises the correlation. Does it also make a *wrong* curve
+# look right? Fit a straight line to the same means and correlate it.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -289,7 +294,8 @@ says(
 # evidence of a trend, and weak evidence for one shape of it.
 # ```
 #
-# **2.** Images that never change are left out of the fit to $\ln$ Eff. How does that bias $b$?
+# **2. Think.** Images that never change are left out of the fit to $\ln$ Eff. How does that bias
+# $b$?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -298,11 +304,44 @@ says(
 # reading keeps the zeros and falls faster.
 # ```
 #
-# **3.** In the table of the three patches, what does inverting do to digits with a black ground that a
-# random gray value does not?
+# **3. Think.** In the table of the three patches, what does inverting do to digits with a black
+# ground that a random gray value does not?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # It always makes the largest change there is: black becomes white. Eff rises, and the order of the
 # images stays nearly the same.
+# ```
+#
+# **4. Code.** Write `my_pd(p)`: PD of softmax vectors (N, n). Sort each vector, the largest entry
+# first; add up the gaps between neighbours, the first whole, the second halved, the third by three,
+# and so on. The cell says whether it is right.
+
+# %%
+my_pd = None  # your function of a tensor (N, n), giving (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    vectors = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.45, 0.45], [0.0, 0.0, 1.0]])
+    check(answer, uncertainty.probability_difference, (vectors,), (vectors[:, [2, 0, 1]],))
+
+
+is_right(my_pd)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_pd(p):
+#     p = p.sort(dim=1, descending=True).values
+#     return sum((p[:, i] - p[:, i + 1]) / (i + 1) for i in range(p.shape[1] - 1))
+#
+# is_right(my_pd)
+# ~~~
+#
+# The order of the classes plays no part: PD knows how sure the network is, and not of what.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ2: does ranking find breakable inputs sooner?
+# # Does ranking find breakable inputs sooner?
 #
-# **The claim** (NSATP IV.D.2, Table V). Take the 1,000 inputs that a ranking puts first, perturb
+# **The claim** (NSATP RQ2, IV.D.2, Table V). Take the 1,000 inputs that a ranking puts first, perturb
 # them one after another, and count the perturbed samples until the first success; do the same with
 # 1,000 random inputs. The count is the F-measure; the share of it that ranking saves is Inc. NSATP
 # prints savings between 79.67 % and 99.68 % for every dataset, network and distance.
@@ -145,6 +145,11 @@ print(f"random order over images with Eff > 0: F-measure "
 # over the seeds; CIFAR-10 is a JPEG copy. Records of a cell are exact averages, or, where the cell
 # has not been run since, those of ten drawn orders; the second table says which.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-rq2-better")
+
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "distance", "quantity"]
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
@@ -210,7 +215,7 @@ says("The networks are right on "
 # %% [markdown]
 # ## Exercises
 #
-# **1.** If every image had the same Eff $q$, what would the F-measure in samples be?
+# **1. Think.** If every image had the same Eff $q$, what would the F-measure in samples be?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -219,11 +224,43 @@ says("The networks are right on "
 # are not, since successes come in clumps, on a few images.
 # ```
 #
-# **2.** The F-measure looks at the first success only. Name a ranking with the best F-measure there is
-# that is useless for everything else.
+# **2. Think.** The F-measure looks at the first success only. Name a ranking with the best
+# F-measure there is that is useless for everything else.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # One that puts a single image with Eff near 1 first and all others in random order. The figure with
 # the share of all label changes sees the difference.
+# ```
+#
+# **3. Code.** Write `my_f_measure(success)`: `success` (N, M) says for each input, in the order in
+# which they are tried, which of its M perturbed samples changed class. Count the samples until the
+# first success. The cell says whether it is right.
+
+# %%
+my_f_measure = None  # your function of an array (N, M) of booleans with a success in it
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    tried_samples = [np.array([[0, 0], [0, 1]], dtype=bool), np.array([[1, 0, 1]], dtype=bool)]
+    check(answer, first_success.f_measure, *[(success,) for success in tried_samples])
+
+
+is_right(my_f_measure)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_f_measure(success):
+#     return 1 + np.flatnonzero(success)[0]
+#
+# is_right(my_f_measure)
+# ~~~
+#
+# Everything behind the first success is thrown away; that is what exercise 2 is about.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ3: which distance is best?
+# # Which measure of uncertainty is best?
 #
-# **The claim** (NSATP IV.D.3, Table VI). Take logarithms and each fitted curve becomes a straight
+# **The claim** (NSATP RQ3, IV.D.3, Table VI). Take logarithms and each fitted curve becomes a straight
 # line, $z = \ln a + b x$. NSATP calls its absolute slope $|b|$ the effectiveness of the distance
 # (Eff-D), marks the three distances Best, Middle and Worst, and concludes that PD is better than
 # the others on each dataset and each network. Its own table marks PD Worst twice.
@@ -96,6 +96,11 @@ for name in distances:
 # Table III prints for Net-2 and Net-1; we follow Table III. "Ours" are whole test sets, mean
 # [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-rq3-pd-best")
+
 # %% tags=["hide-input"]
 run.add({"pd_lead": lead, "pd_steepest": lead > 0, "accuracy": accuracy})
 run.save(data)
@@ -180,17 +185,53 @@ says("The networks are right on "
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Replace PD by 2 PD. What becomes of Eff-D, of the ranking and of the F-measure?
+# **1. Think.** Replace PD by 2 PD. What becomes of Eff-D, of the ranking and of the F-measure?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Eff-D halves, since $e^{bx} = e^{(b/2)(2x)}$. Ranking and F-measure do not change at all.
 # ```
 #
-# **2.** With two classes, show that PD, PV and PE rank inputs alike.
+# **2. Think.** With two classes, show that PD, PV and PE rank inputs alike.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # With $p$ the larger probability, PD $= 2p - 1$, PV $= 2(p - 1/2)^2$, and PE falls from $p = 1/2$ to
 # $p = 1$: all three are monotone in $p$. They can differ only from three classes on.
+# ```
+#
+# **3. Code.** For two classes, PV can be had from PD alone. Write `my_pv(pd)`. The cell says
+# whether it is right.
+
+# %%
+my_pv = None  # your function of a number in [0, 1]
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def of_two(pd):
+        p = [[(1 + pd) / 2, (1 - pd) / 2]]
+        return float(uncertainty.probability_variance(p)[0])
+
+    check(answer, of_two, (0.0,), (0.5,), (1.0,))
+
+
+is_right(my_pv)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_pv(pd):
+#     return pd ** 2 / 2
+#
+# is_right(my_pv)
+# ~~~
+#
+# A function that grows keeps every order, and changes every slope: the ranking is the same, Eff-D
+# is not.
 # ```

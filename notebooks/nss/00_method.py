@@ -1,5 +1,5 @@
 # %% [markdown]
-# # How NSS works, by hand
+# # How does NSS choose what to label?
 #
 # **The paper.** *Neuron sensitivity guided test case selection* (NSS) orders unlabelled images by how far
 # the inner activations of a network move when the image is mutated a little. Images that move the
@@ -61,6 +61,16 @@ if interactive.runs(model):
 # $$\mathrm{TNSScore}(x) = \sum_{i \in \text{sensitive}} |N_i(x) - N_i(x')| .$$
 #
 # Table II has four candidates and two neurons. `nss.tns_score` takes the activations before and after:
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+strongest = nss.tns_score([[0.4, 0.5], [0.4, 0.5]], [[0.3, 0.4], [0.3, 0.3]], share=1.0).argmax()
+quiz("A mutation moves two neurons of image A from (0.4, 0.5) to (0.3, 0.4), and those of image B "
+     "from (0.4, 0.5) to (0.3, 0.3). Which one does NSS label first?",
+     {"A": strongest == 0, "B": strongest == 1},
+     "The score adds up how far the neurons moved, 0.2 for A and 0.3 for B. Most movement comes "
+     "first.")
 
 # %% tags=["hide-input"]
 printed = published.table("nss", 2).pivot_table(index="test", columns=["quantity", "neuron"],
@@ -268,7 +278,8 @@ headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]]
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Order the four candidates of Table II by the released code's difference. Does anything change?
+# **1. Think.** Order the four candidates of Table II by the released code's difference. Does
+# anything change?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -277,11 +288,46 @@ headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]]
 # compare the other two by hand: 0.02/0.5 for $x_1$ against 0.0125/0.8 for $x_4$.
 # ```
 #
-# **2.** A mutation that turns every image black would move the neurons far. Would it make a good NSS?
+# **2. Think.** A mutation that turns every image black would move the neurons far. Would it make a
+# good NSS?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # No: then $N(x')$ is the same for all candidates, and the score only measures how strongly $x$ itself
 # fires. Sensitivity is informative only as far as the mutation is mild. Try
 # `mutations.apply(candidates, "brightness", 0.0)`.
+# ```
+#
+# **3. Code.** Write `my_score(before, after)`: the released code's score of a candidate, with all
+# its neurons. Each squared difference is divided by the candidate's largest clean activation, then
+# take the mean. The cell says whether it is right.
+
+# %%
+my_score = None  # your function of two tensors (N, neurons), giving (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    clean = torch.tensor([[0.4, 0.5], [0.8, 0.5]])
+    moved = torch.tensor([[0.3, 0.4], [0.7, 0.45]])
+    check(answer, lambda a, b: nss.tns_score(a, b, share=1.0, difference="squared_normalised"),
+          (clean, moved), (moved, clean))
+
+
+is_right(my_score)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_score(before, after):
+#     return ((before - after) ** 2).mean(1) / before.max(1).values
+#
+# is_right(my_score)
+# ~~~
+#
+# Squares make one large movement count more than many small ones.
 # ```

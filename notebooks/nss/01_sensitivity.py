@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ1: does a worse network have more sensitive neurons?
+# # Does a worse network have more sensitive neurons?
 #
-# **The claim** (NSS IV.B, Fig. 3). Train a network to two stages of accuracy. The one with more errors
+# **The claim** (NSS RQ1, IV.B, Fig. 3). Train a network to two stages of accuracy. The one with more errors
 # has the more sensitive neurons, whatever the strength of the mutation; sensitivity rises with the
 # strength; and a tenth of the neurons is far more sensitive than the rest.
 #
@@ -145,6 +145,11 @@ wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", 
 # The ratio of the worse network's sensitivity to the better's, as the text has it (`l1`, strengths of
 # Table III), and with the code's normalised difference. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-sensitivity-worse")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 CELL = ["dataset", "model"]
@@ -220,8 +225,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Multiply all weights and biases of the layer under study by 2 and divide those of the next layer
-# by 2. What happens to the predictions, and to the sensitivity?
+# **1. Think.** Multiply all weights and biases of the layer under study by 2 and divide those of
+# the next layer by 2. What happens to the predictions, and to the sensitivity?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -230,10 +235,49 @@ says(
 # a network. (With tanh in between the scaling does not pass through.)
 # ```
 #
-# **2.** Which of the two differences is free of that factor? Look at its definition before you run it.
+# **2. Think.** Which of the two differences is free of that factor? Look at its definition before
+# you run it.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Neither: `squared_normalised` squares (factor 4) and divides by one activation (factor 2), so 2 remains.
 # Dividing the absolute difference by the largest activation would remove it.
+# ```
+#
+# **3. Code.** Write `my_tenth(sensitivity)`: which neurons are among the most sensitive tenth, as
+# booleans. The cell says whether it is right.
+
+# %%
+my_tenth = None  # your function of a tensor (neurons,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def tenth(sensitivity):
+        return sensitivity >= sensitivity.sort(descending=True).values[len(sensitivity) // 10 - 1]
+
+    values = torch.linspace(0, 1, 20)
+    check(answer, tenth, (values,), (values.flip(0),), ((7 * values) % 1,))
+
+
+is_right(my_tenth)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_tenth(sensitivity):
+#     chosen = torch.zeros_like(sensitivity, dtype=torch.bool)
+#     chosen[sensitivity.topk(len(sensitivity) // 10).indices] = True
+#     return chosen
+#
+# is_right(my_tenth)
+# ~~~
+#
+# The tenth is chosen anew for each network. So the comparison is between two sets of neurons, not
+# of the same neurons at two stages.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ2: who finds the most faults?
+# # Who finds the most faults?
 #
-# **The claim** (NSS IV.C.1, Tables I and V). Of 10,000 unlabelled images, 5 to 20 % are selected and
+# **The claim** (NSS RQ2, IV.C.1, Tables I and V). Of 10,000 unlabelled images, 5 to 20 % are selected and
 # labelled. The fault detection rate (FDR) is the share of the selected images that the network gets
 # wrong. In the paper NSS has the highest FDR in 31 of 32 cells, 7.9 points or more above DeepGini when
 # a fifth is selected.
@@ -291,6 +291,11 @@ run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity 
 # "Ours" is NSS as the text has it, `remutated` and `l1`. First in words: the mean over the seeds, less
 # the printed value, in points of FDR over all networks and the four rates.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-fdr-best")
+
 # %% tags=["hide-input", "statements"]
 table_5 = published.table("nss", 5).query("quantity == 'fdr'")
 fdr = rows.query("quantity == 'fdr' and difference != 'squared_normalised'")
@@ -500,7 +505,7 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Give NSS the *wrong* originals: `originals=data.images.flip(0)`. What do you expect?
+# **1. Think.** Give NSS the *wrong* originals: `originals=data.images.flip(0)`. What do you expect?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -508,7 +513,8 @@ says(
 # random order. What helps is not having clean images, but having *the* clean image.
 # ```
 #
-# **2.** Why can the FDR at 20 % not be 100 % for a network that gets 15 % of the candidates wrong?
+# **2. Think.** Why can the FDR at 20 % not be 100 % for a network that gets 15 % of the candidates
+# wrong?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -516,11 +522,42 @@ says(
 # FDR can mean a good network; that is why the best possible order is in the table.
 # ```
 #
-# **3.** Take the candidates of one mutation only, and compare DeepGini with NSS as in
+# **3. Think.** Take the candidates of one mutation only, and compare DeepGini with NSS as in
 # [the next chapter](03_one_mutation). Which part of the lead is left?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # What remains is the part within a mutation, the last two columns of the upper table: with the known
 # original an AUC above 0.5, but below the one over all candidates; without it 0.5.
+# ```
+#
+# **4. Code.** Write `my_fdr(wrong, order, rate)`: the share of faults among the first part of an
+# order. The cell says whether it is right.
+
+# %%
+my_fdr = None  # your function: booleans (N,), indices (N,), a share
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    truth, first_half = np.array([True, False, False, True]), [3, 1, 0, 2]
+    check(answer, faults.fault_detection_rate, (truth, first_half, 0.5), (truth, first_half, 0.25))
+
+
+is_right(my_fdr)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_fdr(wrong, order, rate):
+#     return wrong[order[:round(rate * len(order))]].mean()
+#
+# is_right(my_fdr)
+# ~~~
+#
+# Within the selection the order plays no part: all of it gets labelled.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ2: one mutation at a time
+# # Does NSS only prefer the harshest mutation?
 #
-# **The claim** (NSS IV.C.1, Table VI). With CIFAR-10 and ResNet-20, candidates are made by a single
+# **The claim** (NSS RQ2, IV.C.1, Table VI). With CIFAR-10 and ResNet-20, candidates are made by a single
 # mutation with one strength. For each of the seven, NSS finds more faults than random selection, so
 # it does not merely prefer the images with the harshest mutation.
 #
@@ -89,6 +89,11 @@ wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="a
 #
 # NSS as the text has it, then with the known original. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-fdr-each-mutation")
+
 # %% tags=["hide-input"]
 PAPER = dict(dataset="cifar10", model="resnet20", recipe="nss", candidates="each")
 run.beside(table_6.rename(columns={"operator": "candidates"}),
@@ -156,14 +161,49 @@ says(
      mixture.loc[5, "mean"] > 0 and (single["mean"] > 0).all()))
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# The paper's blur has size 2 and leaves two thirds of the candidates wrong; its other mutations 15 to
-# 35 %. Compare with the share of faults above. What could explain the difference?
+# **1. Think.** The paper's blur has size 2 and leaves two thirds of the candidates wrong; its other
+# mutations 15 to 35 %. Compare with the share of faults above. What could explain the difference?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A mean over 2 × 2 pixels is a mild blur. The released code's kernel of size 2 sums the pixels
 # without dividing, which brightens the image to white in places: try
 # `mutations.apply(data.images, "blur", 2, reading="released")`.
+# ```
+#
+# **2. Code.** Write `my_auc(wrong, score)`: the probability that a fault, drawn at random, has a
+# higher score than an input that is no fault. A tie counts one half. The cell says whether it is
+# right.
+
+# %%
+my_auc = None  # your function: booleans (N,), scores (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    fault = torch.tensor([True, False, False, True])
+    check(answer, faults.roc_area, (fault, torch.tensor([0.9, 0.1, 0.5, 0.5])),
+          (fault, torch.tensor([0.0, 0.1, 0.2, 0.3])))
+
+
+is_right(my_auc)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_auc(wrong, score):
+#     above = score[wrong][:, None] - score[~wrong][None]
+#     return ((above > 0).double() + 0.5 * (above == 0)).mean()
+#
+# is_right(my_auc)
+# ~~~
+#
+# Compute it for each mutation alone: a score that only knows which mutation is harshest then has
+# 0.5.
 # ```

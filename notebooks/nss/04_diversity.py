@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ2: how many kinds of fault?
+# # How many kinds of fault are found?
 #
-# **The claim** (NSS IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class, predicted
+# **The claim** (NSS RQ2, IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class, predicted
 # class). Up to 20 % selected, NSS shows a larger share of all kinds than every other selector, and it
 # is the only one above random selection everywhere.
 #
@@ -98,6 +98,11 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 #
 # NSS as the text has it; then both pairs from the records. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-diversity-best")
+
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
            on=["dataset", "model", "method"], digits=1, recipe="nss")
@@ -174,8 +179,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1.** A selector finds a hundred faults of the same kind, another ten faults of ten kinds. Which would
-# you rather repair a network with?
+# **1. Think.** A selector finds a hundred faults of the same kind, another ten faults of ten kinds.
+# Which would you rather repair a network with?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -184,10 +189,46 @@ says(
 # questions.
 # ```
 #
-# **2.** Random selection shows most of the kinds with a fifth of the candidates. Why so many?
+# **2. Think.** Random selection shows most of the kinds with a fifth of the candidates. Why so
+# many?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A kind that occurs $k$ times is missed by a random fifth with probability about $0.8^k$: 11 % for
 # $k = 10$. Only rare kinds are missed.
+# ```
+#
+# **3. Code.** Write `my_kinds(labels, predicted)`: how many kinds of fault there are, pairs of a
+# true class and a wrong predicted one. The cell says whether it is right.
+
+# %%
+my_kinds = None  # your function of two lists of classes
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def kinds(labels, predicted):
+        types = faults.fault_types(labels, predicted, 10)
+        return len({int(kind) for kind in types if kind >= 0})
+
+    check(answer, kinds, ([1, 1, 2, 3], [1, 2, 2, 2]), ([4, 4, 4, 9], [9, 9, 1, 4]))
+
+
+is_right(my_kinds)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_kinds(labels, predicted):
+#     return len({(a, b) for a, b in zip(labels, predicted) if a != b})
+#
+# is_right(my_kinds)
+# ~~~
+#
+# A 4 taken for a 9 and a 9 taken for a 4 are two kinds.
 # ```

@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ2: what does a selector cost?
+# # What does a selector cost?
 #
-# **The claim** (NSS IV.C.4, Fig. 5). NSS takes about ten seconds; selection by NAC or KMNC takes hundreds
+# **The claim** (NSS RQ2, IV.C.4, Fig. 5). NSS takes about ten seconds; selection by NAC or KMNC takes hundreds
 # of seconds to hours. Of all selectors only DeepGini is faster than NSS.
 #
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that
@@ -99,6 +99,11 @@ run.save(data)
 # Seconds for 10,000 candidates, mean over the seeds, on two processor cores; then the same as multiples
 # of NSS. CIFAR-10 is a JPEG copy.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-overhead")
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'times_nss'"):
@@ -163,14 +168,75 @@ says(
     "take longer, how much longer was not measured.")
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# Additional coverage (CAM) with $S$ candidates and $N$ neurons: how many sections can be covered for the
-# first time in all, and what does that say about the work of all updates together?
+# **1. Think.** Additional coverage (CAM) with $S$ candidates and $N$ neurons: how many sections can
+# be covered for the first time in all, and what does that say about the work of all updates
+# together?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Every candidate covers $N$ items, one a neuron. When an item is covered for the first time, the gain of
 # each candidate that also covers it falls by one; each (candidate, item) pair is touched once, so all
 # updates together are at most $S N$. Beside them stand only the $S$ searches for the largest gain.
+# ```
+#
+# **2. Think.** A selector takes ten seconds, labelling an image takes a minute. You label 500.
+# Which difference between selectors is worth paying for?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# 500 minutes of labelling are more than eight hours. A selector that takes an hour longer and finds
+# a fifth more faults pays for itself; one that saves nine of the ten seconds saves nothing. Hours
+# of a greedy search do count, and so does a method that cannot be run at all on your network.
+# ```
+#
+# **3. Code.** Write `my_cam(covered)`: an order of the candidates by additional coverage. Take the
+# one that covers most items not covered yet, the first of equals, until all of them are taken. The
+# cell says whether it is right.
+
+# %%
+my_cam = None  # your function of booleans (candidates, items)
+
+# %% tags=["hide-input"]
+import torch
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def greedy(covered):
+        covered, order = covered.clone(), []
+        for _ in range(len(covered)):
+            gain = torch.tensor([-1 if i in order else int(row.sum())
+                                 for i, row in enumerate(covered)])
+            order.append(int(gain.argmax()))
+            covered &= ~covered[order[-1]].clone()
+        return order
+
+    items = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1]], dtype=torch.bool)
+    check(answer, greedy, (items,), (items.flip(0),))
+
+
+is_right(my_cam)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_cam(covered):
+#     left, seen, taken = list(range(len(covered))), torch.zeros(covered.shape[1], dtype=bool), []
+#     while left:
+#         best = max(left, key=lambda i: int((covered[i] & ~seen).sum()))
+#         seen |= covered[best]
+#         left.remove(best)
+#         taken.append(best)
+#     return taken
+#
+# is_right(my_cam)
+# ~~~
+#
+# Written so, each step looks at all candidates again. Exercise 1 says how little of that is needed.
 # ```

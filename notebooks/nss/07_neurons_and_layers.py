@@ -1,7 +1,7 @@
 # %% [markdown]
-# # RQ3 and RQ4: how many neurons, and which layer?
+# # How many neurons, and which layer?
 #
-# **The claims** (NSS IV.D and IV.E, Tables IX and X). More neurons find more faults, from the most
+# **The claims** (NSS RQ3 and RQ4, IV.D and IV.E, Tables IX and X). More neurons find more faults, from the most
 # sensitive 1 % to all of them; and among the layers the last of the encoder finds most.
 #
 # **What you will learn.** How to tell an effect from the noise between seeds; and whether these two
@@ -94,6 +94,11 @@ run.save(data)
 # ## Table IX, beside the paper's: how many neurons
 #
 # Of the last layer, with the pair of the text; then with the known original. CIFAR-10 is a JPEG copy.
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-neurons-more")
 
 # %% tags=["hide-input"]
 CELL = ["dataset", "model"]
@@ -206,12 +211,50 @@ says(
      from_chance.min(axis=None) < 0 < from_chance.max(axis=None) < 10))
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# Why is a score over all neurons not simply a better score than one over a tenth of them?
+# **1. Think.** Why is a score over all neurons not simply a better score than one over a tenth of
+# them?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # More terms average out noise, but they are not equally informative: summing in neurons that hardly
 # respond adds little, and summing in neurons that respond to every mutation alike adds a constant.
+# ```
+#
+# **2. Code.** Write `my_interval(differences)`: Student's 95 % interval of the mean of three paired
+# differences, one for each seed. The quantile for three values is 4.302653. The cell says whether
+# it is right.
+
+# %%
+my_interval = None  # your function of three numbers, giving (low, high)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    from dnnlib.book.intervals import interval
+
+    check(answer, interval, ([1.0, 2.0, 3.0],), ([0.5, 0.4, 0.6],))
+
+
+is_right(my_interval)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_interval(differences):
+#     mean = sum(differences) / 3
+#     spread = (sum((d - mean) ** 2 for d in differences) / 2) ** 0.5
+#     half = 4.302653 * spread / 3 ** 0.5
+#     return mean - half, mean + half
+#
+# is_right(my_interval)
+# ~~~
+#
+# With three seeds the half width is two and a half times the spread. An effect must be larger than
+# that to be told from chance.
 # ```

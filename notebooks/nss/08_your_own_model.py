@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Your own model, your own images
+# # Which of your images should be labelled first?
 #
 # **The question.** You have a classifier and many images that nobody has labelled, and you can pay
 # for the labels of a few. Which few? The methods that NSS compares answer that for any PyTorch model;
@@ -191,6 +191,23 @@ percent(run.live)
 # percent. Many of them are training images of that network, so that its error rate is lower than it
 # would be on new ones. The photographs are not ours to print.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+asked = records.frame("nss/your_own_model", dataset="imagenet",
+                      methods="gini,margin,nss,nac,random")
+asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
+asked = asked.groupby("method")["value"].mean().drop("best possible")
+quiz("MobileNet, on photographs, a twentieth labelled: which of these finds most of its faults?",
+     {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
+      "the difference of its two largest probabilities": asked["margin"] == asked.max()
+      and asked["gini"] < asked.max(),
+      "NSS's movement of sensitive neurons": asked["nss"] == asked.max(),
+      "chance": asked["random"] == asked.max()},
+     f"Faults among the selected: DeepGini {100 * asked['gini']:.0f} %, the margin "
+     f"{100 * asked['margin']:.0f} %, NSS {100 * asked['nss']:.0f} %, chance "
+     f"{100 * asked['random']:.0f} %.")
+
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet")
 for rate in ours.query("quantity == 'error_rate'")["value"]:
@@ -242,8 +259,8 @@ says("Averaged over the three shares, the faults found are " + listed(
 #
 # ## Exercises
 #
-# **1.** You can label 50 of your images, and want to know whether `gini` finds more faults than chance
-# does on them. How do you spend the labels?
+# **1. Think.** You can label 50 of your images, and want to know whether `gini` finds more faults
+# than chance does on them. How do you spend the labels?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -253,8 +270,8 @@ says("Averaged over the three shares, the faults found are " + listed(
 # standard error of the share $p = k/25$ is $\sqrt{p(1-p)/25}$, a tenth at $p = 1/2$.
 # ```
 #
-# **2.** A model ends in a softmax, and a tool takes its outputs for logits. There are ten classes. What
-# is the largest probability that the tool can see, and which values can the impurity
+# **2. Think.** A model ends in a softmax, and a tool takes its outputs for logits. There are ten
+# classes. What is the largest probability that the tool can see, and which values can the impurity
 # $1 - \sum p_i^2$ have?
 #
 # ```{admonition} Solution
@@ -263,4 +280,35 @@ says("Averaged over the three shares, the faults found are " + listed(
 # $1 / (e + 9) \approx 0.085$: an impurity of 0.881. For equal probabilities it is 0.9. So all images
 # crowd between 0.881 and 0.9, and nothing looks decided; a threshold such as ATS's 0.99 excludes no
 # image. This is why `dnnlib rank` looks at the outputs first.
+# ```
+#
+# **3. Code.** Write `my_error(wrong, labelled)`: the standard error of a share of faults, when
+# `wrong` of the `labelled` images drawn at random are wrong. The cell says whether it is right.
+
+# %%
+my_error = None  # your function of two counts
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda k, n: np.std([1.0] * k + [0.0] * (n - k)) / n ** 0.5, (5, 25), (10, 100))
+
+
+is_right(my_error)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_error(wrong, labelled):
+#     share = wrong / labelled
+#     return (share * (1 - share) / labelled) ** 0.5
+#
+# is_right(my_error)
+# ~~~
+#
+# To halve it takes four times as many labels.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The data and the network of PEACEPACT
+# # Is PEACEPACT's network the one of NSATP?
 #
 # **What the paper fixes** (PEACEPACT IV.A, Tables I to III). Four datasets, one network called Net-1,
 # and the training parameters that NSATP prints too.
@@ -30,6 +30,16 @@ headed(printed.set_index("dataset"))
 
 # %% [markdown]
 # ## Table II: Net-1, again
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+counted = {name: models.count(models.build(name)).parameters for name in ("net1", "net1_peacepact")}
+quiz("Both papers call a network Net-1. Is it the same network?",
+     {"Yes, layer by layer": counted["net1"] == counted["net1_peacepact"],
+      "No, the tables differ": counted["net1"] != counted["net1_peacepact"]},
+     f"Built as NSATP's table says it has {counted['net1']:,} parameters, as PEACEPACT's table says "
+     f"{counted['net1_peacepact']:,}.")
 
 # %% tags=["hide-input", "nbval-check-output"]
 published.table("peacepact", 2)[["layer", "type", "value"]].set_index("layer")
@@ -69,12 +79,60 @@ for row in table_3.itertuples():
 headed(table_3.set_index("dataset"))
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# How large would an image have to be for PEACEPACT's Net-1 without padding, with pools of stride 2?
+# **1. Think.** How large would an image have to be for PEACEPACT's Net-1 without padding, with
+# pools of stride 2?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Go backwards from one pixel after the last pool: the pool needs 3, the convolution before it 7, the
 # pool 15, the convolution 19, the pool 39, the first convolution 43. CIFAR's 32 pixels are too few.
+# ```
+#
+# **2. Think.** PEACEPACT prints the correlations that NSATP prints for another network. Name two
+# explanations, and what would tell them apart.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Either the numbers were taken over from NSATP's Net-1, or the table of layers was drawn wrongly
+# and the network is NSATP's. The authors' code or weights would tell; so would a run of both
+# networks, if their numbers differ by more than the seeds do. The chapters that follow have both.
+# ```
+#
+# **3. Code.** Write `my_size(pixels, kernel, stride)`: how many pixels a side has after a
+# convolution or a pool without padding. The cell says whether it is right.
+
+# %%
+my_size = None  # your function
+
+# %% tags=["hide-input"]
+import torch
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def size_after(pixels, kernel, stride):
+        layer = nn.MaxPool2d(kernel, stride)
+        return layer(torch.zeros(1, 1, pixels, pixels)).shape[-1]
+
+    check(answer, size_after, (28, 5, 1), (24, 3, 3), (24, 3, 2))
+
+
+is_right(my_size)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_size(pixels, kernel, stride):
+#     return (pixels - kernel) // stride + 1
+#
+# is_right(my_size)
+# ~~~
+#
+# Exercise 1 is this function, backwards.
 # ```

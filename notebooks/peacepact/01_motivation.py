@@ -102,6 +102,11 @@ plt.show()
 # LeNet-5 on the whole MNIST test set. The paper looks at one pair, says "always" of its ten
 # repetitions, and "mostly" of the second class.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("peacepact-second-class")
+
 # %% tags=["hide-input"]
 paper = pd.DataFrame([
     {"dataset": "mnist", "model": "lenet5", "quantity": "pairs_always_strictly",
@@ -131,13 +136,43 @@ if "pairs_always_strictly" in found:
          f"{100 * found['accuracy']:.1f} % of the test images.")
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# PD weighs the gap between the two most probable classes most. Which other property of a softmax
-# vector would predict *where* a broken copy goes, when the second and third class are nearly tied?
+# **1. Think.** PD weighs the gap between the two most probable classes most. Which other property
+# of a softmax vector would predict *where* a broken copy goes, when the second and third class are
+# nearly tied?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # None can, from the vector alone: a tie says that both are about equally likely. The image gradient of
 # each class's logit would tell which of them a patch at a given place favours.
+# ```
+#
+# **2. Code.** Write `my_runner_up(p)`: the second most probable class of each softmax vector (N,
+# n). The cell says whether it is right.
+
+# %%
+my_runner_up = None  # your function of a tensor (N, n), giving (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    vectors = torch.tensor([[0.7, 0.1, 0.2], [0.1, 0.5, 0.4]])
+    check(answer, lambda p: p.argsort(1)[:, -2], (vectors,), (vectors.flip(1),))
+
+
+is_right(my_runner_up)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_runner_up(p):
+#     return p.topk(2, dim=1).indices[:, 1]
+#
+# is_right(my_runner_up)
+# ~~~
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Vulnerability and distinguishability
+# # How does fragility fall as certainty grows?
 #
 # **The claim** (PEACEPACT IV.B, Tables IV and V). The less a network distinguishes the classes of
 # an input, the more often a small patch changes its prediction: a monotone, non-linear, inverse
@@ -100,6 +100,11 @@ plt.show()
 # mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy; CIFAR-100 was not run. PEACEPACT's
 # own Net-1 stands beside the printed numbers, NSATP's below them.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("peacepact-correlation")
+
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]
 TEXT = "fit == 'loglinear' and points == 'examples' and quantity "
@@ -173,13 +178,52 @@ says("**What it means.** An average over a few hundred inputs hides that two inp
                  for dataset, (low, high) in accuracy.iterrows()) + ".")
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# The paper's candidates are the training set (III.A). Run the notebook with `-p split train`. Why do
-# fewer images change?
+# **1. Think.** The paper's candidates are the training set (III.A). Run the notebook with `-p split
+# train`. Why do fewer images change?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The network was fitted to these images and is surer of them; fewer lie where PD is small. The
 # relation between PD and Eff stays, but there is less of its left end to see.
+# ```
+#
+# **2. Code.** Fit $\mathrm{Eff} = a e^{b\,\mathrm{PD}}$ without a library of fits: take logarithms,
+# then a straight line by least squares. Write `my_b(x, y)`. The cell says whether it is right.
+
+# %%
+my_b = None  # your function of two tensors (N,), the second positive
+
+# %% tags=["hide-input"]
+import torch
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def slope(x, y):
+        return torch.linalg.lstsq(torch.stack([x, torch.ones_like(x)], 1), y.log()[:, None])[0][0, 0]
+
+    x = torch.tensor([0.1, 0.4, 0.6, 0.9])
+    check(answer, slope, (x, torch.exp(-3 * x)), (x, torch.tensor([0.5, 0.1, 0.2, 0.01])))
+
+
+is_right(my_b)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_b(x, y):
+#     far = x - x.mean()
+#     return (far * y.log()).sum() / (far ** 2).sum()
+#
+# is_right(my_b)
+# ~~~
+#
+# In logarithms 0.01 is as far from 0.1 as 0.1 is from 1: the fit looks at the small values most,
+# and at zeros not at all.
 # ```

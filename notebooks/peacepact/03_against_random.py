@@ -1,5 +1,5 @@
 # %% [markdown]
-# # PEACEPACT against random order
+# # How much does ranking save against random order?
 #
 # **The claim** (PEACEPACT IV.C, Table VI). Take 1,000 random inputs. Perturb them one after another,
 # each a hundred times, until one yields an adversary; the F-measure is how many inputs that takes.
@@ -96,6 +96,11 @@ print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
 # quotes 7.13, 144.82 and 95.07 %, NSATP's **Net-1**. "Ours" are whole test sets, mean
 # [least, greatest] over the seeds; CIFAR-10 is a JPEG copy. First PEACEPACT's own Net-1:
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("peacepact-size")
+
 # %% tags=["hide-input"]
 run.add({"share_fragile": q, "accuracy": accuracy, "inc_bound": bound})
 run.save(data)
@@ -164,12 +169,48 @@ says("PEACEPACT's own Net-1 was run " + (", ".join(f"on {shown(dataset)} with {n
                  for dataset, (low, high) in accuracy.iterrows()) + ".")
 
 # %% [markdown]
-# ## Exercise
+# ## Exercises
 #
-# A ranking saves 80 % on one dataset and 95 % on another. Is it better on the second?
+# **1. Think.** A ranking saves 80 % on one dataset and 95 % on another. Is it better on the second?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Not necessarily: Inc is bounded by about $1 - q$, and $q$ differs between the datasets. Compare each
 # saving with what the best order would save there.
+# ```
+#
+# **2. Code.** Of `n` inputs in random order, `k` are fragile. How many are tried on average until
+# the first fragile one? Write `my_expected(n, k)`. The cell says whether it is right.
+
+# %%
+my_expected = None  # your function
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+
+    def engine(n, k):
+        return first_success.expected_f_measure(
+            [[i < k] for i in range(n)], unit="examples", order="random")
+
+    check(answer, engine, (10, 1), (10, 10), (100, 7))
+
+
+is_right(my_expected)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_expected(n, k):
+#     return (n + 1) / (k + 1)
+#
+# is_right(my_expected)
+# ~~~
+#
+# The k fragile inputs cut the row of n into k + 1 gaps of the same mean length. With k = 9 of 1,000
+# a random order needs a hundred, so that no ranking can save more than 99 %.
 # ```

@@ -115,6 +115,21 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+asked = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
+    "quantity == 'fdr' and rate == 20")
+as_written = asked.query(
+    "method == 'nss' and difference == 'l1' and pair == 'remutated'")["value"].mean()
+asked = asked.groupby("method")["value"].mean()
+quiz("A fifth of the candidates is labelled, mean over all networks: who finds most faults?",
+     {"DeepGini, one pass": asked["gini"] > max(as_written, asked["random"]),
+      "NSS, as its text describes it": as_written > max(asked["gini"], asked["random"]),
+      "random order": asked["random"] > max(asked["gini"], as_written)},
+     f"Faults among the selected: DeepGini {asked['gini']:.0f} %, NSS {as_written:.0f} %, random "
+     f"order {asked['random']:.0f} %.")
+
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
 RUN = [*CELL, "seed"]
@@ -284,8 +299,8 @@ says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** The intervals over three seeds are wide, yet the selectors see the same candidates in each
-# seed. Compare `least_confidence` and `gini` by their differences within a seed.
+# **1. Try.** The intervals over three seeds are wide, yet the selectors see the same candidates in
+# each seed. Compare `least_confidence` and `gini` by their differences within a seed.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -298,10 +313,43 @@ says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} 
 # A paired difference takes out what the seeds have in common, and its interval is narrower.
 # ```
 #
-# **2.** Random order has a gain of 0 by definition. Why does `random` not have it exactly?
+# **2. Think.** Random order has a gain of 0 by definition. Why does `random` not have it exactly?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The gain is measured from the *expected* rate, the share of faults among all candidates; `random`
 # is one order drawn at random, and finds a few more or fewer.
+# ```
+#
+# **3. Code.** Write `my_apfd(wrong, order)`: one minus the mean place of a fault, from 1 to N, over
+# N, plus half a place. The cell says whether it is right.
+
+# %%
+my_apfd = None  # your function of booleans (N,) and indices (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    some = np.array([True, False, False, True])
+    check(answer, faults.apfd, (some, [3, 0, 1, 2]), (some, [1, 2, 0, 3]))
+
+
+is_right(my_apfd)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_apfd(wrong, order):
+#     places = 1 + np.flatnonzero(wrong[order])
+#     return 1 - places.mean() / len(order) + 1 / (2 * len(order))
+#
+# is_right(my_apfd)
+# ~~~
+#
+# It looks at the whole order; a rate at 5 % looks at its beginning. Labels are bought at the
+# beginning.
 # ```

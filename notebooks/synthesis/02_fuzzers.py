@@ -102,6 +102,21 @@ by_bound(live, "errors_per_1000_passes")
 # CIFAR-10 is a JPEG copy; an image of it has more numbers than one of MNIST, and one of ImageNet many
 # more, so the same distance is less of a change.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+asked = records.existing("deepsensor_sensitivity/test_errors").query(
+    "quantity == 'error_rate' and dataset == 'mnist' and bound == 2")
+asked = asked[(asked["setting"].fillna("paper") == "paper") | (asked["fuzzer"] == "noise")]
+asked = asked[(asked["fuzzer"] != "deepsensor") | (asked["swarm"] == "paper")]
+asked = asked.groupby("fuzzer")["value"].mean()
+quiz("MNIST, at most an L2 distance of 2 from the input: whose examples are most often errors?",
+     {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
+      "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
+      "noise of that length": asked["noise"] == asked.max()},
+     f"Errors among the examples: DLFuzz {asked['dlfuzz']:.0f} %, the swarm "
+     f"{asked['deepsensor']:.1f} %, noise {asked['noise']:.1f} %.")
+
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
 sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
@@ -250,8 +265,8 @@ says(("For the passes that it makes, a swarm with a fitness finds fewer errors t
 # %% [markdown]
 # ## Exercises
 #
-# **1.** DLFuzz breaks about 80 % of the examples on MNIST and stays there, however large the bound.
-# Why not 100 %?
+# **1. Think.** DLFuzz breaks about 80 % of the examples on MNIST and stays there, however large the
+# bound. Why not 100 %?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -259,7 +274,7 @@ says(("For the passes that it makes, a swarm with a fitness finds fewer errors t
 # errors. Count `campaign.errors[-1]`, the last iteration, instead: it comes near 100 %.
 # ```
 #
-# **2.** What is a distance of 8? Add noise of that L2 norm to a digit and look.
+# **2. Try.** What is a distance of 8? Add noise of that L2 norm to a digit and look.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -272,4 +287,38 @@ says(("For the passes that it makes, a swarm with a fitness finds fewer errors t
 # ~~~
 #
 # The digit can be read, on a ground of grey grains that nobody would call imperceptible.
+# ```
+#
+# **3. Code.** Write `my_within(l2, errors, bound)`: the share of all examples that are errors
+# within the bound. The cell says whether it is right.
+
+# %%
+my_within = None  # your function of two tensors (N,), distances and booleans, and a number
+
+# %% tags=["hide-input"]
+import torch
+
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    lengths, wrong = torch.tensor([0.5, 1.5, 2.5, 3.5]), torch.tensor([True, False, True, True])
+    check(answer, lambda l2, e, bound: (e & (l2 <= bound)).double().mean(), (lengths, wrong, 1.0),
+          (lengths, wrong, 3.0))
+
+
+is_right(my_within)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_within(l2, errors, bound):
+#     return float(errors[l2 <= bound].sum()) / len(errors)
+#
+# is_right(my_within)
+# ~~~
+#
+# It is divided by all examples. Divided by those within the bound it could fall as the bound grows.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What the papers leave open, and what it changes
+# # What do the papers leave open, and what does it change?
 #
 # **The question.** Where a paper's text allows more than one experiment, its chapter takes one
 # reading for the verdict and runs the others beside it. Would another choice have led to another
@@ -72,6 +72,15 @@ sentences(pd.DataFrame(
 # One row for each claim and open place, with the verdict under the reading that this book judges by
 # and under the other one. In brackets: the least and the greatest mean of a cell, to be compared
 # with what the claim needs.
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+luck = 1 - 0.95 ** 5
+quiz("A claim is false under each of five readings, each tested with an error of 5 %. How likely is "
+     "it to hold under at least one, if the tests are independent?",
+     {"5 %": round(luck, 2) == 0.05, "23 %": round(luck, 2) == 0.23, "95 %": round(luck, 2) == 0.95},
+     f"One minus 0.95 to the fifth power is {100 * luck:.0f} %.")
 
 # %% tags=["hide-input", "records"]
 def readings(claim: published.Claim) -> dict[str, list]:
@@ -193,8 +202,8 @@ says(("The rest is milder. No verdict depends on `fit` or `difference`: how one 
 # %% [markdown]
 # ## Exercises
 #
-# **1.** A row of the table is a rule applied to records. Judge NSS's claim on random order for a
-# network trained longer, `recipe = "nss_second"`.
+# **1. Try.** A row of the table is a rule applied to records. Judge NSS's claim on random order for
+# a network trained longer, `recipe = "nss_second"`.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -204,11 +213,42 @@ says(("The rest is milder. No verdict depends on `fit` or `difference`: how one 
 # ~~~
 # ```
 #
-# **2.** With every further reading there is one more chance that a claim holds by luck. How would
-# you guard against it?
+# **2. Think.** With every further reading there is one more chance that a claim holds by luck. How
+# would you guard against it?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Choose the reading before looking, as the verdicts of this book do, and report the others beside
 # it; or ask for a wider interval, such as one of $1 - 0.05 / k$ for $k$ readings.
+# ```
+#
+# **3. Code.** Write `my_level(k)`: the level of each of `k` intervals, so that the chance that one
+# or more of them miss is at most 5 %, whether they are independent or not. The cell says whether it
+# is right.
+
+# %%
+my_level = None  # your function of a count
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda k: 1 - 0.05 / k, (1,), (5,))
+
+
+is_right(my_level)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_level(k):
+#     return (k - 0.05) / k
+#
+# is_right(my_level)
+# ~~~
+#
+# The chances of missing add up, at worst: this is Bonferroni's rule.
 # ```

@@ -131,6 +131,15 @@ plt.show()
 #
 # The candidates that each score puts first.
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+in_both = 1000 * 0.1 * 0.1
+quiz("Two scores of 1,000 candidates have nothing to do with each other. How many candidates are in "
+     "the first tenth of both, on average?",
+     {"None": in_both == 0, "10": in_both == 10, "100": in_both == 100},
+     "Each candidate is in either tenth with probability 0.1, and in both with 0.01.")
+
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
 titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
           for k, wrong in zip(given, broken["wrong"])]
@@ -208,8 +217,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1.** Is NSS's score for *flipped* good because it looks at the same mutation? Let another one
-# decide who is flipped.
+# **1. Try.** Is NSS's score for *flipped* good because it looks at the same mutation? Let another
+# one decide who is flipped.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -223,8 +232,8 @@ says(
 # drawn more than the input.
 # ```
 #
-# **2.** Add the ranks of DeepGini and NSS. For which of the three ways to break is the sum better
-# than either?
+# **2. Try.** Add the ranks of DeepGini and NSS. For which of the three ways to break is the sum
+# better than either?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -235,4 +244,46 @@ says(
 #
 # For *flipped*, a little: an input near a boundary that is hit hard. For the other two NSS only
 # adds noise.
+# ```
+#
+# **3. Think.** Two scores agree on which inputs are misclassified, and disagree on which are
+# fragile. Can both be good?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Yes: a misclassified input may lie deep inside the wrong class, where no small patch moves it, and
+# a fragile one may be classified rightly. Which score is good depends on what "broken" means.
+# ```
+#
+# **4. Code.** Write `my_spearman(a, b)`: the rank correlation of two scores without ties, the
+# ordinary correlation of their ranks. The cell says whether it is right.
+
+# %%
+my_spearman = None  # your function of two arrays (N,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda a, b: pd.Series(a).corr(pd.Series(b), method="spearman"),
+          (np.array([1.0, 5, 2, 9]), np.array([2.0, 8, 9, 100])),
+          (np.arange(5.0), -np.arange(5.0) ** 3))
+
+
+is_right(my_spearman)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_spearman(a, b):
+#     ranks = [np.argsort(np.argsort(score)) for score in (a, b)]
+#     return np.corrcoef(ranks)[0, 1]
+#
+# is_right(my_spearman)
+# ~~~
+#
+# 100 in the place of 10 changes nothing: only the order counts.
 # ```

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The scoreboard
+# # Which claims hold? The scoreboard
 #
 # Every claim of the five papers became a rule whose threshold is the paper's own. A *cell* is one
 # combination of dataset, network and measure: a square below. It holds (green) if its whole 95 %

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # The evidence map
+# # What do the verdicts stand on? The evidence map
 #
 # What each verdict stands on: a row for each network and dataset, a column for each experiment, whose
 # heading leads to its chapter. A bar shows how many cells of the claims hold (green), are open (gray)

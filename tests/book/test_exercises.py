@@ -1,0 +1,61 @@
+"""Every chapter asks its reader: to predict before a plot, to think, and to write code."""
+
+import ast
+import re
+
+import jupytext
+import pytest
+
+from dnnlib.book import notebooks
+
+TABLES = ("00_welcome", "05_amendments", "06_scoreboard", "07_evidence_map")
+CHAPTERS = [path for path in sorted(notebooks.folder().glob("*/*.py")) if path.stem not in TABLES]
+
+chapter = pytest.mark.parametrize("source", CHAPTERS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+
+
+def cells(source):
+    return jupytext.read(source).cells
+
+
+def exercises(source) -> str:
+    """The text below the heading 'Exercises', code left out."""
+    text = "\n\n".join(cell.source for cell in cells(source) if cell.cell_type == "markdown")
+    assert text.count("\n## Exercises\n") + text.startswith("## Exercises") == 1
+    return text.split("## Exercises\n")[1]
+
+
+@chapter
+def test_a_chapter_asks_to_predict_to_think_and_to_write_code(source):
+    found = exercises(source)
+    numbers, kinds = zip(*re.findall(r"^\*\*(\d)\. (\w+)\.\*\* ", found, flags=re.M))
+    assert numbers == tuple(str(i + 1) for i in range(len(numbers)))  # all of them have a kind
+    assert len(numbers) == found.count("{admonition} Solution")
+    asked = [cell for cell in cells(source) if re.search(r"^(quiz|bet)\(", cell.source, flags=re.M)]
+    assert asked or "Predict" in kinds
+    assert {"Think", "Code"} <= {*kinds} <= {"Predict", "Think", "Code", "Try"}
+
+
+@chapter
+def test_its_questions_have_an_answer_and_its_solution_of_the_code_is_right(source, monkeypatch,
+                                                                           capsys):
+    monkeypatch.delenv("DNNLIB_RESULTS", raising=False)
+    code = [cell.source for cell in cells(source) if cell.cell_type == "code"]
+    names = {}
+    for node in (node for text in code for node in ast.parse(text).body):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            exec(ast.unparse(node), names)
+    for text in code:
+        if re.search(r"^(quiz|bet|is_right)\(", text, flags=re.M):
+            if name := re.search(r"^is_right\((\w+)\)", text, flags=re.M):
+                names[name[1]] = None
+            exec(text, names)
+    if "is_right" not in names:
+        return  # one chapter checks by its own function, and asserts it when the book is made
+    assert capsys.readouterr().out == "No answer yet.\n"
+    solution = [text for text in notebooks.solutions(jupytext.read(source)) if "is_right" in text]
+    assert len(solution) == 1
+    exec(solution[0], names)
+    assert capsys.readouterr().out == "Right.\n"
+    with pytest.raises((AssertionError, TypeError, ValueError, IndexError)):
+        names["is_right"](-12345.0 if source.stem == "00_players" else lambda *case: -12345.0)
