@@ -11,7 +11,7 @@ export OMP_NUM_THREADS ?= 1
 CHAPTERS := -q -o addopts= -n auto --dist loadfile --nbval-current-env --nbval-cell-timeout=600
 BUILD := jupyter-book build --path-output . --warningiserror --keep-going --quiet
 
-.PHONY: book notebooks html browse figures test units strict lint bench clean help
+.PHONY: book notebooks html browse lab figures test units strict lint bench clean help
 .DEFAULT_GOAL := help
 
 help:  ## show these lines
@@ -42,6 +42,10 @@ html: $(READY)  ## build the book from the committed outputs
 
 browse: $(READY)  ## read every page of the built book in Chromium: errors, links, figures, themes
 	python -m pytest -q tests/browser
+
+lab: $(READY)  ## open the chapters in JupyterLab, their interactive figures at work
+	jupyter-trust --log-level=ERROR notebooks/*/*.ipynb
+	cd notebooks && jupyter-lab
 
 figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 	dnnlib figures --out _build/figures
