@@ -1,4 +1,4 @@
-"""What the theme leaves undone: reading times, texts for figures, buttons only with an address."""
+"""What the theme leaves undone: reading times, texts for figures, one search, buttons that lead."""
 
 import tomllib
 from pathlib import Path
@@ -97,6 +97,11 @@ def with_address(app: Sphinx, config) -> None:
         config.html_theme_options.pop("launch_buttons", None)
 
 
+def one_search(app: Sphinx, config) -> None:
+    """The search of the sidebar is enough: the theme would put another above the page."""
+    config.html_theme_options["navbar_persistent"] = []
+
+
 def without_thebe(app: Sphinx, config) -> None:
     """Thebe, which runs cells in the page, is not offered; its script would be put in twice."""
     for event in ("env-before-read-docs", "doctree-resolved"):
@@ -108,6 +113,7 @@ def without_thebe(app: Sphinx, config) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_post_transform(FigureAlt)
     app.connect("config-inited", with_address)
+    app.connect("config-inited", one_search)
     app.connect("config-inited", without_thebe)
     app.connect("doctree-read", with_time)
     app.add_role("source", source)

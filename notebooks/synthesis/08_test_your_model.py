@@ -6,14 +6,14 @@
 # out. The two chapters that follow go through both commands, step by step.
 #
 # ```text
-# pip install -e .                     # in a clone of this project; PyTorch comes with it
+# pip install -e .
 # dnnlib rank --model torchvision:resnet18 --classes 10 --weights w.pth \
 #             --images photos --by gini --top 5%
 # dnnlib fuzz --model torchvision:resnet18 --classes 10 --weights w.pth \
 #             --images photos --by dlfuzz --l2 2
 # ```
 #
-# `photos` is a folder of images, with or without sub-folders. `rank` needs no labels. It writes a table
+# The first line is for a clone of this project, and brings PyTorch along. `photos` is a folder of images, with or without sub-folders. `rank` needs no labels. It writes a table
 # with a line for each image, and a sheet of pictures. `fuzz` writes the failing inputs as PNG files that
 # you can keep as tests.
 

@@ -22,6 +22,8 @@ LOOK = """() => {
   return {
     broken: images.filter(i => i.complete && !i.naturalWidth).map(named),
     unnamed: images.filter(i => !i.alt || i.alt.includes('_images/')).map(named),
+    searches: [...document.querySelectorAll('.search-button__button, input[type=search]')].filter(
+      e => e.checkVisibility()).length,
     equations: article.querySelectorAll('.math').length,
     typeset: article.querySelectorAll('.math mjx-container').length,
     bad: article.querySelectorAll('mjx-merror, [data-mjx-error]').length,
@@ -99,6 +101,7 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
     page.wait_for_function("() => [...document.images].every(i => i.complete)")
     found = page.evaluate(LOOK)
     assert found["typeset"] >= found["equations"] and not found["bad"], found
+    assert found["searches"] == 1 or name == "search.html", "not one search box"
     assert not found["broken"], f"figures that did not load: {found['broken']}"
     assert not found["still"], "interactive figures that do not move"
     assert not found["unnamed"], f"figures without alternative text: {found['unnamed']}"

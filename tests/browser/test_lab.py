@@ -22,6 +22,7 @@ def lab(tmp_path_factory):
     """Where JupyterLab serves a copy of a chapter, ``trusted``, and one changed since, ``other``."""
     work = tmp_path_factory.mktemp("lab")
     shutil.copy(CHAPTER, work / "trusted.ipynb")
+    (work / "data").mkdir()
     notary = NotebookNotary(data_dir=str(work / "data"))
     notebook = nbformat.read(work / "trusted.ipynb", 4)
     notary.sign(notebook)
