@@ -184,12 +184,12 @@ says("At distances in between the neurons do guide the swarm, for more passes th
 # :::{grid-item-card} Teach
 # :link: ../../book/teaching
 # :link-type: doc
-# A lesson plan; exercises with solutions in every chapter, which runs in seconds to minutes on data
-# that comes with it.
+# A plan for 90 minutes; in every chapter questions to predict, to think and to code. It runs in
+# seconds to minutes on data that comes with it.
 # :::
 #
 # :::{grid-item-card} Test my model
-# :link: ../../book/own_model
+# :link: 08_test_your_model
 # :link-type: doc
 # [Rank your own images](../nss/08_your_own_model.ipynb), or
 # [make images that your model gets wrong](../deepsensor_sensitivity/12_your_own_model.ipynb).
