@@ -438,10 +438,10 @@ says((f"The counts, and the verdict, are those of the diagonal ({evidence.size(d
       f"{100 * error['permutation', most['permutation']]:.0f} %.",
       error["permutation", most["permutation"]] < error["diagonal"].min()))
 sampled = kept[kept["estimator"] == "permutation"]
-check = times("permutation") if len(sampled) else pd.DataFrame()
+by_orders = times("permutation") if len(sampled) else pd.DataFrame()
 says(f"As a check, counted by permutations in {evidence.listed(map(shown, sampled['model'].unique()))}, "
-     f"errors have {check.loc['none', 'mean']:.1f} times the neurons of noise in nats, and "
-     f"{check.loc['total', 'mean']:.2f} times scaled." if len(check) else
+     f"errors have {by_orders.loc['none', 'mean']:.1f} times the neurons of noise in nats, and "
+     f"{by_orders.loc['total', 'mean']:.2f} times scaled." if len(by_orders) else
      "No count by permutations has been recorded as a check yet.")
 last = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
 guided = "four gradients" if "gradients" in diagonal.dropna(axis=1, how="all") else "one gradient, the default when it was recorded,"

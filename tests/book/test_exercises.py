@@ -8,8 +8,8 @@ import pytest
 
 from dnnlib.book import notebooks
 
-TABLES = ("00_welcome", "05_amendments", "06_scoreboard", "07_evidence_map")
-CHAPTERS = [path for path in sorted(notebooks.folder().glob("*/*.py")) if path.stem not in TABLES]
+PAGES = ("00_welcome", "05_amendments", "06_scoreboard", "07_evidence_map", "08_test_your_model")
+CHAPTERS = [path for path in sorted(notebooks.folder().glob("*/*.py")) if path.stem not in PAGES]
 
 chapter = pytest.mark.parametrize("source", CHAPTERS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 
