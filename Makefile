@@ -45,7 +45,7 @@ browse: $(READY)  ## read every page of the built book in Chromium: errors, link
 
 lab: $(READY)  ## open the chapters in JupyterLab, their interactive figures at work
 	jupyter-trust --log-level=ERROR notebooks/*/*.ipynb
-	cd notebooks && jupyter-lab
+	jupyter-lab --LabApp.default_url=/lab/tree/notebooks
 
 figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 	dnnlib figures --out _build/figures
