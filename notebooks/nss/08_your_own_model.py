@@ -198,7 +198,7 @@ asked = records.frame("nss/your_own_model", dataset="imagenet",
                       methods="gini,margin,nss,nac,random")
 asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
 asked = asked.groupby("method")["value"].mean().drop("best possible")
-quiz("MobileNet, on photographs, a twentieth labelled: which of these finds most of its faults?",
+quiz("MobileNet, on photographs, a twentieth labelled: which of these finds the most faults?",
      {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
       "the difference of its two largest probabilities": asked["margin"] == asked.max()
       and asked["gini"] < asked.max(),
