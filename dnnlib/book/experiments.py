@@ -66,9 +66,12 @@ class Experiment:
     def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
         """The rows of all records, of those with these ``parameters``; ``where``: a query.
 
-        Without records the table has no rows, and the columns of :attr:`live`, of the same types.
+        Without records the table has no rows, and the columns of :attr:`live`, of the same types;
+        none where nothing was measured yet.
         """
         found = records.frame(self.name, **parameters)
+        if found.empty and not self.rows:  # asked before anything was measured
+            return found
         columns = [*found, *(column for column in self.live if column not in found)]
         found = found.reindex(columns=columns)
         found = found.astype(self.live.dtypes) if found.empty else found

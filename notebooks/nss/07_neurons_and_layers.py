@@ -38,6 +38,28 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
                  seed=seed)
 
 # %% [markdown]
+# ## In one picture
+#
+# Do the lines rise, with more neurons (left) or with the layer (right)? And how far are the broken lines,
+# the method of the text, below the full ones?
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
+LAST, FIFTH = ("quantity == 'fdr' and " + which for which in ("layer == -1", "share == 20"))
+if not (kept := run.recorded(recipe="nss")).empty:
+    figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
+    for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
+                                  (axes[1], FIFTH, "layer", "layer")):
+        drawn = kept.query(which).astype({x: int})
+        drawn = drawn.assign(x=drawn[x].astype(str), against=drawn["pair"].map(shown),
+                             network=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
+        sns.lineplot(drawn, x="x", y="value", hue="network", style="against", ax=axis, marker="o",
+                     style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100),
+                     legend=x == "layer")
+        axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
+    axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    plt.show()
+
+# %% [markdown]
 # ## Layers
 #
 # Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it counts
@@ -102,7 +124,6 @@ bet("nss-neurons-more")
 
 # %% tags=["hide-input"]
 CELL = ["dataset", "model"]
-LAST, FIFTH = ("quantity == 'fdr' and " + which for which in ("layer == -1", "share == 20"))
 run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],
            digits=1, recipe="nss")
 
@@ -118,20 +139,6 @@ wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
            digits=1, recipe="nss")
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
-figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
-for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
-                              (axes[1], FIFTH, "layer", "layer")):
-    drawn = ours.query(which).astype({x: int})
-    drawn = drawn.assign(x=drawn[x].astype(str), against=drawn["pair"].map(shown),
-                         network=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
-    sns.lineplot(drawn, x="x", y="value", hue="network", style="against", ax=axis, marker="o",
-                 style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100),
-                 legend=x == "layer")
-    axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
-axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-plt.show()
 
 # %% [markdown]
 # ## Verdict

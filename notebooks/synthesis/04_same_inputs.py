@@ -97,6 +97,19 @@ options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"see
 scores = {name: selection.selector(name, **more).score(model, candidates).double().numpy()
           for name, more in options.items()}
 
+# %% [markdown]
+# ## Look at them
+#
+# The candidates that each score puts first.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
+order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
+titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
+          for k, wrong in zip(given, broken["wrong"])]
+plots.sheet({shown(name): (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
+             for name, place in order.items()}, columns=8, scale=0.8)
+plt.show()
+
 # %% tags=["hide-input"]
 for way, hit in broken.items():
     for name, score in scores.items():
@@ -109,7 +122,6 @@ wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 # chance, about $1/19$ of what the first $1/10$ of both hold together):
 
 # %% tags=["hide-input"]
-order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
 rho = pd.DataFrame(scores).corr("spearman")
 common = pd.DataFrame({a: {b: len(first[a] & first[b]) / len(first[a] | first[b]) for b in scores}
@@ -120,17 +132,6 @@ for a, b in combinations(scores, 2):
     run.add({"spearman": rho.loc[a, b], "jaccard": common.loc[a, b]}, method=a, other=b)
 run.save(data)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of five scores in the run above: rank correlation over all candidates (left), what the first tenths have in common (right).", "name": "fig-same-inputs"}}
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
-plots.matrix(axes[0], headed(rho), "rank correlation")
-plots.matrix(axes[1], headed(common), "first tenths in common")
-plt.show()
-
-# %% [markdown]
-# ## Look at them
-#
-# The candidates that each score puts first.
-
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
 
@@ -140,11 +141,10 @@ quiz("Two scores of 1,000 candidates have nothing to do with each other. How man
      {"None": in_both == 0, "10": in_both == 10, "100": in_both == 100},
      "Each candidate is in either tenth with probability 0.1, and in both with 0.01.")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
-titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
-          for k, wrong in zip(given, broken["wrong"])]
-plots.sheet({shown(name): (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
-             for name, place in order.items()}, columns=8, scale=0.8)
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of five scores in the run above: rank correlation over all candidates (left), what the first tenths have in common (right).", "name": "fig-same-inputs"}}
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
+plots.matrix(axes[0], headed(rho), "rank correlation")
+plots.matrix(axes[1], headed(common), "first tenths in common")
 plt.show()
 
 # %% [markdown]
