@@ -186,6 +186,23 @@ def test_art_fit_on_maxima_that_art_sampled(classifier, x, monkeypatch):
     assert location(-sample, fit="art") == (pytest.approx(-end, rel=1e-3), True)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("n, shape", [(10, 2), (50, 20), (500, 20)])
+def test_art_fit_is_arts_where_the_reverse_distribution_wanders_off(n, shape, seed):
+    """Fitted as ``weibull_max`` most of these end at thousands of times the largest."""
+    sample = reverse_weibull(n, shape, seed=seed)
+    _, end, _ = art_metrics.weibull_min.fit(-sample, 1, optimizer=optimize.fmin)
+    assert location(sample, fit="art") == (-end, True)
+    assert location(sample, fit="art")[0] < 2 * sample.max()
+
+
+@pytest.mark.parametrize("shape", [2, 5])
+def test_ibm_fit_is_the_nearest_to_a_known_end(shape):
+    off = {fit: np.mean([abs(location(reverse_weibull(50, shape, seed=seed), fit=fit)[0] - 4)
+                         for seed in range(4)]) for fit in cl.FITS}
+    assert off["ibm"] < 0.75 * off["maximum"] and off["ibm"] < off["art"] <= off["maximum"]
+
+
 def test_scores_against_art(tiny_model, classifier, x, monkeypatch):
     """Ten seeds each, fits aside; the means differ by at most four standard errors."""
     monkeypatch.setattr(art_metrics.weibull_min, "fit",
@@ -216,9 +233,22 @@ def test_result_depends_on_the_seed_only(tiny_model, x):
     assert not torch.allclose(first.targeted, clever(model, x[:2], **few, seed=1).targeted,
                               rtol=1e-4)
     assert torch.allclose(first.targeted[:1], clever(model, x[:1], **few).targeted, rtol=1e-4)
+    other = clever(model, torch.stack([x[2], x[1]]), **few | {"pool": 40}).targeted[1]
+    assert torch.allclose(first.targeted[1], other, rtol=1e-4)  # whatever came before
     with torch.no_grad():
         assert torch.equal(first.targeted, clever(model, x[:2], **few).targeted)
     assert all(p.grad is None and p.requires_grad for p in model.parameters())
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_points_do_not_depend_on_the_batches(generator, norm):
+    """25 numbers an image: PyTorch draws 16 at a time, so that what is left over tells batches."""
+    whole, parts = (torch.cat(list(perturbations(150, (1, 5, 5), norm=norm, batch_size=size,
+                                                 generator=generator(0)))) for size in (150, 7))
+    assert whole.shape == (150, 1, 5, 5) and torch.equal(whole, parts)
+    sizes = [len(part) for part in perturbations(150, (1, 5, 5), norm=norm, batch_size=40,
+                                                 generator=generator(0))]
+    assert sizes == [40, 40, 40, 30]
 
 
 def test_pool_has_no_more_than_its_points(tiny_model, x, monkeypatch):
