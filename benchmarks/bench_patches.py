@@ -36,6 +36,7 @@ def one_by_one(model, x) -> None:
 
 def scipy_evolution(model, x) -> None:
     """SciPy's differential evolution, one image after another, its populations in one pass."""
+    size = 2 + x.shape[1]  # a corner and a colour
     places = torch.tensor(x.shape[-2:]) - patches.SIDE + 1
     for image in x[:, None]:
         label = predict(model, image[0][None]).argmax()
@@ -46,9 +47,10 @@ def scipy_evolution(model, x) -> None:
             tried = patches.Patches(corner[None, :, 0], corner[None, :, 1], z[None, :, 2:])
             return predict(model, patches.apply(image, tried)[0])[:, label].numpy()
 
-        optimize.differential_evolution(fitness, [(0, 1)] * 3, strategy="rand1bin", popsize=7,
-                                        mutation=0.5, recombination=1, maxiter=TRIALS // 20 - 1,
-                                        vectorized=True, polish=False, updating="deferred", tol=0)
+        optimize.differential_evolution(fitness, [(0, 1)] * size, strategy="rand1bin",
+                                        popsize=20 // size, mutation=0.5, recombination=1,
+                                        maxiter=TRIALS // 20 - 1, vectorized=True, polish=False,
+                                        updating="deferred", tol=0)
 
 
 def main() -> None:
@@ -61,13 +63,19 @@ def main() -> None:
     copies = more.repeat_interleave(TRIALS, 0)
     passes = seconds(lambda: predict(model, copies, batch_size=200))
     plain = seconds(lambda: one_by_one(model, x)) * 10
-    ours = seconds(lambda: evolve(model, x, trials=TRIALS, generator=generator))
-    scipy = seconds(lambda: scipy_evolution(model, x))
     print(f"success matrix, Net-2, {len(more)} images x {TRIALS} patches: {whole:.2f} s")
     print(f"  against the model passes alone: {whole / passes:.2f} times as long")
     print(f"  against one copy at a time:     {plain / whole:.1f} times faster")
-    print(f"evolved patches, {len(x)} images x {TRIALS} evaluations: {ours:.2f} s")
-    print(f"  against SciPy's, image by image: {scipy / ours:.1f} times faster")
+    for name in ("lenet1", "net2", "resnet20"):
+        model = models.build(name)
+        x = torch.rand(20, *models.spec_of(model).shape, generator=generator)
+        copies = x.repeat_interleave(TRIALS, 0)
+        passes = seconds(lambda: predict(model, copies, batch_size=200))
+        ours = seconds(lambda: evolve(model, x, trials=TRIALS, generator=generator))
+        scipy = seconds(lambda: scipy_evolution(model, x))
+        print(f"evolved patches, {name}, {len(x)} images x {TRIALS} evaluations: {ours:.2f} s")
+        print(f"  against the model passes alone:  {ours / passes:.2f} times as long")
+        print(f"  against SciPy's, image by image: {scipy / ours:.1f} times faster")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """Patches found by differential evolution: what NSATP IV.B says of its perturbations.
 
 The method is that of Su, Vargas and Sakurai's one-pixel attack, which NSATP cites, with the
-2 x 2 block of :mod:`dnnlib.perturb.patches` for the pixel. It runs on all images at once.
+2 x 2 block of :mod:`dnnlib.perturb.patches` for the pixel. It runs on all images at once, where
+SciPy's differential evolution takes one after the other: a population is a small batch, so that
+SciPy's takes 1.2 (ResNet-20) to 3 times (LeNet-1) as long, by ``benchmarks/bench_patches.py``.
 """
 
 from typing import NamedTuple
@@ -50,6 +52,7 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     (torch.Size([3, 40]), torch.Size([3, 1, 1]), torch.Size([3]))
     """
     checks.images(x)
+    checks.generator(generator)
     if checks.positive(population, "population") < 4:
         raise ValueError(f"population: expected at least 4, got {population}")
     if checks.positive(trials, "trials") % population:
