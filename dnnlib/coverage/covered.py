@@ -185,6 +185,9 @@ def _items(row: np.ndarray, sections: int) -> np.ndarray:
 
 
 def _bins(covered: Covered) -> np.ndarray:
+    if not isinstance(covered, Covered):
+        raise TypeError("covered: expected a Covered, as nac and the other criteria give, got "
+                        f"{type(covered).__name__}")
     bins, sections = covered.bins, checks.positive(covered.sections, "sections")
     if bins.ndim != 2 or 0 in bins.shape or bins.is_floating_point():
         raise ValueError("covered: expected integers (N, columns) for at least one input and "

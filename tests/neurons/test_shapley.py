@@ -412,3 +412,48 @@ def test_bad_coalitions(coalitions, words, generator):
 def test_bad_options(estimate, words, generator):
     with pytest.raises(ValueError, match=words):
         estimate(Additive(), generator(0))
+
+
+ESTIMATED = {"exact": exact, "permutation": lambda game: permutation(
+    game, generator=torch.Generator().manual_seed(0)), "leave_one_out": leave_one_out}
+
+
+@pytest.mark.parametrize("estimate", ESTIMATED)
+@pytest.mark.parametrize("worth", [
+    lambda gates: gates.double().sum(-1), lambda gates: gates.numpy().astype(float).sum(-1)[None],
+    lambda gates: gates.numpy().astype("float32").sum(-1)])
+def test_worths_of_one_game_as_they_come(estimate, worth):
+    class Given:
+        players = 3
+
+        def value(self, gates):
+            return worth(torch.as_tensor(gates))
+
+    assert ESTIMATED[estimate](Given()).values.tolist() == [[1.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize("estimate", [*ESTIMATED, "diagonal"])
+@pytest.mark.parametrize("worth, words", [
+    (lambda gates: gates.double().sum(-1)[None] * torch.nan, "expected finite worths"),
+    (lambda gates: torch.zeros(1, 9), r"expected worths \(B, \d\), or \(\d,\) of one game, got"),
+    (lambda gates: 3.0, r"of one game, got shape \(\)")])
+def test_worths_that_are_none(estimate, worth, words):
+    class Given:
+        players = 3
+
+        def value(self, gates):
+            return worth(torch.as_tensor(gates))
+
+    with pytest.raises(ValueError, match=f"game: .*{words}"):
+        (ESTIMATED | {"diagonal": diagonal})[estimate](Given())
+
+
+def test_a_game_of_arrays_has_no_diagonal():
+    class Arrays:
+        players = 3
+
+        def value(self, gates):
+            return gates.numpy().astype(float).sum(-1)[None]
+
+    with pytest.raises(TypeError, match="diagonal needs a value that torch can differentiate"):
+        diagonal(Arrays())

@@ -17,9 +17,10 @@ _HELD = 2**22  # gates, or marginal contributions, held at a time
 class Cooperative(Protocol):
     """A game, or B games with the same players: all that the estimators ask for.
 
-    ``value``: coalitions as gates (K, N) in [0, 1], bool or float, to worths (B, K); for
-    :func:`diagonal` also (B, K, N) to (B, K), differentiable, unless there is a method ``slopes``
-    that gives d value / d gate (B, K, N).
+    ``value``: coalitions as gates (K, N) in [0, 1], bool or float, to finite worths (B, K), or (K,)
+    of one game, as a tensor or array; for :func:`diagonal` also (B, K, N) to (B, K), as a tensor
+    that can be differentiated, unless there is a method ``slopes`` that gives d value / d gate
+    (B, K, N). Other worths are a ``ValueError``.
 
     >>> class Gloves:  # a pair of gloves is worth 1: player 0 has a left one, the others right ones
     ...     players = 3
@@ -67,7 +68,7 @@ def exact(game: Cooperative) -> Shapley:
                          "permutation or diagonal, or name fewer layers")
     # player 0 is the slowest digit, so that neighbours agree in the early layers
     members = torch.cartesian_prod(*[torch.tensor([False, True])] * n).view(-1, n)
-    worth = game.value(members).double()
+    worth = _worth(game, members)
     # (|s| - 1)! (N - |s|)! / N! of Eq. 5, by the number of others in s, |s| - 1
     weights = torch.tensor([1 / (n * math.comb(n - 1, others)) for others in range(n)],
                            dtype=torch.float64)
@@ -161,8 +162,8 @@ def leave_one_out(game: Cooperative) -> Shapley:
     No Shapley value: the gap shows what neurons do together.
     """
     n = game.players
-    worth = game.value(torch.cat([~torch.eye(n, dtype=torch.bool),
-                                  torch.tensor([[True], [False]]).expand(2, n)])).double()
+    worth = _worth(game, torch.cat([~torch.eye(n, dtype=torch.bool),
+                                    torch.tensor([[True], [False]]).expand(2, n)]))
     all_, none = worth[:, n], worth[:, n + 1]
     return _shapley(all_.unsqueeze(1) - worth[:, :n], None, all_ - none, worth.numel())
 
@@ -180,7 +181,19 @@ def _shapley(values: torch.Tensor, error: torch.Tensor | None, total: torch.Tens
 def _ends(game: Cooperative) -> tuple[torch.Tensor, torch.Tensor]:
     """What nobody and what everybody is worth, float64 (B,)."""
     both = torch.tensor([[False], [True]]).expand(2, game.players)
-    return game.value(both).double().unbind(1)
+    return _worth(game, both).unbind(1)
+
+
+def _worth(game: Cooperative, coalitions: torch.Tensor) -> torch.Tensor:
+    """The worths (B, K) of coalitions (K, N) or (B, K, N), float64."""
+    worth, k = checks.tensor(game.value(coalitions)), coalitions.shape[-2]
+    worth = worth[None] if worth.shape == (k,) else worth
+    if worth.ndim != 2 or worth.shape[1] != k:
+        raise ValueError(f"game: expected worths (B, {k}), or ({k},) of one game, got shape "
+                         f"{tuple(worth.shape)}")
+    if not worth.isfinite().all():
+        raise ValueError("game: expected finite worths, got NaN or infinity")
+    return worth.double()
 
 
 def _marginals(game: Cooperative, orders: torch.Tensor, none: torch.Tensor,
@@ -191,7 +204,7 @@ def _marginals(game: Cooperative, orders: torch.Tensor, none: torch.Tensor,
     worth = [none.view(-1, 1, 1).expand(-1, p, 1), all_.view(-1, 1, 1).expand(-1, p, 1)]
     if n > 1:
         rows = torch.arange(p * (n - 1)).split(max(1, _HELD // n))
-        between = [game.value(joins[part // (n - 1)] <= (part % (n - 1)).unsqueeze(1)).double()
+        between = [_worth(game, joins[part // (n - 1)] <= (part % (n - 1)).unsqueeze(1))
                    for part in rows]
         worth.insert(1, torch.cat(between, 1).view(-1, p, n - 1))
     return torch.cat(worth, 2).diff(dim=2).gather(2, joins.expand(len(none), p, n))
@@ -200,9 +213,17 @@ def _marginals(game: Cooperative, orders: torch.Tensor, none: torch.Tensor,
 def _slopes(game: Cooperative, inputs: int, gates: torch.Tensor) -> torch.Tensor:
     """d value / d gate (B, K, N) by automatic differentiation."""
     gates = gates.repeat(inputs, 1, 1).requires_grad_()
+    why = ("game: diagonal needs a value that torch can differentiate by the gates, got one "
+           "without gradient; use permutation or exact")
     with torch.enable_grad():
-        worth = game.value(gates)
+        try:
+            worth = torch.as_tensor(game.value(gates))
+        except RuntimeError as error:  # such as of a tensor with gradient as an array
+            raise TypeError(f"{why}: {error}") from error
     if not worth.requires_grad:
-        raise TypeError("game: diagonal needs a value that torch can differentiate by the gates, "
-                        "got one without gradient; use permutation or exact")
+        raise TypeError(why)
+    if worth.numel() != inputs * gates.shape[1] or not worth.isfinite().all():
+        raise ValueError(f"game: expected finite worths ({inputs}, {gates.shape[1]}), got "
+                         f"{worth.numel()} of which {int((~worth.isfinite()).sum())} are NaN or "
+                         "infinity")
     return torch.autograd.grad(worth, gates, torch.ones_like(worth))[0]
