@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from numbers import Real
+from numbers import Integral, Real
 
+import numpy as np
 import torch
 
 MOST = 30  # names that an error lists
@@ -125,6 +126,21 @@ def extra(name: str) -> Iterator[None]:
                                   f"pip install 'dnnlib[{name}]'", name=error.name) from error
 
 
+def tensor(values, dtype: torch.dtype | None = None) -> torch.Tensor:
+    """As ``torch.as_tensor``, of lists, arrays, tables and columns of pandas, reversed or not.
+
+    >>> import numpy as np
+    >>> tensor(np.arange(3)[::-1]).tolist()
+    [2, 1, 0]
+    """
+    if not isinstance(values, torch.Tensor) and hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    if isinstance(values, np.ndarray) and (
+            any(step < 0 for step in values.strides) or not values.flags.writeable):
+        values = values.copy()
+    return torch.as_tensor(values, dtype=dtype)
+
+
 def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:
     """A non-empty floating tensor (N, C, H, W) without NaN, in [0, 1]."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():
@@ -144,7 +160,7 @@ def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:
 
 def probabilities(p, name: str = "p") -> torch.Tensor:
     """Softmax vectors as a float64 tensor (N, n), n >= 2, each summing to one within 1e-3."""
-    p = torch.as_tensor(p, dtype=torch.float64)
+    p = tensor(p, torch.float64)
     if p.ndim != 2 or 0 in p.shape:
         raise ValueError(f"{name}: expected shape (N, n) with N >= 1, got {tuple(p.shape)}")
     if p.shape[1] < 2:
@@ -162,7 +178,7 @@ def probabilities(p, name: str = "p") -> torch.Tensor:
 
 def labels(y, n: int, classes: int, name: str = "labels") -> torch.Tensor:
     """``n`` class indices in 0 .. classes - 1, as int64."""
-    y = torch.as_tensor(y)
+    y = tensor(y)
     if y.is_floating_point() or y.shape != (n,):
         raise ValueError(f"{name}: expected {n} integers, got {y.dtype} of shape {tuple(y.shape)}")
     if n and (y.min() < 0 or y.max() >= classes):
@@ -172,10 +188,31 @@ def labels(y, n: int, classes: int, name: str = "labels") -> torch.Tensor:
 
 
 def positive(value, name: str) -> int:
-    """A whole number of at least one."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name}: expected a whole number of at least 1, got {value!r}")
+    """A whole number of at least one, NumPy's among them."""
+    return whole(value, name, least=1)
+
+
+def whole(value, name: str, least: int = 0) -> int:
+    """A whole number of at least ``least``, Python's or NumPy's."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name}: expected a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def generator(value, name: str = "generator") -> torch.Generator:
+    """A generator on the CPU, never the global one, whose numbers depend on what ran before."""
+    if not isinstance(value, torch.Generator) or value.device.type != "cpu":
+        got = f"one on {value.device}" if isinstance(value, torch.Generator) else repr(value)
+        raise TypeError(f"{name}: expected a torch.Generator on the CPU, such as torch.Generator()"
+                        f".manual_seed(0), got {got}")
     return value
+
+
+def seed(value, name: str = "seed") -> int:
+    """A whole number from 0 to 2^32 - 1, which all libraries that draw by one take."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 2**32:
+        raise ValueError(f"{name}: expected a whole number from 0 to {2**32 - 1}, got {value!r}")
+    return int(value)
 
 
 def finite(value: float, name: str, *, least: float = -math.inf,

@@ -22,6 +22,10 @@ REVISIONS = {  # a line more, at the end, when the code changes what it computes
                   "noise ends at the distance of its bound; settings of the rivals"),
     "orders": ("selectors on one protocol; NPC by layer-wise relevance",
                "DSA by coverage: the largest surprise is in the last bucket, rounded or not"),
+    "clever": ("points drawn for the images in turn",
+               "an image's points do not depend on the others, or on the batches"),
+    "near": ("errors within a distance, as float32 rounds it",
+             "errors at the distance are within it, rounded or not"),
 }
 _noted: dict[str, set[str]] = {"revisions": set(), "precision": set()}
 
@@ -81,7 +85,7 @@ def _set(count: int, deterministic: bool, warns: bool = True) -> None:
 
 
 def revision(what: str) -> int:
-    """The present revision of 'training', 'success', 'campaigns' or 'orders'."""
+    """The present revision of a name in :data:`REVISIONS`."""
     return len(REVISIONS[what])
 
 

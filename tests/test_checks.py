@@ -1,6 +1,8 @@
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -155,3 +157,27 @@ def test_options_that_do_not_fit(given, words):
 
 def test_options_that_fit():
     checks.options(Made, {"needed": 1}, "made")
+
+
+# ---- numbers and tables of other libraries
+
+def test_numpys_whole_numbers_are_whole_numbers():
+    assert type(checks.positive(np.int64(3), "n")) is int
+    assert checks.seed(np.int64(0)) == 0 and checks.seed(2**32 - 1) == 2**32 - 1
+    for wrong in (-1, 2**32, 2**64, 1.0, True, "1"):
+        with pytest.raises(ValueError, match="seed: expected a whole number from 0 to 4294967295"):
+            checks.seed(wrong)
+
+
+@pytest.mark.parametrize("given", [
+    lambda p: pd.DataFrame(p), lambda p: np.ascontiguousarray(p[::-1, ::-1])[::-1, ::-1],
+    lambda p: np.asfortranarray(p), lambda p: torch.from_numpy(p), lambda p: p.tolist()])
+def test_tables_and_reversed_arrays_are_probabilities(given):
+    p = np.array([[0.2, 0.8], [0.5, 0.5], [0.9, 0.1]])
+    assert checks.probabilities(given(p)).tolist() == p.tolist()
+
+
+def test_columns_of_a_table_are_labels_whatever_their_index():
+    column = pd.Series([0, 2, 1], index=[7, 5, 6])
+    assert checks.labels(column, 3, 3).tolist() == [0, 2, 1]
+    assert checks.labels(np.array([0, 2, 1])[::-1], 3, 3).tolist() == [1, 2, 0]

@@ -21,7 +21,7 @@ class Old:
 def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
     """Why a record is old; none if it is not.
 
-    - 'training', 'success', 'campaigns' or 'orders': it precedes the present revision of these
+    - 'training', 'campaigns' or another name: it precedes the present revision of these
       (:data:`reproducible.REVISIONS`).
     - 'edited files': the code was not that of any commit.
     - 'unknown revisions': neither the record nor ``made``, the table for records from before

@@ -6,6 +6,8 @@ from functools import reduce
 
 import torch
 
+from dnnlib import checks
+
 ROWS = 256  # worked on at once: a chunk in double precision stays in the processor's cache
 
 
@@ -66,7 +68,7 @@ def matrix(values, seen: Boundaries | None = None) -> torch.Tensor:
 
     Float32, or float64 if they were, on the CPU. Raises ``ValueError`` for anything else.
     """
-    values = torch.as_tensor(values)
+    values = checks.tensor(values)
     if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
         raise ValueError("values: expected floating-point activations (N, neurons) of at least "
                          f"one input and neuron, got {values.dtype} of shape "

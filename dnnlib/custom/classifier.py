@@ -28,6 +28,8 @@ class Classifier(nn.Module):
     1.0
     """
 
+    casts = True  # images are float32, whatever the parameters are
+
     def __init__(self, model: nn.Module, *, probabilities: bool = False,
                  preparation: Preparation | None = None):
         super().__init__()

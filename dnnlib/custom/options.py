@@ -62,8 +62,7 @@ class Options:
         for name in ("population", "limit", "block"):
             if getattr(self, name) is not None:
                 checks.positive(getattr(self, name), name)
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int):
-            raise ValueError(f"seed: expected a whole number, got {self.seed!r}")
+        checks.seed(self.seed)
         if self.budget == Budget():
             raise ValueError("l2, linf: expected at least one; without a bound, an example is "
                              "unlike its input")

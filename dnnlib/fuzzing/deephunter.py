@@ -171,7 +171,8 @@ class DeepHunter:
 
         Model passes: one for each image of ``reference`` and each input, and for each mutant.
         """
-        checks.positive(iterations, "iterations")
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         if self.reference.shape[1:] != inputs.shape[1:]:
             raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "

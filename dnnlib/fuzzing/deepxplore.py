@@ -140,7 +140,8 @@ class DeepXplore:
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go
         with the model, labels that it lacks, or a square that does not fit into the images."""
-        checks.positive(iterations, "iterations")
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         self._square(inputs.shape[2:])
         models = self._models(model)

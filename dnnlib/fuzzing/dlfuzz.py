@@ -126,7 +126,8 @@ class DLFuzz:
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for more neurons or runners-up than
         the model has, or labels that it lacks."""
-        checks.positive(iterations, "iterations")
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         x, n = log.inputs, len(log.inputs)
         seen = look(model, x, batch_size=self.batch_size)

@@ -47,7 +47,8 @@ class Noise:
     @torch.no_grad()
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        checks.positive(iterations, "iterations")
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         x = log.inputs
         for _ in range(iterations):

@@ -9,7 +9,7 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dnnlib import coverage
+from dnnlib import coverage, reproducible
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
 
@@ -166,6 +166,7 @@ def every_example(campaign: Campaign, *, near: float) -> dict[str, float]:
     distance; ``share_near``, the share of the errors within an L2 distance of ``near``, 0 without
     errors; ``passes``, and ``errors_per_1000_passes``.
     """
+    reproducible.note("near")
     errors = int(campaign.errors.sum())
     return {"test_errors": errors, "error_rate": 100 * errors / campaign.errors.numel(),
             "error_categories": campaign.categories(),

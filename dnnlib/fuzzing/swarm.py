@@ -146,7 +146,8 @@ class Swarm:
     @torch.no_grad()
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        checks.positive(iterations, "iterations")
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         inertias = self.inertias(iterations)
         examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)

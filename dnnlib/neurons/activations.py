@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout
+from dnnlib.inference import checked, classes_of, fast_layout, ready
 from dnnlib.neurons.calls import Layer
 from dnnlib.neurons.layers import layers_of, watched
 
@@ -81,8 +81,7 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
     checks.positive(batch_size, "batch_size")
     chosen = layers_of(model, x, layers)
     reduce = _reduction(neuron, scale)
-    values, start, device = None, 0, device_of(model)
-    model.eval()
+    values, start, device = None, 0, ready(model, x)
     with watched(model, chosen, reduce) as parts:
         for part in x.split(batch_size):
             with torch.inference_mode():
@@ -110,7 +109,7 @@ def record_classes(model: nn.Module, x: torch.Tensor,
     """
     classes: list[torch.Tensor] = []
     handle = model.register_forward_hook(
-        lambda module, inputs, logits: classes.append(logits.argmax(1).cpu()))
+        lambda module, inputs, logits: classes.append(classes_of(logits).cpu()))
     try:
         found = record(model, x, **options)
     finally:
@@ -146,9 +145,9 @@ def record_all(model: nn.Module, x: torch.Tensor,
     reduce = {name: lambda a, kinds=kinds[name]: {kind: _reduction(*kind)(a) for kind in kinds}
               for name in kinds}
     chosen = layers_of(model, x, tuple(kinds)) if kinds else {}
-    model.eval()
+    device = ready(model, x)
     with watched(model, chosen, reduce) as parts, torch.inference_mode():
-        logits = model(fast_layout(x, device_of(model))).cpu()
+        logits = checked(model(fast_layout(x, device))).cpu()
         return logits, {want: torch.cat([parts[name][want[1:]].flatten(1) for name in want.layers],
                                         1).cpu() for want in wants}
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from dnnlib.inference import device_of, fast_layout
+from dnnlib.inference import fast_layout, ready
 from dnnlib.models.layers import InputScale
 
 MOVES = (nn.Flatten, nn.Unflatten, nn.Identity, InputScale)  # give out what came in
@@ -107,7 +107,8 @@ def _trace(model: nn.Module, x: torch.Tensor) -> dict[str, tuple]:
 
     with _hooked(names, enter, leave):
         # not the model's own hooks, which may count passes; two images, to know the axis of inputs
-        model.eval().forward(fast_layout(x[:1].repeat(2, 1, 1, 1), device_of(model)))
+        device = ready(model, x)
+        model.forward(fast_layout(x[:1].repeat(2, 1, 1, 1), device))
     return found
 
 

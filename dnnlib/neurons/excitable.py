@@ -31,7 +31,7 @@ def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.T
     """
     checks.known(scale, SCALES, "scale")
     checks.finite(threshold, "threshold")
-    values = torch.as_tensor(values)
+    values = checks.tensor(values)
     if not values.ndim or not values.shape[-1]:
         raise ValueError("values: expected Shapley values (..., N) of at least one neuron, got "
                          f"shape {tuple(values.shape)}")

@@ -38,7 +38,11 @@ def layers_of(model: nn.Module, x: torch.Tensor,
         return {name: known[name] for name in checks.layers(layers, known)}
     found = calls(model, x)
     if layers is None:
-        return {k: v for k, v in found.items() if _counts(v)}
+        counted = {k: v for k, v in found.items() if _counts(v)}
+        if not counted:
+            raise ValueError("layers: the model has none that counts as neurons; methods that read "
+                             "activations need modules that compute, such as nn.Linear")
+        return counted
     modules = [name for name, _ in model.named_modules() if name]
     if missing := [name for name in layers if name not in found]:
         forget(model)

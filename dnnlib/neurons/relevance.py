@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout
+from dnnlib.inference import checked, fast_layout, ready
 from dnnlib.neurons.rules import (
     ACTIVATIONS,
     PASS,
@@ -77,15 +77,14 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     checks.images(x)
     checks.positive(batch_size, "batch_size")
     checks.finite(beta, "beta", least=0)
-    wanted, device = _wanted(model, layers), device_of(model)
+    wanted, device = _wanted(model, layers), ready(model, x)
     kept: dict[str, torch.Tensor] = {}
     values, predicted, stack = [], [], []
-    model.eval()
     with _ruled(model, wanted, layers is None, kept, beta, stack), torch.enable_grad():
         for part in x.split(batch_size):
             kept.clear()
             with Functions(beta, stack):
-                logits = model(fast_layout(part, device))
+                logits = checked(model(fast_layout(part, device)))
             names = list(kept) if layers is None else list(wanted)
             if missing := [name for name in names if name not in kept]:
                 raise ValueError(f"layers: {missing[0]!r} does not run in a pass")

@@ -30,7 +30,7 @@ def neuron_sensitivity(before, after, distance=None, *, signed: bool = True) -> 
     >>> neuron_sensitivity([0.5, 0.5], [[1.5, 0.0], [0.5, 0.5]], [2.0, 0.0]).tolist()
     [[0.5, -0.25], [0.0, 0.0]]
     """
-    before, after = (torch.as_tensor(values) for values in (before, after))
+    before, after = (checks.tensor(values) for values in (before, after))
     if not before.ndim or not after.ndim or before.shape[-1] != after.shape[-1]:
         raise ValueError("after: expected activations (..., neurons) of as many neurons as before, "
                          f"{tuple(before.shape)}, got {tuple(after.shape)}")
@@ -60,7 +60,7 @@ def sensitive_share(sensitivity, threshold: float = 0.5) -> torch.Tensor:
     >>> sensitive_share([[0.6, 0.5, -2.0, 1.0], [0.0, 0.0, 0.0, 0.0]]).tolist()
     [0.5, 0.0]
     """
-    sensitivity = torch.as_tensor(sensitivity)
+    sensitivity = checks.tensor(sensitivity)
     if not sensitivity.ndim or not sensitivity.numel():
         raise ValueError("sensitivity: expected shape (..., neurons) with at least one neuron, "
                          f"got {tuple(sensitivity.shape)}")

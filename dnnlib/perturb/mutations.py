@@ -120,8 +120,7 @@ def _index(index, n: int) -> torch.Tensor:
 
 def _uniform(seed: int, index: torch.Tensor) -> torch.Tensor:
     """(N, DRAWS) float64 in [0, 1): the rows ``index`` of one endless table for each seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ValueError(f"seed: expected a whole number from 0, got {seed!r}")
+    checks.seed(seed)
     low, high = (int(end) for end in index.aminmax())
     bits = np.random.PCG64(seed)  # as of default_rng
     bits.advance(low * DRAWS)  # past the rows of those before

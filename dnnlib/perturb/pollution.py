@@ -5,6 +5,7 @@ After DeepSensor (neuron sensitivity), IV.B.2 and Table V; known elsewhere as a 
 
 import hashlib
 from dataclasses import replace
+from numbers import Integral
 
 import torch
 
@@ -76,7 +77,8 @@ def pollute(data: Dataset, share: float, *, label: int, sizes: tuple[int, int],
     """
     if not 0 < share <= 1:
         raise ValueError(f"share: expected a number in (0, 1], got {share!r}")
-    if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(data.classes):
+    if isinstance(label, bool) or not isinstance(label, Integral) or not (
+            0 <= label < len(data.classes)):
         raise ValueError(f"label: expected a class from 0 to {len(data.classes) - 1}, "
                          f"got {label!r}")
     count = round(share * len(data))

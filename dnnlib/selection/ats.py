@@ -128,7 +128,7 @@ class ATS:
         >>> ATS().arrange([[1.0, 0, 0], [0.5, 0.3, 0.2], [0.4, 0.35, 0.25]]).tolist()
         [2, 1, 0]
         """
-        p = p if isinstance(p, torch.Tensor) else torch.as_tensor(p, dtype=torch.float64)
+        p = p if isinstance(p, torch.Tensor) else checks.tensor(p, torch.float64)
         best = [checks.probabilities(part).max(1) for part in p.split(ROWS)]
         if p.shape[1] < 3:
             raise ValueError("p: expected at least 3 classes, since ATS compares every pair of "

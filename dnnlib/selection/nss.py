@@ -29,7 +29,7 @@ def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
     [[0.25, 0.0]]
     """
     checks.known(difference, DIFFERENCES, "difference")
-    before, after = (torch.as_tensor(values) for values in (before, after))
+    before, after = (checks.tensor(values) for values in (before, after))
     if before.ndim != 2 or 0 in before.shape or before.shape != after.shape:
         raise ValueError("after: expected activations (N, neurons) of the shape of before, "
                          f"{tuple(before.shape)}, got {tuple(after.shape)}")

@@ -58,7 +58,7 @@ def by_score(score) -> torch.Tensor:
     >>> by_score([0.5, 0.9, 0.5]).tolist()
     [1, 0, 2]
     """
-    score = torch.as_tensor(score)
+    score = checks.tensor(score)
     if score.ndim != 1 or score.isnan().any():
         raise ValueError(f"score: expected numbers (N,) without NaN, got {int(score.isnan().sum())}"
                          f" of them in shape {tuple(score.shape)}")
@@ -73,7 +73,7 @@ def top(order, rate: float) -> torch.Tensor:
     >>> top(torch.tensor([3, 1, 0, 2]), 0.5).tolist()
     [3, 1]
     """
-    order = torch.as_tensor(order)
+    order = checks.tensor(order)
     chosen = checks.count(len(order), rate)
     if not chosen:
         raise ValueError(f"rate: {rate:g} of {len(order)} candidates is none; take at least "

@@ -159,7 +159,7 @@ def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
 
 
 def _traces(values, name: str) -> torch.Tensor:
-    values = torch.as_tensor(values)
+    values = checks.tensor(values)
     if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
         raise ValueError(f"{name}: expected floating-point traces (N, width) of at least one "
                          f"input, got {values.dtype} of shape {tuple(values.shape)}")
@@ -169,7 +169,7 @@ def _traces(values, name: str) -> torch.Tensor:
 
 
 def _classes(labels, n: int, name: str) -> torch.Tensor:
-    labels = torch.as_tensor(labels)
+    labels = checks.tensor(labels)
     if labels.is_floating_point() or labels.shape != (n,):
         raise ValueError(f"{name}: expected {n} classes, got {labels.dtype} of shape "
                          f"{tuple(labels.shape)}")

@@ -2,6 +2,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -423,3 +424,18 @@ def test_values_too_large_to_add_up_are_finite():
 def test_bad_arguments(train, values, call, words):
     with pytest.raises(ValueError, match=words):
         call(values, boundaries(train))
+
+
+def test_tables_and_reversed_arrays(values):
+    table = np.asarray(values)
+    usual = boundaries(table[::-1])
+    for given in (pd.DataFrame(table), table[::-1][::-1]):
+        assert torch.equal(nac(given).bins, nac(table).bins)
+        assert torch.equal(kmnc(given, usual, 5).bins, kmnc(table, usual, 5).bins)
+
+
+@pytest.mark.parametrize("order", [ctm, lambda given: cam(given, fill="ctm")])
+@pytest.mark.parametrize("given", [torch.ones(3, 2, dtype=torch.bool), np.ones((3, 2))])
+def test_values_are_not_what_they_cover(order, given):
+    with pytest.raises(TypeError, match="covered: expected a Covered, as nac and the other"):
+        order(given)

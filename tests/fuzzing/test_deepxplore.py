@@ -454,7 +454,7 @@ def test_bad_options(options, kind, words):
 
 @pytest.mark.parametrize("fuzzer, change, words", [
     (single(), {"iterations": 0}, "iterations: expected a whole number"),
-    (single(), {"labels": [0, 1]}, "labels: expected 6 classes"),
+    (single(), {"labels": [0, 1]}, "labels: expected 6 integers"),
     (single(), {"labels": [3] * 6}, "labels: expected classes 0 to 2"),
     (single(), {"inputs": torch.full((6, 1, 8, 8), 2.0)}, r"inputs: expected values in \[0, 1\]"),
     (single(patch=9), {}, "fits into images of 8 x 8, got 9"),

@@ -337,7 +337,7 @@ def test_bad_options(options, words):
     ({"neurons": 12}, {}, "neurons: expected at most the model's 11, got 12"),
     ({"runners_up": 3}, {}, "runners_up: expected at most 2, for a model of 3 classes, got 3"),
     ({}, {"iterations": 0}, "iterations: expected a whole number"),
-    ({}, {"labels": [0, 1]}, "labels: expected 6 classes"),
+    ({}, {"labels": [0, 1]}, "labels: expected 6 integers"),
     ({}, {"labels": [-1] * 6}, "labels: expected classes 0 to 2"),
     ({}, {"inputs": torch.zeros(6, 8, 8)}, "inputs: expected shape"),
 ])

@@ -225,7 +225,7 @@ def test_strength_leaves_the_operators(reading):
     (lambda x: mutate(x, seed=0, strength=6), "strength: .* got 6"),
     (lambda x: mutate(x, seed=0, strength=2.0), "strength: .* got 2.0"),
     (lambda x: mutate(x, seed=0, strength=True), "strength: .* got True"),
-    (lambda x: mutate(x, seed=-1), "seed: expected a whole number from 0, got -1"),
+    (lambda x: mutate(x, seed=-1), "seed: expected a whole number from 0 to 4294967295, got -1"),
     (lambda x: mutate(x, seed=0.5), "seed: .* got 0.5"),
     (lambda x: mutate(x, seed=0, index=[0]), r"index: expected 2 whole numbers .* shape \(1,\)"),
     (lambda x: mutate(x, seed=0, index=[0, -1]), "index: expected 2 whole numbers from 0"),

@@ -180,13 +180,20 @@ def test_uncertain_against_the_formula(tiny_model, x, name):
     scores = [BY_SOFTMAX[name](row) for row in rows.tolist()]
     found = SELECTORS[name]()
     assert found.order(tiny_model(), x).tolist() == falling(scores)
-    offset = 1.0 if name == "least_confidence" else 0.0
+    offset = {"least_confidence": 1.0, "pv": 1 - 1 / rows.shape[1]}.get(name, 0.0)
     assert found.score(tiny_model(), x).tolist() == pytest.approx([s + offset for s in scores])
 
 
 def test_pv_and_gini_are_one_order(tiny_model, x, p):
     orders = [selector(name).order(tiny_model(), x) for name in ("pv", "gini")]
     assert torch.equal(*orders)
+    assert torch.equal(uncertainty.rank(p, "pv"), uncertainty.rank(p, "gini"))
+
+
+def test_pv_and_gini_are_one_order_among_sure_inputs_in_float32(generator):
+    logits = 20 * torch.randn(1000, 10, generator=generator(0))
+    p = logits.softmax(1)
+    assert (p.sum(1) != 1).any() and (p.amax(1) > 1 - 1e-6).float().mean() > 0.2
     assert torch.equal(uncertainty.rank(p, "pv"), uncertainty.rank(p, "gini"))
 
 
@@ -479,3 +486,45 @@ def test_last_map_of_other_networks(x):
     assert nss.last_map(shared, x) == "1#2"
     with pytest.raises(ValueError, match="no hidden layer"):
         nss.last_map(nn.Sequential(nn.Flatten(), nn.Linear(64, 3)), x)
+
+
+# ---- models that are not quite right
+
+class Bare(nn.Module):
+    """No parameters, and no modules that compute."""
+
+    def forward(self, x):
+        return 3 * x.flatten(1)[:, :4]
+
+
+class Pair(nn.Sequential):
+    def forward(self, x):
+        return super().forward(x), None
+
+
+@pytest.mark.parametrize("name", BY_SOFTMAX)
+def test_a_model_without_parameters_can_be_unsure(x, name):
+    assert sorted(SELECTORS[name]().order(Bare(), x).tolist()) == list(range(len(x)))
+
+
+@pytest.mark.parametrize("name", ["nac", "kmnc"])
+def test_a_model_without_neurons(x, name):
+    chosen = selector(name, **({"reference": x} if name == "kmnc" else {}))
+    with pytest.raises(ValueError, match="layers: the model has none that counts as neurons"):
+        chosen.order(Bare(), x)
+
+
+@pytest.mark.parametrize("name", ["gini", "ats", "npc", "dsa"])
+def test_a_model_that_returns_a_pair(tiny_model, x, name):
+    chosen = selector(name, **({"reference": x} if name in ("npc", "dsa") else {}))
+    with pytest.raises(ValueError, match=r"model: expected logits \(N, classes\), got tuple"):
+        chosen.order(Pair(*tiny_model()), x)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", ["gini", "nac", "npc", "dsa"])
+def test_a_model_in_another_precision(tiny_model, x, name, kind):
+    model = tiny_model().to(getattr(torch, kind))
+    chosen = selector(name, **({"reference": x} if name in ("npc", "dsa") else {}))
+    with pytest.raises(ValueError, match=f"in float32, as the images are, got {kind}"):
+        chosen.order(model, x)
