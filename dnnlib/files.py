@@ -30,6 +30,30 @@ def results_dir() -> Path:
     return (checkout if (checkout / "_toc.yml").exists() else Path.cwd()) / "results"
 
 
+def writable(path: Path, name: str) -> Path:
+    """``path``, if a file can be written there, also in folders that are yet to be made.
+
+    Raises ``ValueError`` naming the option ``name``, before anything is computed.
+
+    >>> writable(Path(__file__).parent, "--out")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: --out: expected a file to write, got the folder ...
+    """
+    if path.is_dir():
+        raise ValueError(f"{name}: expected a file to write, got the folder {path}")
+    place = path.absolute().parent
+    while not place.exists():
+        place = place.parent
+    if not place.is_dir():
+        raise ValueError(f"{name}: cannot write {path}, since {place} is no folder")
+    try:
+        with tempfile.TemporaryDirectory(dir=place, prefix=".dnnlib."):
+            pass
+    except OSError as error:
+        raise ValueError(f"{name}: cannot write {path}: {error.strerror}") from error
+    return path
+
+
 def write_atomically(path: Path, content: bytes) -> None:
     """Write ``content`` beside ``path``, then rename: a killed run leaves no half file."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,6 +96,8 @@ def load_tensors(path: Path,
     ``names``: of the tensors that are wanted, as far as they are there; default all. Metadata that
     is not JSON, as other programs write it, stays a string.
     """
+    if path.is_file():
+        path.open("rb").close()  # a file that may not be read is told by its own error
     try:
         with safe_open(path, framework="pt") as file:
             tensors = {key: file.get_tensor(key) for key in file.keys()

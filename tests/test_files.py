@@ -1,5 +1,7 @@
+import errno
 import os
 import stat
+from pathlib import Path
 
 import pytest
 import torch
@@ -98,3 +100,33 @@ def test_metadata_of_others_stay_strings(tmp_path):
     """Files that other programs wrote hold plain strings, not JSON."""
     save_file({"a": torch.zeros(2)}, tmp_path / "a.safetensors", {"format": "pt", "by": "Keras: 2"})
     assert files.load_tensors(tmp_path / "a.safetensors")[1] == {"by": "Keras: 2"}
+
+
+def test_what_can_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    for good in (tmp_path / "new", tmp_path / "file", tmp_path / "a" / "b" / "new"):
+        assert files.writable(good, "--out") == good
+    for wrong, words in ((tmp_path, "expected a file to write, got the folder"),
+                         (tmp_path / "file" / "x", "file is no folder")):
+        with pytest.raises(ValueError, match=f"--out: .*{words}"):
+            files.writable(wrong, "--out")
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_told_before_anything_is_computed(tmp_path, monkeypatch):
+    def full(*args, **kwargs):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(files.tempfile, "TemporaryDirectory", full)
+    with pytest.raises(ValueError, match="--out: cannot write .*x: No space left on device"):
+        files.writable(tmp_path / "x", "--out")
+
+
+def test_a_file_without_permission_is_not_called_damaged(tmp_path, monkeypatch):
+    def shut(self, *args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied", str(self))
+
+    files.save_tensors(tmp_path / "w.safetensors", {})
+    monkeypatch.setattr(Path, "open", shut)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        files.load_tensors(tmp_path / "w.safetensors")

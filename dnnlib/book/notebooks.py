@@ -9,10 +9,10 @@ from pathlib import Path
 from dnnlib import checks, files
 from dnnlib.book import records, statements
 from dnnlib.book.experiments import STORED
-from dnnlib.book.parameters import Parameter, metadata, parameters, typed
+from dnnlib.book.parameters import Parameter, check_here, metadata, parameters, typed
 
-__all__ = ["CellFailed", "Parameter", "declaring", "execute", "find", "folder", "make",
-           "parameters", "recorded", "run", "solutions", "stale", "starting", "typed"]
+__all__ = ["CellFailed", "Parameter", "check_here", "declaring", "execute", "find", "folder",
+           "make", "parameters", "recorded", "run", "solutions", "stale", "starting", "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
 FETCH = """\
@@ -93,11 +93,13 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
     ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
-    the book's records, and with others, or none, they need not be true.
+    the book's records, and with others, or none, they need not be true. Raises what
+    :func:`parameters.check_here` does before a cell runs.
     """
     with checks.extra("book"):
         import nbformat
 
+    check_here(path, values)
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = [cell for cell in notebook.cells
                       if statements.TAG not in cell.metadata.get("tags", ())]

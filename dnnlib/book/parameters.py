@@ -2,11 +2,12 @@
 
 import ast
 import json
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from dnnlib import checks, data, models, training
+from dnnlib import checks, data, inference, models, training
 from dnnlib.data import sources
 from dnnlib.perturb import vulnerability
 
@@ -63,8 +64,9 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     """Values from the command line as the types of the notebook's defaults.
 
     Raises ``ValueError`` for a name the notebook lacks (with the nearest), a value of another
-    type, a count below one, or a dataset, network, patch, profile or split that does not exist:
-    before anything is computed.
+    type, a count below one, a number below zero where the default is not, a seed beyond 32 bits,
+    no other network in ``others`` than the one under test, or a dataset, network, patch, profile or
+    split that does not exist: before anything is computed.
     """
     known = parameters(path)
     values = {}
@@ -81,24 +83,47 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     for name, choices in CHOICES.items():
         if name in values:
             checks.known(values[name], choices, name)
+    under_test = values.get("model_name", known["model_name"].default if "model_name" in known
+                            else None)
     for name in OTHERS & set(values):
-        for other in values[name].split():
+        others = values[name].split()
+        for other in others:
             checks.known(other, models.SPECS, f"network in {name}")
+        if others and set(others) == {under_test}:  # which would make another method of it
+            raise ValueError(f"{name}: {under_test} is the network under test; name another one, "
+                             "or none, '', for the rival without other networks")
     for name, value in values.items():
-        if type(value) is int and name != "seed":
+        default = known[name].default
+        if name == "seed":
+            checks.seed(value)
+        elif type(value) is int:
             checks.positive(value, name)
-        if _numbers(known[name].default) and not _numbers(value):
+        elif type(value) is float:
+            checks.finite(value, name, least=0 if default >= 0 else -math.inf)
+        if _numbers(default) and not _numbers(value, min(*_numbers(default), 0)):
             raise ValueError(f"parameter {name}: expected numbers with spaces between, such as "
-                             f"{known[name].default!r}, got {value!r}")
+                             f"{default!r}, got {value!r}")
     return values
 
 
-def _numbers(text) -> bool:
-    """Whether a value is a list of numbers as text, "4 8 12"."""
+def check_here(path: Path, values: dict) -> None:
+    """Whether this machine has the dataset and the device that a run asks for.
+
+    Raises what :func:`sources.check` and :func:`inference.device` do, before a kernel starts.
+    """
+    known = {name: parameter.default for name, parameter in parameters(path).items()} | values
+    if "dataset" in known:
+        sources.check(known["dataset"])
+    if "device" in known:
+        inference.device(known["device"])
+
+
+def _numbers(text, least: float = -math.inf) -> tuple[float, ...]:
+    """The numbers of a list as text, "4 8 12", from ``least`` up; none if it is no such list."""
     try:
-        return isinstance(text, str) and bool(checks.numbers(text, "text"))
+        return checks.numbers(text, "text", least) if isinstance(text, str) else ()
     except ValueError:
-        return False
+        return ()
 
 
 def _typed(name: str, text: str, default):

@@ -85,6 +85,9 @@ def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[C
     for name, value in needs.items():
         if value is not None and not (isinstance(value, int | float) and value > 0):
             problems.append(f"{where}: {name}: expected a number above 0, got {value!r}")
+    for name, value in grid.items():
+        if value == []:
+            problems.append(f"{where}: {name}: expected at least one value, got []")
     for asked in _listed(grid.pop("notebook", "")):
         try:
             path = notebooks.find(str(asked))
@@ -94,6 +97,9 @@ def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[C
         except ValueError as error:
             problems.append(f"{where}: {error}")
             continue
+        if "profile" in notebooks.parameters(path) and _listed(grid.get("profile")) != ["paper"]:
+            problems.append(f"{where}, {path.stem}: expected profile = \"paper\", without which a "
+                            f"run leaves no record, got {grid.get('profile', 'no profile')!r}")
         choices = {}
         for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
             try:  # each by itself, so that one problem hides no other

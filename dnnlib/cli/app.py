@@ -69,6 +69,7 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     """Run a notebook with other parameters, into `runs/`."""
     import pandas as pd
 
+    from dnnlib import files
     from dnnlib.book import notebooks
 
     path = notebooks.find(notebook)
@@ -81,6 +82,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
     target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
+    files.writable(target, "--out")
+    notebooks.check_here(path, values)
     say(f"{path} -> {target}")
     _attempt(notebooks.run, path, values, target)
     say(f"done: {target}")

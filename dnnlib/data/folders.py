@@ -65,6 +65,15 @@ def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
     return _stacked(paths, [opened(path, lambda image: _fitted(image, size)) for path in bar])
 
 
+def size_of(path: Path) -> tuple[int, int]:
+    """Width and height, as the file's header says; ``ValueError`` for a broken one."""
+    try:
+        with Image.open(path) as image:
+            return image.size
+    except UNREADABLE as error:
+        raise ValueError(f"{path} is not a readable image: {error}") from error
+
+
 def deep(image: Image.Image) -> str:
     """Why it cannot be taken as 8 bits a pixel, or ''; Pillow would clip it to white."""
     return f"has more than 8 bits a pixel ({image.mode})" if image.mode[0] in "IF" else ""

@@ -162,6 +162,42 @@ def _split_folder(folder: Path, split: str) -> Path | None:
     return next((folder / name for name in names if (folder / name).is_dir()), None)
 
 
+def _missing(name: str, split: str) -> MissingData:
+    source = SOURCES[name]
+    return MissingData(
+        f"dataset {name!r} ({split}) is not under {files.data_dir()}: looked for "
+        f"{source.layout.format(split=split) or '-'} (its own layout) and "
+        f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
+        f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
+
+
+def check(name: str | Path) -> None:
+    """A look whether a dataset is there, without reading it: the test images, of a folder all.
+
+    Raises :class:`MissingData` or ``FileNotFoundError`` for what is not there or empty,
+    ``ValueError`` for an unknown name and for a folder whose images are of fewer than two classes,
+    or not square, as the first of them tells.
+    """
+    if not is_folder(name):
+        source = SOURCES[checks.known(name, SOURCES, "dataset")]
+        if not source.embedded and locate(name, "test") is None:
+            raise _missing(name, "test")
+        return
+    folder = Path(name).expanduser()
+    for split in ("train", "test"):
+        place = _split_folder(folder, split) or folder
+        paths = folders.listed(place)[0]
+        inside = [path.relative_to(place).parts for path in paths]
+        classes = {parts[0] for parts in inside if len(parts) > 1}
+        if len(classes) < 2:
+            raise ValueError(f"dataset: expected a sub-folder of {place} for each of at least two "
+                             f"classes, got {', '.join(classes) or 'none'}")
+        width, height = folders.size_of(paths[0])
+        if width != height:
+            raise ValueError(f"dataset: expected square images, got {paths[0]} of {width} x "
+                             f"{height} pixels")
+
+
 def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
     """The raw images of a dataset or of a user's folder."""
     if is_folder(name):
@@ -178,11 +214,7 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
                              f"{source.classes} classes")
         return raw
     if found is None and not (download and source.fetched):
-        raise MissingData(
-            f"dataset {name!r} ({split}) is not under {root}: looked for "
-            f"{source.layout.format(split=split) or '-'} (its own layout) and "
-            f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
-            f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
+        raise _missing(name, split)
     try:
         return source.read(root, split, download)
     except (RuntimeError, EOFError, OSError) as error:

@@ -93,10 +93,24 @@ def test_a_file_may_name_its_results_and_minutes_on_a_gpu(sweep):
     assert root == Path("runs/x") and cell.minutes == 0.5
 
 
+@pytest.mark.parametrize("change, words", [
+    (("\n[[grid]]", "\n[[grid]]"), None), (("seed = [0]", "seed = []"), "grid 1: seed: expected at"),
+    (('profile = "paper"', ""), "expected profile = \"paper\", without which a run leaves no record"),
+    (('profile = "paper"', 'profile = "embedded"'), "got 'embedded'")])
+def test_what_would_leave_no_record_is_refused(sweep, change, words):
+    path = sweep("seed = [0]")
+    path.write_text(path.read_text().replace(*change))
+    if words is None:
+        assert len(sweeps.read(path)[0]) == 1
+        return
+    with pytest.raises(ValueError, match=f"1 problems, nothing was run\\n.*{words}"):
+        sweeps.read(path)
+
+
 def test_all_problems_are_named_at_once(sweep, tmp_path):
     path = sweep('dataset = ["digits", "mnits"]\nseed = ["one"]')
     path.write_text(path.read_text() + '[[grid]]\nnotebook = "nosuch/01"\n'
-                    f'[[grid]]\nnotebook = "{tmp_path}/toys/01_toy.ipynb"\n'
+                    f'[[grid]]\nnotebook = "{tmp_path}/toys/01_toy.ipynb"\nprofile = "paper"\n'
                     'sede = 1\nminutes = -1\n')
     with pytest.raises(ValueError) as found:
         sweeps.read(path)
