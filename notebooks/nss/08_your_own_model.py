@@ -63,7 +63,7 @@ run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=mode
 # holds more than tensors is refused, since opening one can run any code.
 #
 # **A folder of images**, in sub-folders or not, or a list of paths. What cannot be read is skipped,
-# and listed.
+# and listed, and the command ends with exit code 3; with `--strict` it stops at once instead.
 #
 # ```text
 # dnnlib rank --model my_model.py:build --images photos --size 224 --by nss,gini --top 5%
