@@ -22,6 +22,7 @@ from dnnlib.cli.reading import (
     Scheduler,
     Size,
     Std,
+    Strict,
     Weights,
     Width,
     Workers,
@@ -30,6 +31,7 @@ from dnnlib.cli.reading import (
 )
 from dnnlib.cli.terminal import print_table, say
 
+SKIPPED = 3  # exit code of what worked, but for images or folders that could not be read
 LISTED = 10  # images that are named on the terminal; tables have all
 
 
@@ -57,13 +59,14 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
          workers: Workers = None, scheduler: Scheduler = "",
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
-         ) -> None:
+         strict: Strict = False) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
     from dnnlib import checks, custom, files
 
+    files.writable(target, "--out")
     if outputs:
         if model or images:
             raise ValueError("--outputs: either it, or --model and --images")
@@ -79,7 +82,7 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     kept = target.with_suffix(".run")
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
-        channels=channels, device=device, classes=classes, width=width)
+        channels=channels, device=device, classes=classes, width=width, strict=strict)
     if guess:
         _estimate(custom.prepared_job(
             network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
@@ -103,6 +106,8 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     if failed := table.attrs["failed"]:
         say(*(f"failed: {name}: {why}" for name, why in failed.items()))
         raise typer.Exit(1)
+    if photos.skipped or table.attrs["unread"] or seen and seen.skipped or table.attrs["reference"]:
+        raise typer.Exit(SKIPPED)
 
 
 def fuzz(model: Model, images: Images,
@@ -134,19 +139,21 @@ def fuzz(model: Model, images: Images,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
                   "deepsensor, else 32.")] = None,
-         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "") -> None:
+         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "",
+         strict: Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
-    from dnnlib import checks, custom
+    from dnnlib import checks, custom, files
 
     options = custom.Options(
         by=by, l2=l2, linf=linf, iterations=iterations, population=population, labels=labels,
         limit=limit, seed=seed, block=block, batch_size=batch_size,
         layers=checks.words(layers, "layers") if layers else None)
     options.check_reference(bool(reference))
+    target = Path(output).expanduser()
+    files.writable(target / "run.json", "--out")
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
-        channels=channels, device=device, classes=classes, width=width)
-    target = Path(output).expanduser()
+        channels=channels, device=device, classes=classes, width=width, strict=strict)
     with cluster(scheduler) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
                             reference=seen, workers=workers, client=client)
@@ -173,6 +180,8 @@ def fuzz(model: Model, images: Images,
     unread = found.inputs[found.inputs["outcome"] == "unreadable"]
     say(*lines, *_left(images, photos, dict(zip(unread["path"], unread["note"]))),
         *_left(reference, seen))
+    if len(unread) or seen and seen.skipped:
+        raise typer.Exit(SKIPPED)
 
 
 def _estimate(job, reference, workers: int | None) -> None:

@@ -34,6 +34,9 @@ Workers = Annotated[int | None, typer.Option(
 Scheduler = Annotated[str, typer.Option(
     help="A Dask scheduler, tcp://HOST:8786, whose workers take the blocks; they need the same "
          "files.")]
+Strict = Annotated[bool, typer.Option(
+    "--strict", help="Stop before any pass if an image or folder cannot be read; without it these "
+                     "are listed, and the exit code is 3.")]
 BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
 
 
@@ -51,8 +54,11 @@ def cluster(scheduler: str):
 
 def read(model: str, weights: str, images: str, reference: str, *, size: int | None,
          resize: int | None, crop: int | None, mean: str, std: str, channels: int | None,
-         device: str, classes: int | None, width: float | None):
-    """The model, the images, and the training images if there are."""
+         device: str, classes: int | None, width: float | None, strict: bool = False):
+    """The model, the images, and the training images if there are.
+
+    ``strict``: ``ValueError`` for images that cannot be read, as far as their headers tell.
+    """
     from dnnlib import checks, custom, inference
 
     for name, value in {"model": model, "images": images}.items():
@@ -71,4 +77,8 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
     photos = custom.read_photos(images, network, size=size, channels=channels)
     seen = custom.read_photos(reference, network, size=size,
                               channels=photos.shape[0]) if reference else None
+    skipped = photos.skipped | (seen.skipped if seen else {})
+    if strict and skipped:
+        name, why = next(iter(skipped.items()))
+        raise ValueError(f"--strict: {len(skipped):,} cannot be read; the first: {name} {why}")
     return network, photos, seen

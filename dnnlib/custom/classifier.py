@@ -7,6 +7,7 @@ from torch import nn
 
 from dnnlib import checks, models
 from dnnlib.custom.preparation import Preparation
+from dnnlib.custom.told import told
 from dnnlib.inference import device_of, fast_layout
 
 PROBE = 64  # images that show what a model's outputs are
@@ -83,6 +84,15 @@ def logits_of(output) -> torch.Tensor:
                     f"logits by that name, got {type(output).__name__}; {WRAP}")
 
 
+def _takes(model: nn.Module, x: torch.Tensor) -> bool:
+    """Whether a pass over these images works."""
+    try:
+        model(fast_layout(x, device_of(model)))
+    except Exception:
+        return False
+    return True
+
+
 @torch.inference_mode()
 def classifier(model: nn.Module, x: torch.Tensor, *, probabilities: bool = False) -> nn.Module:
     """``model`` as one that gives logits, after a look at its outputs for some of ``x``.
@@ -102,10 +112,16 @@ def classifier(model: nn.Module, x: torch.Tensor, *, probabilities: bool = False
     plain = Classifier(model, preparation=preparation).eval()
     try:
         outputs = plain(fast_layout(some, device_of(model)))
-    except (RuntimeError, AssertionError, IndexError) as error:
-        said = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; a size or "
-                         f"channels may mend that: {said}") from error
+    except Exception as error:  # whatever their code raises
+        if str(error).endswith(WRAP):
+            raise
+        hint = "a size or channels may mend that"
+        other = {1: 3, 3: 1}.get(x.shape[1])
+        if other and _takes(plain, some.mean(1, keepdim=True).repeat(1, other, 1, 1)):
+            kind = "gray-scale" if other == 3 else "in colour"
+            hint = f"they are {kind}, and it takes {other} channels: say so (--channels {other})"
+        raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; {hint}: "
+                         f"{told(error)}") from error
     if outputs.ndim != 2 or len(outputs) != len(some) or not outputs.shape[1]:
         raise ValueError("model: expected outputs (N, classes) of at least two classes, or (N, 1) "
                          f"for two, got shape {tuple(outputs.shape)} for {len(some)} images")

@@ -12,6 +12,7 @@ from dnnlib import checks, models
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
 from dnnlib.custom.preparation import Preparation, prepared
+from dnnlib.custom.told import told
 from dnnlib.models.weights import assign
 
 KINDS = "FILE.py:FUNCTION, torchvision:NAME, timm:NAME, FILE.pt, .pt2 or .onnx"
@@ -154,12 +155,18 @@ def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
     sys.modules[spec.name] = module  # dataclasses look their module up
     sys.path.insert(0, str(path.parent))
     try:
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:  # whatever their code raises
+            raise ValueError(f"model: {path.name} does not run: {told(error)}") from error
         if not callable(getattr(module, function, None)):
             known = [key for key, value in vars(module).items()
                      if callable(value) and not key.startswith("_")]
             checks.known(function, set(known) - {function}, f"function of {path.name}")
-        model = getattr(module, function)()
+        try:
+            model = getattr(module, function)()
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"model: {function}() of {path.name} fails: {told(error)}") from error
     finally:
         sys.path.remove(str(path.parent))
     pair = isinstance(model, tuple) and len(model) == 2

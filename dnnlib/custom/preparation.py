@@ -11,6 +11,8 @@ from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks
 
+MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
+
 
 @dataclass(frozen=True, eq=False)
 class Preparation:
@@ -38,8 +40,10 @@ class Preparation:
 
     def __post_init__(self):
         for name in ("resize", "crop"):
-            if getattr(self, name) is not None:
-                checks.positive(getattr(self, name), name)
+            value = getattr(self, name)
+            if value is not None and checks.positive(value, name) > MOST:
+                raise ValueError(f"{name}: expected at most {MOST} pixels a side (--size, "
+                                 f"--{name}), got {value}")
         if self.resize and self.crop and self.crop > self.resize:
             raise ValueError(f"crop: expected at most resize, {self.resize}, got {self.crop}")
         if (self.mean is None) != (self.std is None):

@@ -56,14 +56,16 @@ def parse_top(top: str | float, n: int) -> float:
     """
     text = str(top).strip()
     try:
-        if text.endswith("%"):
-            return float(text[:-1]) / 100
-        share = float(text) if "." in text else int(text) / n
+        share = (float(text[:-1]) / 100 if text.endswith("%")
+                 else float(text) if "." in text else int(text) / n)
     except ValueError as error:
-        raise ValueError("top: expected a share such as 5% or 0.05, or a count such as 50, "
+        raise ValueError("top: expected a share such as 5% or 0.05, or a count such as 50 (--top), "
                          f"got {top!r}") from error
-    if "." not in text and share > 1:
-        raise ValueError(f"top: expected at most the {n} images there are, got {top}")
+    if not 0 < share <= 1:
+        raise ValueError("top: expected a share above 0 % and up to 100 %, or a count from 1 to at "
+                         f"most the {n} images there are (--top), got {top}")
+    if not checks.count(n, share):
+        raise ValueError(f"top: {top} of {n} candidates is none; take a count, such as 1 (--top)")
     return share
 
 
@@ -96,6 +98,7 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     of another run.
     """
     methods = parse_methods(by, reference=reference is not None)
+    seed = None if seed is None else checks.seed(seed)
     photos = photos_of(images, model)
     if len(photos) < 2:
         raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
@@ -152,6 +155,7 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
     ['b', 'a']
     """
     methods = checks.words(by, "methods", selection.SELECTORS, "method")
+    seed = None if seed is None else checks.seed(seed)
     if others := [name for name in methods if name not in FROM_OUTPUTS]:
         raise ValueError(f"{others[0]}: needs a model and images; from outputs alone there are "
                          f"{', '.join(FROM_OUTPUTS)}")

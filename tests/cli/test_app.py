@@ -88,6 +88,13 @@ def test_a_traceback_only_on_request():
     (["run", "nsatp/02", "-p", "modle_name", "net1"], "did you mean 'model_name'?"),
     (["run", "nsatp/02", "-p", "model_name", "net3"], "unknown model_name 'net3'; did you mean 'net"),
     (["run", "nsatp/02", "-p", "seed", "two"], "parameter seed: expected int"),
+    (["run", "nsatp/02", "-p", "seed", "-1"], "seed: expected a whole number from 0"),
+    (["run", "nsatp/02", "-p", "seed", str(2**70)], "seed: expected a whole number from 0"),
+    (["run", "deepsensor_sensitivity/02", "-p", "distances", "-4"], "parameter distances: expected"),
+    (["run", "deepsensor_sensitivity/02", "-p", "others", "lenet5", "-p", "model_name", "lenet5"],
+     "others: lenet5 is the network under test; name another one"),
+    (["run", "deepsensor_sensitivity/02", "-p", "device", "cdua"], "did you mean 'cuda'"),
+    (["run", "nsatp/02", "-o", "/proc/x.ipynb"], "--out: cannot write /proc/x.ipynb"),
     (["run", "nsatp/02", "-p", "dataset"], "-p takes a name and a value"),
     (["run", "nsatp/02", "-p"], "-p takes a name and a value"),
     (["run", "nsatp/02", "--parameter", "dataset"], "-p takes a name and a value"),
@@ -175,6 +182,23 @@ def linear(outputs=3):
     torch.manual_seed(0)
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 16), nn.ReLU(), nn.Linear(16, outputs))
 
+def raises():
+    return {}["width"]
+
+class Late(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = linear()
+
+    def forward(self, x):
+        return nosuch(self.inner(x))
+
+def late():
+    return Late()
+
+def colour():
+    return nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(72, 3))
+
 def softmax():
     return nn.Sequential(linear(), nn.Softmax(1))
 
@@ -222,7 +246,7 @@ def ranked(function="linear", by="gini", images="photos", *more):
 def test_rank_writes_all_images_and_their_sheet(dnnlib, photos, tmp_path):
     code, out, err = dnnlib(*ranked(by="gini,ats,dsa"), "--reference", "photos", "--top", "10%",
                             "--out", "out/first.csv")
-    assert code == 0, err
+    assert code == 3, err  # one image could not be read
     table = pd.read_csv(tmp_path / "out" / "first.csv")
     inside = sorted(p.relative_to(photos).as_posix() for p in photos.rglob("*.png"))
     assert sorted(table["path"]) == inside
@@ -321,6 +345,21 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
      "dsa: reference: expected inputs of at least two predicted classes"),
     (ranked("linear", "ginni"), 2, "did you mean 'gini'"),
     (ranked("linear", "gini", "photos", "--top", "1%"), 2, "of 20 candidates is none"),
+    *((ranked("linear", "gini", "photos", "--top", top), 2, f"(--top), got {top}")
+      for top in ("0", "-5", "200%", "1.5")),
+    (ranked("linear", "random", "photos", "--seed", "-1"), 2, "seed: expected a whole number from"),
+    (ranked("linear", "random", "photos", "--seed", str(2**64)), 2, "seed: expected a whole number"),
+    (ranked("linear", "gini", "photos", "--strict"), 2,
+     "--strict: 1 cannot be read; the first: torn.png is not a readable image"),
+    (ranked("linear", "gini", "photos", "--size", "100000"), 2, "at most 8192 pixels a side"),
+    (ranked("linear", "gini", "photos", "--out", "own.py/x.csv"), 2, "own.py is no folder"),
+    (ranked("linear", "gini", "photos", "--out", "/proc/x.csv"), 2, "--out: cannot write /proc/x"),
+    (ranked("raises"), 2, "raises() of own.py fails: own.py, line "),
+    (ranked("raises"), 2, ": KeyError: 'width'"),
+    (ranked("colour"), 2, "they are gray-scale, and it takes 3 channels: say so (--channels 3)"),
+    (ranked("late"), 2, "NameError: name 'nosuch' is not defined"),
+    (["rank", "--model", "torn.py:f", "--images", "photos", "--by", "gini"], 2,
+     "torn.py does not run: torn.py, line 2: SyntaxError"),
     (ranked("linear", "gini", "photos", "--top", "21"), 2, "at most the 20 images"),
     (ranked("linear", "gini", "photos", "--out", "x.txt"), 2, "--out: expected a name that ends"),
     (ranked("linear", "gini", "photos", "--size", "9"), 2, "cannot take images of shape (1, 9, 9)"),
@@ -334,6 +373,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
       "--weights", "w.safetensors"], 2, "width"),
     (["rank", "--model", "none.py:f", "--images", "photos", "--by", "gini"], 1, "no file none.py")])
 def test_ranking_that_cannot_be(dnnlib, photos, tmp_path, arguments, code, words):
+    (tmp_path / "torn.py").write_text("import torch\ndef f(:\n")
     before = sorted(tmp_path.rglob("*"))
     got, out, err = dnnlib(*arguments)
     last = err.splitlines()[-1]

@@ -1,0 +1,27 @@
+"""What a person's own code said when it failed: the error, and the line that raised it."""
+
+import sys
+import traceback
+from pathlib import Path
+
+import dnnlib
+
+_OTHERS = tuple(str(Path(place).resolve()) for place in (
+    sys.prefix, sys.base_prefix, Path(dnnlib.__file__).parent))  # not theirs
+
+
+def told(error: BaseException) -> str:
+    """One line: the kind of error, what it says, and, where it was raised in their code, the line.
+
+    >>> told(KeyError("width"))
+    "KeyError: 'width'"
+    """
+    said = (str(error).strip().splitlines() or [""])[0]
+    name = type(error).__name__
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}, line {error.lineno}: {name}: {error.msg}"
+    theirs = [f for f in traceback.extract_tb(error.__traceback__)
+              if not f.filename.startswith("<")
+              and not str(Path(f.filename).resolve()).startswith(_OTHERS)]
+    place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
+    return place + name + (f": {said}" if said else "")
