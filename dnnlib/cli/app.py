@@ -194,7 +194,9 @@ app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safet
             "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
             "--weights mobilenet.safetensors --images photos --by nac,random --top 50`, `dnnlib "
             "rank --model torchvision:resnet18 --classes 10 --weights w.pth --images photos --by "
-            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`")(rank)
+            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`, "
+            "`dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
+            "--copy-to first --label-studio tasks.json`")(rank)
 app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
             "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)

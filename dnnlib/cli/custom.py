@@ -40,8 +40,18 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
                   ".npy, .csv or .parquet, a row an image.")] = "",
          logits: Annotated[bool, typer.Option("--logits", help="That file holds logits.")] = False,
          top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
+         merge: Annotated[bool, typer.Option(
+             "--merge", help="One list from all methods, before theirs: by the mean of an image's "
+                             "ranks; among equals the first method decides.")] = False,
          output: Annotated[str, typer.Option(
-             "-o", "--out", help="The table; the contact sheet goes beside it.")] = "ranking.csv",
+             "-o", "--out", help="The table, .csv or .parquet; the contact sheet goes beside "
+                                 "it.")] = "ranking.csv",
+         copy_to: Annotated[str, typer.Option(
+             help="A new folder for copies of the images selected by the first method, or by the "
+                  "merged list: 0001_name.jpg, ...")] = "",
+         studio: Annotated[str, typer.Option(
+             "--label-studio", help="The same images as tasks of Label Studio, FILE.json, with the "
+                                    "predicted classes.")] = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
                   "`dnnlib layers` lists them. With nac, kmnc, npc; nss and dsa take the "
@@ -60,16 +70,22 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
          ) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
-    if target.suffix != ".csv":
-        raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
-    from dnnlib import checks, custom, files
+    copies, tasks = Path(copy_to).expanduser(), Path(studio).expanduser()
+    if studio and tasks.suffix != ".json":
+        raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
+    from dnnlib import checks, custom
 
+    custom.check_target(target, "--out")
+    if copy_to:
+        custom.check_copies(copies)
     if outputs:
+        if copy_to or studio:
+            raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
         if model or images:
             raise ValueError("--outputs: either it, or --model and --images")
         p, names = custom.read_outputs(outputs, probabilities=not logits)
-        table = custom.rank_outputs(p, names, by, top=top, seed=seed)
-        files.write_atomically(target, table.to_csv(index=False).encode())
+        table = custom.rank_outputs(p, names, by, top=top, seed=seed, merge=merge)
+        custom.write(table, target)
         methods = [c.removesuffix("_rank") for c in table if c.endswith("_rank")]
         _show(table, methods)
         say(f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
@@ -90,14 +106,15 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
         table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
                             probabilities=probabilities, batch_size=batch_size, block=block,
-                            workers=workers, folder=kept, client=client)
-    files.write_atomically(target, table.to_csv(index=False).encode())
+                            workers=workers, folder=kept, client=client, merge=merge)
+    custom.write(table, target)
     firsts = custom.first(table, photos)
     _save(custom.sheet(firsts), target.with_suffix(".png"))
     _show(table, list(firsts))
     chosen = table[f"{[*firsts][0]}_selected"].sum()
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
+        *_handed(table, copies if copy_to else None, tasks if studio else None, model),
         *_left(images, photos, table.attrs["unread"]),
         *_left(reference, seen, table.attrs["reference"]))
     if failed := table.attrs["failed"]:
@@ -214,6 +231,21 @@ def _show(table, methods: list[str]) -> None:
         rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
         print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
                     f"First by {name}")
+
+
+def _handed(table, copies: Path | None, tasks: Path | None, model: str) -> list[str]:
+    """Copies and tasks of the images selected, where they are wanted; what was done."""
+    from dnnlib import custom, files
+
+    lines = []
+    if copies is not None:
+        lines.append(f"copied {custom.copy_first(table, copies):,} images to {copies}")
+    if tasks is not None:
+        content, root = custom.label_studio(table, model=model)
+        files.write_atomically(tasks, content)
+        lines.append(f"wrote {tasks}; run Label Studio with LABEL_STUDIO_LOCAL_FILES_SERVING_"
+                     f"ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={root}")
+    return lines
 
 
 def _save(sheet, path: Path) -> None:

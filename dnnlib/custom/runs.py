@@ -20,7 +20,7 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
 from dnnlib import __version__, files
-from dnnlib.custom import cluster, kept
+from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
 from dnnlib.custom.options import Options
@@ -134,10 +134,10 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     found = sorted((failure for number in range(len(job.dealt))
                     for failure in json.loads((folder / block_name(number)).read_bytes())),
                    key=lambda failure: (failure["input"], failure["predicted"]))
-    tables = _tables(photos, unread, labels, clean, names, places, found, options)
-    for name, table in (("inputs", tables.inputs), ("failures", tables.failures)):
-        files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
-    return tables
+    told = _tables(photos, unread, labels, clean, names, places, found, options)
+    for name, table in (("inputs", told.inputs), ("failures", told.failures)):
+        tables.write(table, folder / f"{name}.csv")
+    return told
 
 
 def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],

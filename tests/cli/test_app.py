@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -415,3 +416,25 @@ def test_output_that_is_no_terminal_has_120_columns(tmp_path):
     done = subprocess.run([sys.executable, "-c", "from dnnlib.cli import terminal; print(terminal.out.width)"],
                           capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path)})
     assert done.stdout == "120\n", done.stderr
+
+
+def test_rank_hands_on_what_it_selects(dnnlib, photos, tmp_path):
+    code, out, err = dnnlib(*ranked(by="gini,random"), "--top", "3", "--merge", "--copy-to", "first",
+                            "--label-studio", "tasks.json")
+    assert code == 0, err
+    table = pd.read_csv("ranking.csv")
+    assert sorted(p.name for p in (tmp_path / "first").iterdir()) == [
+        f"{i:04d}_{path.split('/')[-1]}" for i, path in enumerate(table["path"][:3], start=1)]
+    assert table["merged_rank"][:3].tolist() == [1, 2, 3] and "First by merged" in out
+    assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
+    assert f"DOCUMENT_ROOT={photos}" in out
+
+
+@pytest.mark.parametrize("more, words", [
+    (["--copy-to", "photos"], "--copy-to: expected a folder that is empty or not there"),
+    (["--label-studio", "tasks.csv"], "--label-studio: expected a name that ends in .json"),
+    (["--out", "ranking.txt"], "--out: expected a name that ends in .csv or .parquet")])
+def test_rank_hands_nothing_on(dnnlib, photos, more, words):
+    before = sorted(photos.parent.rglob("*"))
+    code, _, err = dnnlib(*ranked(), *more)
+    assert code == 2 and words in err and sorted(photos.parent.rglob("*")) == before
