@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -44,8 +45,11 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
              "--merge", help="One list from all methods, before theirs: by the mean of an image's "
                              "ranks; among equals the first method decides.")] = False,
          output: Annotated[str, typer.Option(
-             "-o", "--out", help="The table, .csv or .parquet; the contact sheet goes beside "
-                                 "it.")] = "ranking.csv",
+             "-o", "--out", help="The table, .csv or .parquet; the contact sheet and the gallery "
+                                 "go beside it.")] = "ranking.csv",
+         gallery: Annotated[str, typer.Option(
+             help="The images as a page to sort and filter, which needs no server: FILE.html, or "
+                  "`none`; default beside the table.")] = "",
          copy_to: Annotated[str, typer.Option(
              help="A new folder for copies of the images selected by the first method, or by the "
                   "merged list: 0001_name.jpg, ...")] = "",
@@ -71,6 +75,9 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     copies, tasks = Path(copy_to).expanduser(), Path(studio).expanduser()
+    page = Path(gallery).expanduser() if gallery else target.with_suffix(".html")
+    if gallery != "none" and page.suffix != ".html":
+        raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
     if studio and tasks.suffix != ".json":
         raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
     from dnnlib import checks, custom
@@ -114,6 +121,8 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
     chosen = table[f"{[*firsts][0]}_selected"].sum()
     say(f"{_many(photos)} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
+        *_gallery(page, gallery, lambda: custom.ranking_page(
+            table, photos, title=f"{Path(images).name} by {', '.join(firsts)}")),
         *_handed(table, copies if copy_to else None, tasks if studio else None, model),
         *_left(images, photos, table.attrs["unread"]),
         *_left(reference, seen, table.attrs["reference"]))
@@ -151,19 +160,31 @@ def fuzz(model: Model, images: Images,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
                   "deepsensor, else 32.")] = None,
-         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "") -> None:
+         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "",
+         gallery: Annotated[str, typer.Option(
+             help="The failing inputs as a page to sort and filter: FILE.html, or `none`; default "
+                  "gallery.html in the run's folder.")] = "",
+         sound: Annotated[bool, typer.Option(
+             "--sound", help="The images are 64 x 64 log-mel pictures of sounds, as the book's: "
+                             "the gallery plays them.")] = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom
+    from dnnlib.data import audio
 
     options = custom.Options(
         by=by, l2=l2, linf=linf, iterations=iterations, population=population, labels=labels,
         limit=limit, seed=seed, block=block, batch_size=batch_size,
         layers=checks.words(layers, "layers") if layers else None)
     options.check_reference(bool(reference))
+    if gallery not in ("", "none") and not gallery.endswith(".html"):
+        raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
     network, photos, seen = read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
     target = Path(output).expanduser()
+    if sound and photos.shape != (1, audio.MELS, audio.FRAMES):
+        raise ValueError(f"--sound: expected images of shape {(1, audio.MELS, audio.FRAMES)}, got "
+                         f"{photos.shape}")
     with cluster(scheduler) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
                             reference=seen, workers=workers, client=client)
@@ -179,6 +200,11 @@ def fuzz(model: Model, images: Images,
     lines = [f"{_many(photos)}; of the inputs tried: {counts}; "
              f"failing inputs: {len(found.failures):,}",
              f"wrote {wrote} in {target}"]
+    if parts:
+        page = Path(gallery).expanduser() if gallery else target / "gallery.html"
+        lines += _gallery(page, gallery, lambda: custom.failures_page(
+            found, photos, target, title=f"{Path(images).name} by {by}",
+            sound=(lambda x: (audio.resynthesise(x), audio.RATE)) if sound else None))
     if "left out" in outcomes:
         lines.append(f"left out by --limit: {outcomes['left out']:,}")
     if len(missed):
@@ -231,6 +257,15 @@ def _show(table, methods: list[str]) -> None:
         rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
         print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
                     f"First by {name}")
+
+
+def _gallery(page: Path, wanted: str, make: Callable[[], bytes]) -> list[str]:
+    from dnnlib import files
+
+    if wanted == "none":
+        return []
+    files.write_atomically(page, content := make())
+    return [f"wrote {page}, {len(content) / 1e6:.1f} MB: open it in a browser"]
 
 
 def _handed(table, copies: Path | None, tasks: Path | None, model: str) -> list[str]:

@@ -3,6 +3,7 @@
 from dnnlib.custom.classifier import Classifier, classifier
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
+from dnnlib.custom.gallery import failures_page, ranking_page
 from dnnlib.custom.handed import check_copies, copy_first, label_studio, leading, merged
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.options import LABELS, METHODS, Options
@@ -24,7 +25,7 @@ from dnnlib.custom.tables import check_target, write
 
 __all__ = ["Classifier", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
            "Preparation", "check_copies", "check_target", "classifier", "copy_first", "estimate",
-           "first", "fuzz", "label_studio", "leading", "load_model", "merged", "needs_reference",
-           "parse_methods", "parse_top", "photos_of", "pictures", "prepare", "prepared_job",
-           "rank", "rank_outputs", "read_outputs", "read_photos", "sheet", "whole_levels",
-           "write"]
+           "failures_page", "first", "fuzz", "label_studio", "leading", "load_model", "merged",
+           "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
+           "prepared_job", "rank", "rank_outputs", "ranking_page", "read_outputs", "read_photos",
+           "sheet", "whole_levels", "write"]

@@ -428,10 +428,12 @@ def test_rank_hands_on_what_it_selects(dnnlib, photos, tmp_path):
     assert table["merged_rank"][:3].tolist() == [1, 2, 3] and "First by merged" in out
     assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
     assert f"DOCUMENT_ROOT={photos}" in out
+    assert "b/1.png" in (tmp_path / "ranking.html").read_text() and "wrote ranking.html" in out
 
 
 @pytest.mark.parametrize("more, words", [
     (["--copy-to", "photos"], "--copy-to: expected a folder that is empty or not there"),
+    (["--gallery", "page.pdf"], "--gallery: expected a name that ends in .html, or none"),
     (["--label-studio", "tasks.csv"], "--label-studio: expected a name that ends in .json"),
     (["--out", "ranking.txt"], "--out: expected a name that ends in .csv or .parquet")])
 def test_rank_hands_nothing_on(dnnlib, photos, more, words):
