@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from dnnlib.cli.compare import compare
 from dnnlib.cli.custom import fuzz, rank
 from dnnlib.cli.layers import layers
 from dnnlib.cli.replay import replay
@@ -200,6 +201,9 @@ app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safet
 app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
             "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
+app.command(epilog="Examples: `dnnlib compare --model my.py:build --images labelled --by all`, "
+            "`dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
+            "train --fuzz dlfuzz,deepsensor --l2 2`")(compare)
 app.command(epilog="Examples: `dnnlib layers --model my.py:build --size 224`, `dnnlib layers "
             "--model my.py:build --size 224 --match 'layer3.*'`")(layers)
 

@@ -1,6 +1,7 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
 from dnnlib.custom.classifier import Classifier, classifier
+from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.gallery import failures_page, ranking_page
@@ -23,8 +24,9 @@ from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
 from dnnlib.custom.tables import check_target, write
 
-__all__ = ["Classifier", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
-           "Preparation", "check_copies", "check_target", "classifier", "copy_first", "estimate",
+__all__ = ["Classifier", "Compared", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
+           "Preparation", "check_copies", "check_target", "classifier", "compare",
+           "copy_first", "estimate",
            "failures_page", "first", "fuzz", "label_studio", "leading", "load_model", "merged",
            "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
            "prepared_job", "rank", "rank_outputs", "ranking_page", "read_outputs", "read_photos",

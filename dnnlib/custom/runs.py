@@ -109,7 +109,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
         options = replace(options, layers=matching(model, some, options.layers))
     _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
-    names = _names(photos, p.shape[1], options.labels)
+    names = class_names(photos, p.shape[1], options.labels)
     fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
@@ -173,7 +173,7 @@ def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
                          "dropout, or another source of noise, left on?")
 
 
-def _names(photos: Photos, n: int, kind: str) -> Sequence[str]:
+def class_names(photos: Photos, n: int, kind: str) -> Sequence[str]:
     """The classes' names."""
     if kind == "prediction":
         return [str(i) for i in range(n)]

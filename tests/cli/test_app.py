@@ -440,3 +440,19 @@ def test_rank_hands_nothing_on(dnnlib, photos, more, words):
     before = sorted(photos.parent.rglob("*"))
     code, _, err = dnnlib(*ranked(), *more)
     assert code == 2 and words in err and sorted(photos.parent.rglob("*")) == before
+
+
+def test_compare_writes_table_picture_and_sentence(dnnlib, photos):
+    (photos / "a" / "0.png").rename(photos / "c.png")
+    (photos / "c").mkdir()
+    (photos / "c.png").rename(photos / "c" / "0.png")
+    arguments = ["compare", "--model", "own.py:linear", "--images", "photos", "--by", "gini,nac",
+                 "--fuzz", "dlfuzz", "--l2", "1", "--iterations", "2", "--rates", "10 20"]
+    code, out, err = dnnlib(*arguments)
+    assert code == 0, err
+    table = pd.read_csv("comparison.csv")
+    assert len(table) == 2 * 4 + 1 and "At 10 %" in out and "best possible" in out
+    with Image.open("comparison.png") as drawn:
+        assert drawn.format == "PNG"
+    code, _, err = dnnlib(*arguments, "--out", "a.txt")
+    assert code == 2 and "--out: expected a name that ends in .csv" in err
