@@ -58,8 +58,8 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
                                     "predicted classes.")] = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
-                  "`dnnlib layers` lists them. With nac, kmnc, npc; nss and dsa take the "
-                  "last.")] = "",
+                  "`dnnlib layers` lists them. With nac, kmnc, npc; nss, dsa, lsa, mdsa, "
+                  "mlsa and mmdsa take the last.")] = "",
          size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
          std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
          device: Device = "auto", probabilities: Probabilities = False,
