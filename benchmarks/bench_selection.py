@@ -25,7 +25,7 @@ from dnnlib.selection import ATS, SELECTORS, selector
 from dnnlib.selection.surprise import dsa
 from dnnlib.training import Recipe, fit
 
-REFERENCED = [name for name, kind in SELECTORS.items() if "reference" in kind.__annotations__]
+REFERENCED = [name for name, kind in SELECTORS.items() if "reference" in kind.__dataclass_fields__]
 # over the candidates, and as many mutated ones or training images
 PASSES = dict.fromkeys(SELECTORS, 1) | dict.fromkeys(["nss", *REFERENCED], 2) | {
     "random": 0, "excitable": 11}  # the prediction, four at the game's ends, six at its point

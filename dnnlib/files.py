@@ -68,6 +68,15 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
+def printable(text: str) -> str:
+    """Text as it can be shown: a question mark for each byte of a file's name that is no text.
+
+    >>> printable("caf\udce9.jpg")
+    'caf?.jpg'
+    """
+    return text.encode(errors="replace").decode()
+
+
 def digest(value) -> str:
     """16 hexadecimal digits that name ``value``, anything JSON can hold.
 

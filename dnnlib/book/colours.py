@@ -25,7 +25,8 @@ METHODS = {
     "DeepGini": "#d55e00", "ATS": "#cc79a7", "DSA": "#e69f00", "DSA by coverage": "#f5cf7a",
     "KMNC": "#009e73", "NAC": "#5cc8a8", "NPC": "#8c6d31", "PD": "#882255", "PV": "#b07aa1",
     "PE": "#d4a6c8", "least confidence": "#a63603", "margin": "#fdae6b",
-    "excitable": "#332288", "excitable neurons": "#332288"}
+    "excitable": "#332288", "excitable neurons": "#332288",
+    "LSA": "#999933", "MDSA": "#117733", "MLSA": "#44aa99", "MMDSA": "#ddcc77"}
 
 
 def colour(method: str) -> str:

@@ -19,6 +19,7 @@ WORDS = {
     "deepsensor": "DeepSensor", "deepxplore": "DeepXplore", "dlfuzz": "DLFuzz",
     "deephunter": "DeepHunter", "gini": "DeepGini", "nss": "NSS", "dsa": "DSA",
     "dsa_coverage": "DSA by coverage", "ats": "ATS",
+    "lsa": "LSA", "mdsa": "MDSA", "mlsa": "MLSA", "mmdsa": "MMDSA",
     "nc": "NC", "nbc": "NBC", "snac": "SNAC", "tknc": "TKNC", "bknc": "BKNC",
     "kmnc": "KMNC", "nac": "NAC", "npc": "NPC", "pd": "PD", "pv": "PV", "pe": "PE",
     "fgsm": "FGSM", "pgd": "PGD", "pgd_at": "PGD-AT", "jsma": "JSMA", "deepfool": "DeepFool",

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
-from dnnlib.cli.custom import fuzz, rank
+from dnnlib.cli.compare import compare
+from dnnlib.cli.fuzz import fuzz
 from dnnlib.cli.layers import layers
+from dnnlib.cli.rank import rank
 from dnnlib.cli.replay import replay
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say
@@ -197,10 +199,15 @@ app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safet
             "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
             "--weights mobilenet.safetensors --images photos --by nac,random --top 50`, `dnnlib "
             "rank --model torchvision:resnet18 --classes 10 --weights w.pth --images photos --by "
-            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`")(rank)
+            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`, "
+            "`dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
+            "--copy-to first --label-studio tasks.json`")(rank)
 app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
             "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
             "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
+app.command(epilog="Examples: `dnnlib compare --model my.py:build --images labelled --by all`, "
+            "`dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
+            "train --fuzz dlfuzz,deepsensor --l2 2`")(compare)
 app.command(epilog="Examples: `dnnlib layers --model my.py:build --size 224`, `dnnlib layers "
             "--model my.py:build --size 224 --match 'layer3.*'`")(layers)
 

@@ -18,7 +18,9 @@ err = Console(stderr=True)
 
 def say(*lines: str) -> None:
     """Print lines as they are: no markup, no colours, no wrapping."""
-    out.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
+    from dnnlib.files import printable
+
+    out.print(printable("\n".join(lines)), markup=False, highlight=False, soft_wrap=True)
 
 
 def table(frame, title: str, styles: dict[str, str] | None = None) -> Table:
@@ -46,4 +48,7 @@ def print_table(frame, title: str, styles: dict[str, str] | None = None) -> None
 def _text(value) -> str:
     import pandas as pd
 
-    return "" if pd.isna(value) else f"{value:,}" if isinstance(value, Integral) else str(value)
+    from dnnlib.files import printable
+
+    return ("" if pd.isna(value) else f"{value:,}" if isinstance(value, Integral)
+            else printable(str(value)))

@@ -1,8 +1,11 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
 from dnnlib.custom.classifier import Classifier, classifier
+from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
+from dnnlib.custom.gallery import failures_page, ranking_page
+from dnnlib.custom.handed import check_copies, copy_first, label_studio, leading, merged
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
@@ -19,9 +22,12 @@ from dnnlib.custom.ranking import (
 from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
+from dnnlib.custom.tables import check_target, write
 
-__all__ = ["Classifier", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
-           "Preparation", "classifier", "estimate", "first", "fuzz", "load_model",
+__all__ = ["Classifier", "Compared", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
+           "Preparation", "check_copies", "check_target", "classifier", "compare",
+           "copy_first", "estimate",
+           "failures_page", "first", "fuzz", "label_studio", "leading", "load_model", "merged",
            "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
-           "prepared_job", "rank", "rank_outputs", "read_outputs", "read_photos", "sheet",
-           "whole_levels"]
+           "prepared_job", "rank", "rank_outputs", "ranking_page", "read_outputs", "read_photos",
+           "sheet", "whole_levels", "write"]

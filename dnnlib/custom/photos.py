@@ -175,6 +175,7 @@ def unit(x: torch.Tensor) -> torch.Tensor:
 
 def shortened(path: str) -> str:
     """The end of a path, at most 14 characters: a title below an image."""
+    path = files.printable(path)
     return path if len(path) <= 14 else "…" + path[-13:]
 
 

@@ -1,7 +1,7 @@
 """Ranking a person's own images by a person's own model: what ``dnnlib rank`` does."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -11,10 +11,13 @@ from torch import nn
 
 from dnnlib import __version__, checks, selection
 from dnnlib.custom.classifier import PROBE, classifier
+from dnnlib.custom.duplicates import duplicates
+from dnnlib.custom.handed import merged
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
+from dnnlib.data.pictures import Pictures
 from dnnlib.inference import device_of
 from dnnlib.measures.uncertainty import indecision
 from dnnlib.models.fingerprints import fingerprint
@@ -72,26 +75,29 @@ def parse_top(top: str | float, n: int) -> float:
 def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None = None,
          top: str | float = 0.05, seed: int | None = None, probabilities: bool = False,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
-         workers: int | None = None, folder: str | Path | None = None,
-         client=None) -> pd.DataFrame:
+         workers: int | None = None, folder: str | Path | None = None, client=None,
+         merge: bool = False) -> pd.DataFrame:
     """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
     some methods need. ``top``: as of :func:`parse_top`; ``seed``: of what is random in a method,
     default its own; ``probabilities``: see :func:`classifier`; ``layers``: names or patterns, of
-    :func:`layers.matching`, with nac, kmnc and npc; nss and dsa take the last of them.
+    :func:`layers.matching`, with nac, kmnc and npc; others take the last of them.
     ``batch_size``: images in a pass; ``block``: whose scores are kept at once; ``workers``: see
     :func:`photos.batches`.
 
     Images are read as they are needed, and all methods share a pass over them. ``folder``: where
     scores are kept block by block, so that the same call goes on after it was killed, and a
     finished run is not made again; default none. ``client``: of a Dask cluster, whose workers
-    score the blocks; they need the same files.
+    score the blocks; they need the same files. ``merge``: see :func:`handed.merged`.
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason
     under 'note'; the index is the place among the images. A method has a ``_score``, the larger the
     sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
+    Beside them: the class 'predicted', the 'confidence' in it and the 'margin' to the next, empty
+    if no method needed a pass; for files, 'absolute_path' and 'duplicate_of', the path of the first
+    image of the same bytes.
     A method that fails later costs only itself: its reason is in the table's ``attrs["failed"]``,
     by name; ``attrs["unread"]`` and ``["reference"]`` have those of images and training images.
     Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
@@ -114,15 +120,34 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     with tempfile.TemporaryDirectory() as place:
         run = Run(place if folder is None else folder, facts)
         places, found = run.go(job, seen, workers, client)
-    table = pd.DataFrame({"path": [*photos.paths, *photos.skipped]})
+    table = _described(photos, places, run.outputs)
     table["note"] = [run.skipped.get(i, "") for i in range(len(photos))] + [
         *photos.skipped.values()]
     for name, tensors in found.items():
         _add(table, name, tensors.get("score"), places[tensors["order"]], min(chosen, len(places)))
-    table["note"] = table.pop("note")  # as the last column
+    for name in ("duplicate_of", "absolute_path", "note"):  # as the last columns
+        if name in table:
+            table[name] = table.pop(name)
     table.attrs |= {"failed": run.failed, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
-    return table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
+    table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
+    return merged(table, min(chosen, len(places))) if merge else table
+
+
+def _described(photos: Photos, places: torch.Tensor,
+               outputs: Mapping[str, torch.Tensor]) -> pd.DataFrame:
+    """Of every image, also of those that cannot be read: which it is, and what the model says."""
+    paths = pd.Series([*photos.paths, *photos.skipped], dtype=object)  # perhaps no text
+    table = pd.DataFrame({"path": paths})
+    for name, kind in (("predicted", "Int64"), ("confidence", None), ("lead", None)):
+        table[{"lead": "margin"}.get(name, name)] = (
+            pd.Series(outputs[name].numpy(), places.tolist(), kind) if name in outputs
+            else pd.Series(torch.nan, table.index, dtype=kind))
+    if isinstance(photos.source, Pictures):
+        table["duplicate_of"] = pd.Series({later: photos.paths[first] for later, first
+                                           in duplicates(photos).items()}, dtype=object)
+        table["absolute_path"] = pd.Series(photos.source.files, dtype=object)
+    return table
 
 
 def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
@@ -145,7 +170,7 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | float = 0.05,
-                 seed: int | None = None) -> pd.DataFrame:
+                 seed: int | None = None, merge: bool = False) -> pd.DataFrame:
     """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.
 
     ``by``: of :data:`FROM_OUTPUTS`. Raises ``ValueError`` for a method that needs a model.
@@ -162,7 +187,9 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
     if len(p) < 2:
         raise ValueError(f"outputs: expected at least two rows to order, got {len(p)}")
     chosen = len(selection.top(torch.arange(len(p)), parse_top(top, len(p))))
-    table = pd.DataFrame({"path": list(names)})
+    two = p.topk(2).values
+    table = pd.DataFrame({"path": pd.Series(names, dtype=object), "predicted": p.argmax(1),
+                          "confidence": two[:, 0], "margin": two[:, 0] - two[:, 1]})
     for name in methods:
         try:
             score, order = _from_outputs(name, p, len(p), seed)
@@ -170,7 +197,8 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)
     table["note"] = ""
-    return table.sort_values(f"{methods[0]}_rank", kind="stable")
+    table = table.sort_values(f"{methods[0]}_rank", kind="stable")
+    return merged(table, chosen) if merge else table
 
 
 def _from_outputs(name: str, p: torch.Tensor | None, n: int,

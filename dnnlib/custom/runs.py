@@ -20,7 +20,7 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
 from dnnlib import __version__, files
-from dnnlib.custom import cluster, kept
+from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
 from dnnlib.custom.options import Options
@@ -109,7 +109,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
         options = replace(options, layers=matching(model, some, options.layers))
     _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
-    names = _names(photos, p.shape[1], options.labels)
+    names = class_names(photos, p.shape[1], options.labels)
     fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
@@ -134,10 +134,10 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     found = sorted((failure for number in range(len(job.dealt))
                     for failure in json.loads((folder / block_name(number)).read_bytes())),
                    key=lambda failure: (failure["input"], failure["predicted"]))
-    tables = _tables(photos, unread, labels, clean, names, places, found, options)
-    for name, table in (("inputs", tables.inputs), ("failures", tables.failures)):
-        files.write_atomically(folder / f"{name}.csv", table.to_csv(index=False).encode())
-    return tables
+    told = _tables(photos, unread, labels, clean, names, places, found, options)
+    for name, table in (("inputs", told.inputs), ("failures", told.failures)):
+        tables.write(table, folder / f"{name}.csv")
+    return told
 
 
 def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],
@@ -173,7 +173,7 @@ def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
                          "dropout, or another source of noise, left on?")
 
 
-def _names(photos: Photos, n: int, kind: str) -> Sequence[str]:
+def class_names(photos: Photos, n: int, kind: str) -> Sequence[str]:
     """The classes' names."""
     if kind == "prediction":
         return [str(i) for i in range(n)]

@@ -16,7 +16,7 @@ from dnnlib import files
 from dnnlib.custom import cluster, kept
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
-from dnnlib.custom.scoring import Job, block_name, learn
+from dnnlib.custom.scoring import OUTPUTS, Job, block_name, learn
 from dnnlib.selection.batches import Reader
 
 Found = dict[str, dict[str, torch.Tensor]]
@@ -27,7 +27,9 @@ class Run:
     ``blocks/``, what each block gave; in the end, instead of both, ``result.safetensors``.
 
     ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
-    images, by name; ``failed``: for methods. Raises ``ValueError`` for another run's folder.
+    images, by name; ``failed``: for methods; ``outputs``: those of :data:`scoring.OUTPUTS` of the
+    images that could be read, if a method needed a pass. Raises ``ValueError`` for another run's
+    folder.
     """
 
     def __init__(self, folder: str | Path, facts: dict):
@@ -35,6 +37,7 @@ class Run:
         self.skipped: dict[int, str] = {}
         self.unread: dict[str, str] = {}
         self.failed: dict[str, str] = {}
+        self.outputs: dict[str, torch.Tensor] = {}
         kept.check(self.folder, facts)
 
     def go(self, job: Job, reference: Photos | None, workers: int | None,
@@ -53,10 +56,12 @@ class Run:
         self.unread, self.failed = notes["unread"], notes["failed"]
         found: Found = {name: {} for name in notes["methods"]}
         for key, value in tensors.items():
-            if key != "places":
-                name, _, what = key.rpartition(".")
+            name, _, what = key.rpartition(".")
+            if not name:
+                self.outputs[what] = value
+            else:
                 found[name][what] = value
-        return tensors["places"], found
+        return self.outputs.pop("places"), found
 
     def _learn(self, job: Job, reference: Photos | None, workers: int | None) -> Job:
         """The job with what its methods learned, without those that could not."""
@@ -122,6 +127,8 @@ class Run:
         self._some_left(job)
         tensors = {f"{name}.{what}": value for name, parts in found.items()
                    for what, value in parts.items()}
+        if any(reader.shared for reader in job.readers.values()):
+            tensors |= {name: kept.joined(paths, name, meanwhile) for name in OUTPUTS}
         files.save_tensors(result, tensors | {"places": places}, notes={
             "methods": list(found), "skipped": self.skipped, "unread": self.unread,
             "failed": self.failed})

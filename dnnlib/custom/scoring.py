@@ -15,6 +15,8 @@ from dnnlib.inference import device_of, predict
 from dnnlib.selection.batches import Batch, Reader, passed
 
 Known = Mapping[str, Mapping[str, torch.Tensor]]
+# of an image: its class, the class's probability, and how far that is above the next
+OUTPUTS = ("predicted", "confidence", "lead")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +50,8 @@ class Job:
         """Those blocks, one after the other, each as a file by its name.
 
         ``told``: called with the number of images of each batch. In a file of tensors, there is a
-        row for each image that can be read: 'places', 'predicted' if there was a pass, and what
-        each method keeps of it, by name. 'skipped' and 'failed' are the reasons for images and
+        row for each image that can be read: 'places', those of OUTPUTS if there was a pass, and
+        what each method keeps of it, by name. 'skipped' and 'failed' are the reasons for images and
         methods that are not there.
         """
         lists = {number: self.lists(number) for number in numbers}
@@ -60,8 +62,8 @@ class Job:
 
     def block_of(self, reads: Iterable[Read], told: Callable[[int], object]) -> bytes:
         """A file of tensors, see :meth:`run`, for these batches."""
-        rows: dict[str, list[torch.Tensor]] = {"places": [], "predicted": []}
-        rows |= {name: [] for name in self.readers}
+        rows: dict[str, list[torch.Tensor]] = {name: [] for name in
+                                               ("places", *OUTPUTS, *self.readers)}
         skipped, failed = {}, {}
         for read in reads:
             skipped |= read.skipped
@@ -72,7 +74,10 @@ class Job:
             batch = shown(self.model, read, left)
             rows["places"].append(read.places)
             if batch.p is not None:
+                two = batch.p.topk(2).values
                 rows["predicted"].append(batch.classes)
+                rows["confidence"].append(two[:, 0])
+                rows["lead"].append(two[:, 0] - two[:, 1])
             for name, reader in left.items():
                 try:
                     rows[name].append(reader.read(batch, self.known.get(name, {})))

@@ -74,7 +74,8 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     """The images that nobody has checked, by their headers: none is decoded yet.
 
     ``source``: a folder, or a list of paths: a file whose name ends in .txt, with a path a line,
-    or a table, .csv, .tsv or .parquet, with a column 'path'; relative to the file's folder.
+    or a table, .csv, .tsv or .parquet, with a column 'absolute_path', as of a ranking, or 'path';
+    relative to the file's folder.
     ``fit``: from an image to uint8 (H, W) or (H, W, 3); ``fitted``: from (width, height) to those
     that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1 if all images
     are gray-scale. Folders that cannot be entered are among the skipped, their names ending in
@@ -83,9 +84,8 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     paths, others, skipped = listed(source) if source.is_dir() else _of_list(source)
     folder = source if source.is_dir() else source.parent
 
-    def name(path: Path) -> str:  # bytes that are no text cannot be shown
-        inside = path.relative_to(folder) if path.is_relative_to(folder) else path
-        return inside.as_posix().encode(errors="replace").decode()
+    def name(path: Path) -> str:
+        return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
     good: dict[Path, Header] = {}
     first: list = []  # the shape of the first
@@ -123,16 +123,19 @@ def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}")
     if source.suffix.lower() == ".txt":
-        lines = source.read_text().splitlines()
+        lines = source.read_text("utf-8", "surrogateescape").splitlines()
     else:
         import pandas as pd  # only here: the ground floor does without tables
 
         table = (pd.read_parquet(source) if source.suffix.lower() == ".parquet" else pd.read_csv(
-            source, sep="\t" if source.suffix.lower() == ".tsv" else ",", dtype=str))
-        if "path" not in table:
+            source, sep="\t" if source.suffix.lower() == ".tsv" else ",", dtype=object,
+            encoding_errors="surrogateescape"))
+        column = next((name for name in ("absolute_path", "path") if name in table), None)
+        if column is None:
             raise ValueError(f"{source}: expected a column 'path', got "
                              f"{', '.join(map(str, table.columns[:5]))}")
-        lines = table["path"].dropna().astype(str)
+        lines = [value.decode("utf-8", "surrogateescape") if isinstance(value, bytes)
+                 else str(value) for value in table[column].dropna()]
     paths = [source.parent / line.strip() for line in dict.fromkeys(lines) if line.strip()]
     if not paths:
         raise FileNotFoundError(f"{source} lists no paths")

@@ -10,6 +10,7 @@ import torch
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
+from dnnlib.selection.densities import LSA, MDSA, MLSA, MMDSA
 from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.nss import NSS
 from dnnlib.selection.ordering import Key, keys, leads, nss_readings, orders, tidy
@@ -18,14 +19,16 @@ from dnnlib.selection.protocol import Scored, Selector, by_score, top
 from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
-__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "Key", "LeastConfidence", "Margin", "NAC",
-           "NPC", "NSS", "PD", "PE", "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score",
-           "keys", "leads", "nss_readings", "orders", "selector", "table_iv", "tidy", "top"]
+__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "Key", "LSA",
+           "LeastConfidence", "MDSA", "MLSA", "MMDSA", "Margin", "NAC", "NPC", "NSS", "PD", "PE",
+           "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "keys", "leads",
+           "nss_readings", "orders", "selector", "table_iv", "tidy", "top"]
 
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
     "nss": NSS, "excitable": Excitable, "pd": PD, "pv": PV, "pe": PE,
     "least_confidence": LeastConfidence, "margin": Margin,
+    "lsa": LSA, "mdsa": MDSA, "mlsa": MLSA, "mmdsa": MMDSA,
 }
 
 
@@ -33,15 +36,15 @@ def selector(name: str, **options) -> Selector:
     """A selector by name, with options other than its defaults.
 
     Raises ``ValueError`` for a name or an option that is unknown, with the nearest one, for an
-    option that is needed ('kmnc', 'npc' and 'dsa' need ``reference``, training
-    images), and for values that make no sense.
+    option that is needed ('kmnc', 'npc', 'dsa', 'lsa', 'mdsa', 'mlsa' and 'mmdsa' need
+    ``reference``, training images), and for values that make no sense.
 
     >>> selector("nss", difference="squared_normalised").share
     0.1
     >>> selector("ginni")
     Traceback (most recent call last):
     ValueError: unknown selector 'ginni'; did you mean 'gini'? Known: ats, dsa, excitable, gini, \
-kmnc, least_confidence, margin, nac, npc, nss, pd, pe, pv, random
+kmnc, least_confidence, lsa, margin, mdsa, mlsa, mmdsa, nac, npc, nss, pd, pe, pv, random
     """
     kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
     checks.options(kind, options, name)

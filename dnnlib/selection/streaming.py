@@ -16,6 +16,7 @@ from dnnlib.neurons.layers import layers_of
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.batches import Reader
 from dnnlib.selection.covering import KMNC, NAC
+from dnnlib.selection.densities import Density
 from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.nss import NSS, last_map, sensitivities, strongest, summed
 from dnnlib.selection.paths import NPC, abstract_paths, snpc
@@ -154,6 +155,19 @@ class OfTraces(Reader):
         return score, self.chosen.arrange(score)
 
 
+class OfDensities(OfTraces):
+    """LSA, MDSA, MLSA, MMDSA: the same, and what is fitted to the training images."""
+
+    def learned(self, parts):
+        return {name: torch.cat([part[name] for part in parts]) for name in ("traces", "classes")}
+
+    def finish(self, rows, predicted, known, folder):
+        score_of = self.chosen.fitted(known["traces"], known["classes"])
+        score = torch.cat([score_of(part, given) for part, given
+                           in zip(rows.split(4 * ROWS), predicted.split(4 * ROWS))])
+        return score, by_score(score)
+
+
 class OfMutations(Reader):
     """NSS: how far each neuron moves, of which only the end tells which ones count."""
 
@@ -192,7 +206,7 @@ class OfGames(Reader):
 
 READERS: dict[type, type[Reader]] = {
     Uncertain: OfSoftmax, Random: OfNothing, ATS: OfVectors, NAC: OfBins, KMNC: OfSections,
-    NPC: OfPaths, DSA: OfTraces, NSS: OfMutations, Excitable: OfGames}
+    NPC: OfPaths, DSA: OfTraces, Density: OfDensities, NSS: OfMutations, Excitable: OfGames}
 
 
 def reader(chosen: Selector, model: nn.Module, x: torch.Tensor) -> Reader:

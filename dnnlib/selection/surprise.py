@@ -29,11 +29,11 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
     >>> dsa([[0.5]], [0], [[0.0], [3.0], [2.0]], [0, 0, 1]).tolist()
     [0.25]
     """
-    a, b = _traces(traces, "traces"), _traces(reference, "reference")
+    a, b = as_traces(traces, "traces"), as_traces(reference, "reference")
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"reference: expected traces of width {a.shape[1]}, got {b.shape[1]}")
-    classes = [_classes(predicted, len(a), "predicted"),
-               _classes(reference_predicted, len(b), "reference_predicted")]
+    classes = [as_classes(predicted, len(a), "predicted"),
+               as_classes(reference_predicted, len(b), "reference_predicted")]
     if len(classes[1].unique()) < 2:
         raise ValueError("reference: expected inputs of at least two predicted classes, got "
                          f"{len(b)} of class {int(classes[1][0])}")
@@ -158,7 +158,8 @@ def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tens
     return index, (a - b[index]).norm(dim=1)  # anew, so that equals are at distance 0
 
 
-def _traces(values, name: str) -> torch.Tensor:
+def as_traces(values, name: str) -> torch.Tensor:
+    """Traces (N, width), float64, on the CPU; ``ValueError`` naming them."""
     values = checks.tensor(values)
     if values.ndim != 2 or 0 in values.shape or not values.is_floating_point():
         raise ValueError(f"{name}: expected floating-point traces (N, width) of at least one "
@@ -168,7 +169,8 @@ def _traces(values, name: str) -> torch.Tensor:
     return values.double().cpu()
 
 
-def _classes(labels, n: int, name: str) -> torch.Tensor:
+def as_classes(labels, n: int, name: str) -> torch.Tensor:
+    """Classes (n,), whole numbers, on the CPU; ``ValueError`` naming them."""
     labels = checks.tensor(labels)
     if labels.is_floating_point() or labels.shape != (n,):
         raise ValueError(f"{name}: expected {n} classes, got {labels.dtype} of shape "

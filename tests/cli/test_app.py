@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -455,3 +456,43 @@ def test_output_that_is_no_terminal_has_120_columns(tmp_path):
     done = subprocess.run([sys.executable, "-c", "from dnnlib.cli import terminal; print(terminal.out.width)"],
                           capture_output=True, text=True, env={"PATH": "", "HOME": str(tmp_path)})
     assert done.stdout == "120\n", done.stderr
+
+
+def test_rank_hands_on_what_it_selects(dnnlib, photos, tmp_path):
+    code, out, err = dnnlib(*ranked(by="gini,random"), "--top", "3", "--merge", "--copy-to", "first",
+                            "--label-studio", "tasks.json")
+    assert code == 0, err
+    table = pd.read_csv("ranking.csv")
+    assert sorted(p.name for p in (tmp_path / "first").iterdir()) == [
+        f"{i:04d}_{path.split('/')[-1]}" for i, path in enumerate(table["path"][:3], start=1)]
+    assert table["merged_rank"][:3].tolist() == [1, 2, 3] and "First by merged" in out
+    assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
+    assert f"DOCUMENT_ROOT={photos}" in out
+    assert "b/1.png" in (tmp_path / "ranking.html").read_text() and "wrote ranking.html" in out
+
+
+@pytest.mark.parametrize("more, words", [
+    (["--copy-to", "photos"], "--copy-to: expected a folder that is empty or not there"),
+    (["--gallery", "page.pdf"], "--gallery: expected a name that ends in .html, or none"),
+    (["--label-studio", "tasks.csv"], "--label-studio: expected a name that ends in .json"),
+    (["--out", "ranking.txt"], "--out: expected a name that ends in .csv or .parquet")])
+def test_rank_hands_nothing_on(dnnlib, photos, more, words):
+    before = sorted(photos.parent.rglob("*"))
+    code, _, err = dnnlib(*ranked(), *more)
+    assert code == 2 and words in err and sorted(photos.parent.rglob("*")) == before
+
+
+def test_compare_writes_table_picture_and_sentence(dnnlib, photos):
+    (photos / "a" / "0.png").rename(photos / "c.png")
+    (photos / "c").mkdir()
+    (photos / "c.png").rename(photos / "c" / "0.png")
+    arguments = ["compare", "--model", "own.py:linear", "--images", "photos", "--by", "gini,nac",
+                 "--fuzz", "dlfuzz", "--l2", "1", "--iterations", "2", "--rates", "10 20"]
+    code, out, err = dnnlib(*arguments)
+    assert code == 0, err
+    table = pd.read_csv("comparison.csv")
+    assert len(table) == 2 * 4 + 1 and "At 10 %" in out and "best possible" in out
+    with Image.open("comparison.png") as drawn:
+        assert drawn.format == "PNG"
+    code, _, err = dnnlib(*arguments, "--out", "a.txt")
+    assert code == 2 and "--out: expected a name that ends in .csv" in err

@@ -52,7 +52,8 @@ def reference(generator):
 def make(reference):
     """``make(name, ...)``: a selector, with training images where it needs them."""
     def make(name, **options):
-        needs = {"reference": reference} if name in ("kmnc", "npc", "dsa") else {}
+        needs = {"reference": reference} if name in (
+            "kmnc", "npc", "dsa", "lsa", "mdsa", "mlsa", "mmdsa") else {}
         share = {"share": 0.5} if name == "nss" else {}
         return selector(name, **needs | share | options)
     return make

@@ -1,0 +1,111 @@
+"""``dnnlib compare``: which method is worth its passes on a person's own model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dnnlib.cli.reading import (
+    BatchSize,
+    Channels,
+    Classes,
+    Crop,
+    Device,
+    Images,
+    Mean,
+    Model,
+    Probabilities,
+    Reference,
+    Resize,
+    Size,
+    Std,
+    Weights,
+    Width,
+    Workers,
+    read,
+)
+from dnnlib.cli.terminal import print_table, say
+
+
+def compare(model: Model = "", images: Images = "",
+            by: Annotated[str, typer.Option(
+                help="Methods, with commas, or `all` that can work here.")] = "all",
+            fuzz: Annotated[str, typer.Option(
+                help="Fuzzers too, with commas, or `all`; with --l2 or --linf.")] = "",
+            weights: Weights = "", reference: Reference = "",
+            rates: Annotated[str, typer.Option(help="Shares of the images, in %.")] = "5 10 20",
+            l2: Annotated[float | None, typer.Option(
+                help="Greatest L2 distance from the input, for fuzzers.")] = None,
+            linf: Annotated[float | None, typer.Option(
+                help="Greatest change of a pixel in [0, 1], for fuzzers.")] = None,
+            iterations: Annotated[int, typer.Option(
+                help="How many examples fuzzers make of each input.")] = 20,
+            population: Annotated[int | None, typer.Option(
+                help="Particles to an input, with deepsensor; default 100.")] = None,
+            limit: Annotated[int, typer.Option(
+                help="Inputs for fuzzers, spread over those that the model gets right.")] = 100,
+            layers: Annotated[str, typer.Option(
+                help="Layers whose neurons count, as with `dnnlib rank`.")] = "",
+            output: Annotated[str, typer.Option(
+                "-o", "--out", help="The table; a picture goes beside it.")] = "comparison.csv",
+            size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
+            std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
+            device: Device = "auto", probabilities: Probabilities = False,
+            resamples: Annotated[int, typer.Option(
+                help="Of the images, for the intervals of 95 %.")] = 1000,
+            seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,
+            batch_size: BatchSize = 64, workers: Workers = None) -> None:
+    """Which method finds the most faults of your model? On images in a folder for each class."""
+    target = Path(output).expanduser()
+    if target.suffix != ".csv":
+        raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
+    from dnnlib import checks, custom, files
+    from dnnlib.custom.comparing_picture import picture
+
+    if by != "all":
+        custom.parse_methods(by, reference=bool(reference))
+    shares = checks.numbers(rates, "rates", 0)
+    network, photos, seen = read(
+        model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width)
+    found = custom.compare(
+        network, photos, by, reference=seen, fuzz=fuzz, l2=l2, linf=linf, iterations=iterations,
+        population=population, limit=limit, rates=shares, resamples=resamples, seed=seed,
+        probabilities=probabilities, layers=checks.words(layers, "layers") if layers else None,
+        batch_size=batch_size, workers=workers)
+    import pandas as pd
+
+    print_table(_shown(found.selectors), "Faults among the first images, in %")
+    tables = [found.selectors.assign(kind="selector")]
+    if len(found.fuzzers):
+        shown = found.fuzzers[["fuzzer", "broken", "noise", "noise_passes", "passes", "seconds"]]
+        print_table(shown.round(1).rename(columns={
+            "broken": "broken %", "noise": "noise, same examples",
+            "noise_passes": "noise, same passes", "passes": "passes an input"}), "Inputs broken")
+        tables.append(found.fuzzers.rename(columns={"fuzzer": "method"}).assign(kind="fuzzer"))
+    files.write_atomically(target, pd.concat(tables).to_csv(index=False).encode())
+    wrote = f"wrote {target}"
+    try:
+        files.write_atomically(target.with_suffix(".png"), picture(found))
+        wrote += f" and {target.with_suffix('.png').name}"
+    except ModuleNotFoundError as error:
+        wrote += f"; no picture: {error}"
+    say(f"{found.images:,} images, of which the model gets {found.wrong:,} wrong",
+        *(f"left out: {name}: {why}" for name, why in found.left.items()),
+        *found.sentences, wrote)
+
+
+def _shown(table):
+    """A line for each method: what it finds at each rate, and what it takes."""
+    lines = {}
+    for row in table.to_dict("records"):
+        line = lines.setdefault(row["method"], {"method": row["method"]})
+        line[f"at {row['rate']:g} %"] = (f"{row['found']:.0f}" if row["method"] == "best possible"
+                                        else f"{row['found']:.0f} [{row['low']:.0f}, "
+                                             f"{row['high']:.0f}]")
+        line |= {"passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
+    first = table["rate"].iloc[0]
+    order = table[table["rate"] == first].sort_values("found", ascending=False, kind="stable")
+    import pandas as pd
+
+    return pd.DataFrame([lines[name] for name in order["method"]])

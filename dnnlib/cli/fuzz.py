@@ -1,0 +1,122 @@
+"""The command ``dnnlib fuzz``: inputs that a person's own model gets wrong."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dnnlib.cli.reading import (
+    BatchSize,
+    Channels,
+    Classes,
+    Crop,
+    Device,
+    Images,
+    Mean,
+    Model,
+    Probabilities,
+    Reference,
+    Resize,
+    Scheduler,
+    Size,
+    Std,
+    Strict,
+    Weights,
+    Width,
+    Workers,
+    cluster,
+    read,
+)
+from dnnlib.cli.terminal import print_table, say
+from dnnlib.cli.wrote import LISTED, SKIPPED, gallery_page, left_out, many, save
+
+
+def fuzz(model: Model, images: Images,
+         by: Annotated[str, typer.Option(help="deepsensor, noise, dlfuzz, deepxplore or "
+                                         "deephunter.")] = "deepsensor",
+         l2: Annotated[float | None, typer.Option(
+             help="Greatest L2 distance from the input.")] = None,
+         linf: Annotated[float | None, typer.Option(
+             help="Greatest change of a pixel in [0, 1].")] = None,
+         iterations: Annotated[int, typer.Option(
+             help="How many examples are made of each input.")] = 20,
+         population: Annotated[int | None, typer.Option(
+             help="Particles to an input, with deepsensor; default 100.")] = None,
+         labels: Annotated[str, typer.Option(
+             help="What is right: the model's own `prediction` for the input, or `folders`, the "
+                  "sub-folders in order of name.")] = "prediction",
+         limit: Annotated[int | None, typer.Option(
+             help="Inputs, spread over the images; default all.")] = None,
+         output: Annotated[str, typer.Option("-o", "--out", help="A folder of the run's own; the "
+                                             "same command again goes on there.")] = "failures",
+         weights: Weights = "", reference: Reference = "",
+         layers: Annotated[str, typer.Option(
+             help="Layers whose channels are the neurons, by name or pattern, with commas; default "
+                  "all of `dnnlib layers`. With deepsensor and deephunter.")] = "",
+         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
+         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
+         device: Device = "auto", probabilities: Probabilities = False,
+         seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
+         block: Annotated[int | None, typer.Option(
+             help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
+                  "deepsensor, else 32.")] = None,
+         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "",
+         gallery: Annotated[str, typer.Option(
+             help="The failing inputs as a page to sort and filter: FILE.html, or `none`; default "
+                  "gallery.html in the run's folder.")] = "",
+         sound: Annotated[bool, typer.Option(
+             "--sound", help="The images are 64 x 64 log-mel pictures of sounds, as the book's: "
+                             "the gallery plays them.")] = False,
+         strict: Strict = False) -> None:
+    """Turn your own images into inputs that your model gets wrong."""
+    from dnnlib import checks, custom, files
+    from dnnlib.data import audio
+
+    options = custom.Options(
+        by=by, l2=l2, linf=linf, iterations=iterations, population=population, labels=labels,
+        limit=limit, seed=seed, block=block, batch_size=batch_size,
+        layers=checks.words(layers, "layers") if layers else None)
+    options.check_reference(bool(reference))
+    if gallery not in ("", "none") and not gallery.endswith(".html"):
+        raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
+    target = Path(output).expanduser()
+    files.writable(target / "run.json", "--out")
+    network, photos, seen = read(
+        model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width, strict=strict)
+    if sound and photos.shape != (1, audio.MELS, audio.FRAMES):
+        raise ValueError(f"--sound: expected images of shape {(1, audio.MELS, audio.FRAMES)}, got "
+                         f"{photos.shape}")
+    with cluster(scheduler) as client:
+        found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
+                            reference=seen, workers=workers, client=client)
+    wrote = "failures.csv, inputs.csv"
+    if parts := custom.pictures(found, photos, target):
+        columns = max(3, len(parts["inputs"][1]))
+        save(custom.sheet(parts, columns=columns), target / "sheet.png")
+        wrote = "images, failures.csv, inputs.csv, sheet.png"
+        print_table(found.failures.sort_values("l2", kind="stable")[:5], "Nearest failing inputs")
+    outcomes = found.inputs["outcome"].value_counts()
+    counts = ", ".join(f"{outcomes.get(name, 0):,} {name}" for name in ("broken", "held"))
+    missed = found.inputs[found.inputs["outcome"] == "misclassified"]
+    lines = [f"{many(photos)}; of the inputs tried: {counts}; "
+             f"failing inputs: {len(found.failures):,}",
+             f"wrote {wrote} in {target}"]
+    if parts:
+        page = Path(gallery).expanduser() if gallery else target / "gallery.html"
+        lines += gallery_page(page, gallery, lambda: custom.failures_page(
+            found, photos, target, title=f"{Path(images).name} by {by}",
+            sound=(lambda x: (audio.resynthesise(x), audio.RATE)) if sound else None))
+    if "left out" in outcomes:
+        lines.append(f"left out by --limit: {outcomes['left out']:,}")
+    if len(missed):
+        lines += [f"misclassified to begin with, and dropped: {len(missed):,}",
+                  *(f"  {row.path}: {row.label} taken for {row.predicted}"
+                    for row in missed[:LISTED].itertuples())]
+    if len(missed) > LISTED:
+        lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
+    unread = found.inputs[found.inputs["outcome"] == "unreadable"]
+    say(*lines, *left_out(images, photos, dict(zip(unread["path"], unread["note"]))),
+        *left_out(reference, seen))
+    if len(unread) or seen and seen.skipped:
+        raise typer.Exit(SKIPPED)

@@ -1,0 +1,188 @@
+"""The command ``dnnlib rank``: a person's own images in the order of their worth."""
+
+import math
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dnnlib.cli.reading import (
+    BatchSize,
+    Channels,
+    Classes,
+    Crop,
+    Device,
+    Images,
+    Mean,
+    Model,
+    Probabilities,
+    Reference,
+    Resize,
+    Scheduler,
+    Size,
+    Std,
+    Strict,
+    Weights,
+    Width,
+    Workers,
+    cluster,
+    read,
+)
+from dnnlib.cli.terminal import print_table, say
+from dnnlib.cli.wrote import SKIPPED, gallery_page, left_out, many, save
+
+
+def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
+         model: Model = "", images: Images = "", weights: Weights = "", reference: Reference = "",
+         outputs: Annotated[str, typer.Option(
+             help="Instead of a model and images: what any framework saved, softmax vectors in "
+                  ".npy, .csv or .parquet, a row an image.")] = "",
+         logits: Annotated[bool, typer.Option("--logits", help="That file holds logits.")] = False,
+         top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
+         merge: Annotated[bool, typer.Option(
+             "--merge", help="One list from all methods, before theirs: by the mean of an image's "
+                             "ranks; among equals the first method decides.")] = False,
+         output: Annotated[str, typer.Option(
+             "-o", "--out", help="The table, .csv or .parquet; the contact sheet and the gallery "
+                                 "go beside it.")] = "ranking.csv",
+         gallery: Annotated[str, typer.Option(
+             help="The images as a page to sort and filter, which needs no server: FILE.html, or "
+                  "`none`; default beside the table.")] = "",
+         copy_to: Annotated[str, typer.Option(
+             help="A new folder for copies of the images selected by the first method, or by the "
+                  "merged list: 0001_name.jpg, ...")] = "",
+         studio: Annotated[str, typer.Option(
+             "--label-studio", help="The same images as tasks of Label Studio, FILE.json, with the "
+                                    "predicted classes.")] = "",
+         layers: Annotated[str, typer.Option(
+             help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
+                  "`dnnlib layers` lists them. With nac, kmnc, npc; nss, dsa, lsa, mdsa, "
+                  "mlsa and mmdsa take the last.")] = "",
+         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
+         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
+         device: Device = "auto", probabilities: Probabilities = False,
+         seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
+         batch_size: BatchSize = 64,
+         block: Annotated[int, typer.Option(
+             help="Images whose scores are kept at once: all that a run that is killed does "
+                  "again.")] = 1024,
+         workers: Workers = None, scheduler: Scheduler = "",
+         guess: Annotated[bool, typer.Option(
+             "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
+         strict: Strict = False) -> None:
+    """Rank your own images: which of them should be labelled first?"""
+    target = Path(output).expanduser()
+    copies, tasks = Path(copy_to).expanduser(), Path(studio).expanduser()
+    page = Path(gallery).expanduser() if gallery else target.with_suffix(".html")
+    if gallery != "none" and page.suffix != ".html":
+        raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
+    if studio and tasks.suffix != ".json":
+        raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
+    from dnnlib import checks, custom, files
+
+    custom.check_target(target, "--out")
+    files.writable(target, "--out")
+    if copy_to:
+        custom.check_copies(copies)
+    if outputs:
+        if copy_to or studio:
+            raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
+        if model or images:
+            raise ValueError("--outputs: either it, or --model and --images")
+        p, names = custom.read_outputs(outputs, probabilities=not logits)
+        table = custom.rank_outputs(p, names, by, top=top, seed=seed, merge=merge)
+        custom.write(table, target)
+        methods = [c.removesuffix("_rank") for c in table if c.endswith("_rank")]
+        _show(table, methods)
+        say(f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
+            f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
+        return
+    custom.parse_methods(by, reference=bool(reference))
+    kept = target.with_suffix(".run")
+    network, photos, seen = read(
+        model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width, strict=strict)
+    if guess:
+        _estimate(custom.prepared_job(
+            network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
+            seed=seed, layers=checks.words(layers, "layers") if layers else None,
+            probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
+        return
+    with cluster(scheduler) as client:
+        table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
+                            layers=checks.words(layers, "layers") if layers else None,
+                            probabilities=probabilities, batch_size=batch_size, block=block,
+                            workers=workers, folder=kept, client=client, merge=merge)
+    custom.write(table, target)
+    firsts = custom.first(table, photos)
+    save(custom.sheet(firsts), target.with_suffix(".png"))
+    _show(table, list(firsts))
+    chosen = table[f"{[*firsts][0]}_selected"].sum()
+    say(f"{many(photos)} ranked, {chosen:,} selected by each method",
+        f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
+        *gallery_page(page, gallery, lambda: custom.ranking_page(
+            table, photos, title=f"{Path(images).name} by {', '.join(firsts)}")),
+        *_handed(table, copies if copy_to else None, tasks if studio else None, model),
+        *left_out(images, photos, table.attrs["unread"]),
+        *left_out(reference, seen, table.attrs["reference"]))
+    if failed := table.attrs["failed"]:
+        say(*(f"failed: {name}: {why}" for name, why in failed.items()))
+        raise typer.Exit(1)
+    if photos.skipped or table.attrs["unread"] or seen and seen.skipped or table.attrs["reference"]:
+        raise typer.Exit(SKIPPED)
+
+
+def _estimate(job, reference, workers: int | None) -> None:
+    """By a few batches: passes, time here, on workers and on a GPU, memory and disk."""
+    import pandas as pd
+
+    from dnnlib import custom
+    from dnnlib.inference import device_of
+
+    found = custom.estimate(job, reference)
+    rows = [(f"here, on {device_of(job.model)}", found.seconds())]
+    if not math.isnan(found.gpu):
+        rows.append(("here, with --device cuda", found.seconds(gpu=True)))
+    rows += [(f"--scheduler, {n} workers of one core", found.seconds(n))
+             for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
+    print_table(pd.DataFrame([(where, _time(seconds), round(found.images / seconds))
+                              for where, seconds in rows],
+                             columns=["where", "time", "images/s"]),
+                f"{found.images:,} images by {', '.join(job.readers)}, about")
+    say(f"passes over an image: {found.passes}"
+        + (f"; over each of {found.reference:,} training images: {found.passes_reference}"
+           if found.reference else ""),
+        f"reading: {1000 * found.reading:.1f} ms an image on one core; passing, with what the "
+        f"methods take of it: {1000 * found.passing:.1f} ms",
+        f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
+        f"it runs: {found.disk / 1e6:,.0f} MB",
+        "not in it: the orders in the end, which take longest for nac, kmnc, npc, ats and dsa")
+
+
+def _time(seconds: float) -> str:
+    return (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            if seconds < 7200 else f"{seconds / 3600:.1f} h")
+
+
+def _show(table, methods: list[str]) -> None:
+    """The first five by each method."""
+    for name in methods:
+        columns = {f"{name}_rank": "rank", f"{name}_score": "score", "path": "path"}
+        rows = table.sort_values(f"{name}_rank")[:5][[*columns]].rename(columns=columns)
+        print_table(rows.assign(score=[float(f"{score:.4g}") for score in rows["score"]]),
+                    f"First by {name}")
+
+
+def _handed(table, copies: Path | None, tasks: Path | None, model: str) -> list[str]:
+    """Copies and tasks of the images selected, where they are wanted; what was done."""
+    from dnnlib import custom, files
+
+    lines = []
+    if copies is not None:
+        lines.append(f"copied {custom.copy_first(table, copies):,} images to {copies}")
+    if tasks is not None:
+        content, root = custom.label_studio(table, model=model)
+        files.write_atomically(tasks, content)
+        lines.append(f"wrote {tasks}; run Label Studio with LABEL_STUDIO_LOCAL_FILES_SERVING_"
+                     f"ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={root}")
+    return lines

@@ -1,0 +1,41 @@
+"""What ``dnnlib rank`` and ``fuzz`` write and say alike: pages, pictures, what was left out."""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+SKIPPED = 3  # exit code of what worked, but for images or folders that could not be read
+LISTED = 10  # images that are named on the terminal; tables have all
+
+
+def gallery_page(page: Path, wanted: str, make: Callable[[], bytes]) -> list[str]:
+    from dnnlib import files
+
+    if wanted == "none":
+        return []
+    files.write_atomically(page, content := make())
+    return [f"wrote {page}, {len(content) / 1e6:.1f} MB: open it in a browser"]
+
+
+def save(sheet, path: Path) -> None:
+    from dnnlib import files
+
+    sheet.save(picture := io.BytesIO(), format="PNG")
+    files.write_atomically(path, picture.getvalue())
+
+
+def many(photos) -> str:
+    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.shape))}"
+
+
+def left_out(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
+    """What of a folder was not used; ``unread``: what only a look at the whole file showed."""
+    lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
+    if photos is not None and photos.others:
+        lines.append(f"files in {folder} that are no images by their ending: {photos.others:,}")
+    if skipped:
+        lines += [f"images in {folder} that were skipped: {len(skipped):,}",
+                  *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]
+    if len(skipped) > LISTED:
+        lines.append(f"  ... and {len(skipped) - LISTED:,} more")
+    return lines

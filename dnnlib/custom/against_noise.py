@@ -1,0 +1,88 @@
+"""Fuzzers beside noise: at the same distance, with as many examples, and with as many passes."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from dnnlib import checks
+from dnnlib.custom.options import METHODS, Options
+from dnnlib.custom.photos import Photos
+from dnnlib.fuzzing import Campaign, Fuzzer
+
+ENDS = (2.5, 97.5)  # % of the resamples, for an interval of 95 %
+
+
+def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
+    """The fuzzers asked for, without noise, which all are compared with."""
+    if not fuzz:
+        return {}
+    names = ([name for name in METHODS if reference or name != "deephunter"] if fuzz == "all"
+             else checks.words(fuzz, "fuzz", METHODS, "fuzzer"))
+    if "deephunter" in names and not reference:
+        raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
+    population = given.pop("population")
+    return {name: Options(by=name, population=population if name == "deepsensor" else None, **given)
+            for name in names if name != "noise"}
+
+
+def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor,
+            fuzzers: Mapping[str, Options], classes: int, seen: Photos | None, resamples: int,
+            seed: int) -> list[dict]:
+    """The rows of ``fuzzers``."""
+    n, made = len(x), {}
+    for name, options in fuzzers.items():
+        reference = seen.images if name == "deephunter" and seen is not None else None
+        made[name] = _campaigns(model, options.fuzzer(classes, reference), x, labels,
+                                options.iterations, options.at_once, seed)
+    least = next(iter(fuzzers.values()))
+    most = max(least.iterations, *(round(passes / n) for _, _, passes, _ in made.values()))
+    noise = Options(by="noise", l2=least.l2, linf=least.linf).fuzzer(classes)
+    _, when, _, _ = _campaigns(model, noise, x, labels, most, 32, seed)
+    rng, rows = np.random.default_rng(seed), []
+    drawn = rng.integers(0, n, (resamples, n))
+    for name, (errors, first, passes, seconds) in made.items():
+        iterations = fuzzers[name].iterations
+        broken = first < iterations
+        same, equal = when < iterations, when < max(1, round(passes / n))
+        lead = broken.astype(float) - equal
+        low, high = np.percentile(100 * broken[drawn].mean(1), ENDS)
+        behind, ahead = np.percentile(100 * lead[drawn].mean(1), ENDS)
+        rows.append({"fuzzer": name, "broken": 100 * broken.mean(), "low": low, "high": high,
+                     "errors": errors, "noise": 100 * same.mean(),
+                     "noise_passes": 100 * equal.mean(), "lead": 100 * lead.mean(),
+                     "lead_low": behind, "lead_high": ahead, "passes": passes / n,
+                     "seconds": seconds})
+    return rows
+
+
+def fuzzers_sentence(found: pd.DataFrame) -> str:
+    """Which fuzzers break surely more inputs than noise with as many passes."""
+    better = found[found["lead_low"] > 0]["fuzzer"].tolist()
+    if better:
+        return (f"{', '.join(better)} break{'s' if len(better) == 1 else ''} surely more inputs "
+                "than noise at the same distance with as many passes.")
+    return "No fuzzer breaks surely more inputs than noise at the same distance and passes."
+
+
+def _campaigns(model: nn.Module, fuzzer: Fuzzer, x: torch.Tensor, labels: torch.Tensor,
+               iterations: int, block: int, seed: int) -> tuple[int, np.ndarray, int, float]:
+    """Errors, the iteration (S,) that first broke each input, passes, seconds."""
+    found: list[Campaign] = []
+    for number, (part, given) in enumerate(zip(x.split(block), labels.split(block))):
+        generator = torch.Generator().manual_seed(seed * 100_003 + number)
+        found.append(fuzzer.run(model, part, given, iterations=iterations, generator=generator))
+    return (sum(int(c.errors.sum()) for c in found),
+            np.concatenate([first_break(c) for c in found]),
+            sum(c.passes for c in found), sum(c.seconds for c in found))
+
+
+def first_break(campaign: Campaign) -> np.ndarray:
+    """The iteration, from 0, that first broke each input (S,); the number of them if none did."""
+    t, s = campaign.predicted.shape
+    first = torch.full((s,), t)
+    when = torch.arange(t)[:, None].expand(t, s)
+    wrong = campaign.errors
+    return first.scatter_reduce(0, campaign.origin[wrong], when[wrong], "amin").numpy()

@@ -1,0 +1,218 @@
+"""Which method is worth its passes on a person's own model? Told by images of known classes."""
+
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import nn
+
+from dnnlib import checks, selection
+from dnnlib.custom.against_noise import ENDS, fuzzed, fuzzers_sentence, options_of_all
+from dnnlib.custom.classifier import PROBE, classifier
+from dnnlib.custom.photos import Images, Photos, photos_of
+from dnnlib.custom.ranking import needs_reference, parse_methods, prepared_job
+from dnnlib.custom.rehearsal import rehearse_fuzzer
+from dnnlib.custom.runs import class_names
+from dnnlib.custom.scored import Run
+from dnnlib.custom.scoring import Job, classes_of
+from dnnlib.measures import faults
+
+RATES = (5, 10, 20)  # % of the images, as NSS's tables
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """``selectors``: a row for each method and rate, 'found' in %; ``fuzzers``: a row for each, if
+    any; ``left``: the reasons for methods that are not there. ``images``, ``wrong``: how many
+    there are, and how many the model gets wrong; ``sentences``: what it comes to.
+    """
+
+    selectors: pd.DataFrame
+    fuzzers: pd.DataFrame
+    images: int
+    wrong: int
+    sentences: tuple[str, ...]
+    left: Mapping[str, str] = field(default_factory=dict)
+
+
+def compare(model: nn.Module, images: Images, by: str = "all", *,
+            reference: Images | None = None, fuzz: str = "", l2: float | None = None,
+            linf: float | None = None, iterations: int = 20, population: int | None = None,
+            limit: int = 100, rates: Sequence[float] = RATES, resamples: int = RESAMPLES,
+            seed: int = 0, probabilities: bool = False, layers: Sequence[str] | None = None,
+            batch_size: int = 64, workers: int | None = None) -> Compared:
+    """Every selector's fault detection, and every fuzzer's errors against noise.
+
+    ``images``: in a sub-folder for each of the model's classes, in the order of their names; see
+    :func:`photos_of`. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
+    here; ``reference``: training images, for methods that need them. ``rates``: shares in %.
+    ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
+
+    ``selectors`` has, beside each method: 'random', the expectation, and 'best possible'. 'found':
+    the share of misclassified images among the first ones, with an interval of 95 % over
+    ``resamples`` of the images, drawn from ``seed``, and 'lead', what it is above random order in
+    the same resample. 'passes': over an image, those over training images shared out among the
+    images; 'seconds': of the method alone, with reading. ``fuzzers``: the share of inputs that
+    are 'broken' within the distance, of noise with as many examples ('noise') and with as many
+    passes ('noise_passes'), and the paired 'lead' over the latter.
+
+    Raises ``ValueError`` before the first pass for names, rates and folders that will not do, and
+    later if the model gets every image right, or none. A method that is asked for by name and
+    cannot work on two images is an error; of 'all', it is in ``left``.
+    """
+    everything = [name for name in selection.SELECTORS if name != "random"
+                  and (reference is not None or not needs_reference(name))]
+    methods = everything if by == "all" else list(
+        parse_methods(by, reference=reference is not None))
+    fuzzers = options_of_all(fuzz, reference is not None, l2=l2, linf=linf, iterations=iterations,
+                       population=population, batch_size=batch_size, limit=limit)
+    checks.positive(resamples, "resamples")
+    photos = photos_of(images, model)
+    for rate in rates:
+        if not checks.count(len(photos), rate / 100, "rate"):
+            raise ValueError(f"rates: {rate:g} % of {len(photos)} images is none")
+    if any("/" not in path for path in photos.paths):
+        class_names(photos, 2, "folders")  # tells which has no folder
+    seen = None if reference is None else photos_of(reference, model)
+    some = photos.some(PROBE)
+    fit = classifier(model, some, probabilities=probabilities)
+    with torch.inference_mode():
+        names = class_names(photos, fit(some[:2]).shape[1], "folders")
+    jobs, left = {}, {}
+    for name in methods:
+        try:
+            jobs[name] = prepared_job(model, photos, [name], reference=seen, seed=None,
+                                      layers=_layers_for(name, layers), batch_size=batch_size,
+                                      probabilities=probabilities, block=1024)
+        except ValueError as error:
+            if by != "all":
+                raise
+            left[name] = str(error)
+    for name, options in [*fuzzers.items()]:
+        try:
+            rehearse_fuzzer(name, options.fuzzer(len(names), seen.some(2) if seen is not None and
+                                                 name == "deephunter" else None),
+                            fit, some, torch.zeros(len(some), dtype=torch.int64))
+        except ValueError as error:
+            if fuzz != "all":
+                raise
+            left[name] = str(error)
+            del fuzzers[name]
+    labels = torch.tensor([names.index(path.split("/")[0]) for path in photos.paths])
+    given, _ = classes_of(fit, photos, batch_size=batch_size, workers=workers)
+    wrong = (given != labels).numpy()[(given >= 0).numpy()]
+    if wrong.all() or not wrong.any():
+        raise ValueError(f"images: the model gets {'none' if wrong.all() else 'all'} of "
+                         f"{len(wrong)} right, so that there is nothing to tell methods apart by")
+    orders, costs = {}, {}
+    for name, job in jobs.items():
+        try:
+            orders[name], costs[name] = _ordered(name, job, seen, workers)
+        except ValueError as error:  # that only a look at all images could show
+            left[name] = str(error)
+    if not orders:
+        raise ValueError(f"images: no method works here: {'; '.join(left.values())}")
+    table, draws = detection(wrong, orders, rates, resamples=resamples, seed=seed)
+    for column in ("passes", "seconds"):
+        table[column] = [costs.get(name, {}).get(column, 0.0) for name in table["method"]]
+    right = ((given == labels) & (given >= 0)).nonzero()[:, 0]
+    right = right[torch.arange(min(limit, len(right))) * len(right) // min(limit, len(right))]
+    rows = fuzzed(fit, photos.take(right), labels[right], fuzzers, len(names), seen, resamples,
+                   seed) if fuzzers else []
+    found = pd.DataFrame(rows)
+    told = (selectors_sentence(table, draws), *([fuzzers_sentence(found)] if rows else []))
+    return Compared(table, found, len(wrong), int(wrong.sum()), told, left)
+
+
+def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
+              *, resamples: int = RESAMPLES, seed: int = 0,
+              ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """The rows of :class:`Compared`'s ``selectors``, and each method's draws at the first rate.
+
+    ``wrong``: bool (N,); ``orders``: permutations of range(N), by method. An image that is drawn
+    twice stands twice in its place of the order. Draws: in %, (resamples,).
+
+    >>> wrong = np.arange(100) < 10
+    >>> table, _ = detection(wrong, {"good": np.arange(100)}, [10])
+    >>> table[["method", "found"]].values.tolist()
+    [['good', 100.0], ['random', 10.0], ['best possible', 100.0]]
+    """
+    rng, n = np.random.default_rng(seed), len(wrong)
+    weights = rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.int32)
+    base, rows, draws = 100 * (weights @ wrong) / n, [], {}
+    for rate in rates:
+        taken = checks.count(n, rate / 100)
+        best = np.minimum(100.0, base * n / taken)
+        found = {name: (100 * faults.fault_detection_rate(wrong, order, rate / 100),
+                        _resampled(wrong[order], weights[:, order], taken))
+                 for name, order in orders.items()}
+        found |= {"random": (100 * float(wrong.mean()), base),
+                  "best possible": (100 * faults.best_rate(wrong, rate / 100), best)}
+        if rate == rates[0]:
+            draws = {name: values for name, (_, values) in found.items()}
+        for name, (value, values) in found.items():
+            low, high = np.percentile(values, ENDS)
+            behind, ahead = np.percentile(values - base, ENDS)
+            rows.append({"method": name, "rate": rate, "found": value, "low": low, "high": high,
+                         "lead": value - 100 * float(wrong.mean()), "lead_low": behind,
+                         "lead_high": ahead})
+    return pd.DataFrame(rows), draws
+
+
+def selectors_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray]) -> str:
+    """Which method to take: of those not surely worse than the best, one of the fewest passes."""
+    rate = table["rate"].iloc[0]
+    first = table[(table["rate"] == rate) & ~table["method"].isin(["random", "best possible"])]
+    first = first.sort_values(["found"], ascending=False, kind="stable").set_index("method")
+    random = table[(table["rate"] == rate) & (table["method"] == "random")]["found"].iloc[0]
+    best = first.index[0]
+    close = [name for name in first.index
+             if np.percentile(draws[best] - draws[name], ENDS[0]) <= 0]
+    chosen = min(close, key=lambda name: (round(first.loc[name, "passes"], 2),
+                                          -first.loc[name, "found"]))
+    row = first.loc[chosen]
+    if row["lead_low"] <= 0:
+        return (f"At {rate:g} %, no method finds surely more faults than random order, "
+                f"{random:.0f} %: the best, {best}, finds {first.loc[best, 'found']:.0f} %.")
+    said = (f"At {rate:g} %, take {chosen}: {row['found']:.0f} % of its choice are faults "
+            f"[{row['low']:.0f}, {row['high']:.0f}], of random order {random:.0f} %, for "
+            f"{_passes(row['passes'])}")
+    if chosen == best:
+        return f"{said}; no method finds more."
+    return (f"{said}; {best} finds {first.loc[best, 'found']:.0f} % for "
+            f"{_passes(first.loc[best, 'passes'])}, which is not surely more.")
+
+
+
+def _passes(n: float) -> str:
+    return "1 pass" if round(n, 1) == 1 else f"{n:.3g} passes"
+
+
+def _resampled(wrong: np.ndarray, weights: np.ndarray, taken: int) -> np.ndarray:
+    """In % (R,), the faults among the first ``taken``; both (.., N) in the method's order."""
+    before = weights.cumsum(1) - weights
+    return 100 * (np.clip(taken - before, 0, weights) @ wrong) / taken
+
+
+def _layers_for(name: str, layers: Sequence[str] | None) -> Sequence[str] | None:
+    known = {entry.name for entry in fields(selection.SELECTORS[name])}
+    return layers if {"layers", "layer"} & known else None
+
+
+def _ordered(name: str, job: Job, seen: Photos | None,
+             workers: int | None) -> tuple[np.ndarray, dict[str, float]]:
+    """The order by one method alone, and what it took."""
+    reader = job.readers[name]
+    start = time.perf_counter()
+    with tempfile.TemporaryDirectory() as place:
+        run = Run(place, {})
+        places, found = run.go(job, seen, workers, None)
+    passes = reader.shared + reader.passes
+    share = 1 + (len(seen) / len(places) if reader.learns and seen is not None else 0)
+    return found[name]["order"].numpy(), {"passes": passes * share,
+                                          "seconds": time.perf_counter() - start}

@@ -1,0 +1,102 @@
+"""The images to label first, handed on: copied to a folder, or as tasks of Label Studio."""
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+import pandas as pd
+
+NAMES = "{rank:0{digits}d}_{name}"
+
+
+def methods_of(table: pd.DataFrame) -> list[str]:
+    """The methods of a ranking, in the order of its columns."""
+    return [name.removesuffix("_rank") for name in table if name.endswith("_rank")]
+
+
+def leading(table: pd.DataFrame) -> pd.DataFrame:
+    """The images that the first method of a ranking selects, in its order."""
+    first = methods_of(table)[0]
+    return table[table[f"{first}_selected"]].sort_values(f"{first}_rank")
+
+
+def merged(table: pd.DataFrame, chosen: int) -> pd.DataFrame:
+    """A ranking with one more method, 'merged', before the others: by the mean of their ranks.
+
+    Its score is 1 for an image that every method ranks first, 0 for one that all rank last; among
+    equals the first method decides. ``chosen``: how many are selected.
+
+    >>> table = pd.DataFrame({"path": list("abc"), "p_rank": [1, 2, 3], "q_rank": [3, 1, 2]})
+    >>> merged(table, 1)[["path", "merged_score", "merged_rank"]].values.tolist()
+    [['b', 0.75, 1], ['a', 0.5, 2], ['c', 0.25, 3]]
+    """
+    names = methods_of(table)
+    ranks = table[[f"{name}_rank" for name in names]].astype("Float64")
+    mean, last = ranks.mean(axis=1, skipna=False), ranks.max(axis=None)
+    order = pd.DataFrame({"mean": mean, "first": ranks.iloc[:, 0]}).dropna().sort_values(
+        ["mean", "first"]).index
+    place = table.columns.get_loc(next(c for c in table if c.startswith(f"{names[0]}_")))
+    rank = pd.Series(range(1, len(order) + 1), order).reindex(table.index).astype("Int64")
+    for name, values in (("selected", (rank <= chosen).fillna(False).astype(bool)),
+                         ("rank", rank), ("score", 1 - (mean - 1) / max(last - 1, 1))):
+        kind = {"score": "float64"}.get(name)
+        table.insert(place, f"merged_{name}", values.astype(kind) if kind else values)
+    return table.sort_values("merged_rank", kind="stable", na_position="last")
+
+
+def check_copies(folder: Path) -> None:
+    """``ValueError`` for a folder that holds something, before anything is computed."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"--copy-to: expected a folder that is empty or not there, got {folder}")
+
+
+def copy_first(table: pd.DataFrame, folder: str | Path) -> int:
+    """Copies of the :func:`leading` images, 0001_name.jpg and so on; how many.
+
+    The folder appears once all are there. ``OSError`` for one that cannot be copied.
+    """
+    folder, rows = Path(folder).expanduser(), leading(table)
+    check_copies(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    digits = max(4, len(str(len(rows))))
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
+        inside = Path(beside) / "copies"
+        inside.mkdir()
+        for rank, path in enumerate(rows["absolute_path"], start=1):
+            name = os.path.basename(path)
+            shutil.copy2(path, inside / NAMES.format(rank=rank, digits=digits, name=name))
+        if folder.exists():
+            folder.rmdir()
+        os.replace(inside, folder)
+    return len(rows)
+
+
+def label_studio(table: pd.DataFrame, *, model: str = "model",
+                 names: list[str] | None = None) -> tuple[bytes, str]:
+    """Tasks of Label Studio for the :func:`leading` images, as JSON, and the folder they are in.
+
+    A task's image is '/data/local-files/?d=' and the path in that folder, which Label Studio is to
+    have as ``LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT``. Its prediction is the class that ``model``
+    gives, a choice called 'choice' for an image called 'image'; ``names``: of the classes, default
+    their numbers. 'rank', and 'scores' by method, are in the task's data.
+    """
+    rows, methods = leading(table), methods_of(table)
+    root = os.path.commonpath([os.path.dirname(path) for path in rows["absolute_path"]])
+    tasks = []
+    for rank, row in enumerate(rows.to_dict("records"), start=1):
+        inside = os.path.relpath(row["absolute_path"], root).replace(os.sep, "/")
+        scores = {name: row[f"{name}_score"] for name in methods
+                  if not pd.isna(row[f"{name}_score"])}
+        task: dict = {"data": {"image": f"/data/local-files/?d={quote(os.fsencode(inside))}",
+                               "path": row["path"], "rank": rank, "scores": scores}}
+        if not pd.isna(row["predicted"]):
+            given = int(row["predicted"])
+            task["predictions"] = [{
+                "model_version": model, "score": round(float(row["confidence"]), 6), "result": [
+                    {"from_name": "choice", "to_name": "image", "type": "choices",
+                     "value": {"choices": [names[given] if names else str(given)]}}]}]
+        tasks.append(task)
+    return json.dumps(tasks, indent=1).encode() + b"\n", root

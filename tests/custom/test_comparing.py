@@ -1,0 +1,163 @@
+"""Which method is worth its passes: detection with intervals, fuzzers against noise, a sentence."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+import dnnlib
+from dnnlib import custom
+from dnnlib.custom import against_noise, comparing
+from dnnlib.fuzzing import Campaign
+from dnnlib.measures.faults import fault_detection_rate
+
+
+class Bright(nn.Sequential):
+    """Class 1 if the mean is above 0.5; unsure near it. Twelve hidden neurons that are all alike."""
+
+    def __init__(self):
+        super().__init__(nn.Flatten(), nn.Linear(36, 12), nn.ReLU(), nn.Linear(12, 2))
+        with torch.no_grad():
+            self[1].weight.fill_(1 / 36)
+            self[1].bias.zero_()
+            self[3].weight.copy_(torch.tensor([[-20.0], [20.0]]).expand(2, 12) / 12)
+            self[3].bias.copy_(torch.tensor([10.0, -10.0]))
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    """200 photos by brightness, in folders by a bound that is 0.45: what is between is wrong."""
+    rng = np.random.default_rng(0)
+    for i, level in enumerate(rng.random(200)):
+        path = tmp_path / "labelled" / ("dark", "light")[int(level > 0.45)] / f"{i:03d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        noisy = np.clip(255 * level + rng.normal(0, 3, (6, 6)), 0, 255).astype(np.uint8)
+        Image.fromarray(noisy).save(path)
+    return tmp_path / "labelled"
+
+
+def test_faults_are_found_as_counted_by_hand(labelled):
+    found = dnnlib.compare(Bright(), labelled, "gini,random,nac", rates=(5, 20), resamples=200)
+    photos = custom.read_photos(labelled, Bright())
+    labels = np.array([path.startswith("light") for path in photos.paths]).astype(int)
+    wrong = Bright()(photos.images).argmax(1).numpy() != labels
+    assert (found.images, found.wrong) == (200, int(wrong.sum())) and 4 < found.wrong < 30
+    table = found.selectors.set_index(["method", "rate"])["found"]
+    order = custom.rank(Bright(), photos, "gini").index
+    for rate in (5, 20):
+        assert table["gini", rate] == 100 * fault_detection_rate(wrong, order, rate / 100)
+        assert table["best possible", rate] == pytest.approx(
+            100 * min(1, wrong.sum() / (2 * rate)))
+    passes = found.selectors.groupby("method")["passes"].first()
+    assert passes["gini"] == 1 and passes["nac"] == 1
+
+
+def test_training_images_count_as_passes(labelled, tmp_path):
+    found = custom.compare(Bright(), labelled, "kmnc,nss", resamples=20, reference=torch.rand(
+        100, 1, 6, 6, generator=torch.Generator().manual_seed(0)), rates=(10,))
+    passes = found.selectors.groupby("method")["passes"].first()
+    assert passes["kmnc"] == 1.5 and passes["nss"] == 2  # 300 passes over 200 images, and 400
+
+
+def test_interval_is_that_of_drawn_images():
+    """Against a loop that draws images, orders those drawn, and counts."""
+    rng = np.random.default_rng(3)
+    wrong, score = rng.random(60) < 0.3, rng.random(60)
+    order = np.argsort(-score, kind="stable")
+    table, draws = comparing.detection(wrong, {"m": order}, (20,), resamples=300, seed=5)
+    place = np.empty(60, int)
+    place[order] = np.arange(60)
+    weights = np.random.default_rng(5).multinomial(60, np.full(60, 1 / 60), size=300)
+    values = []
+    for row in weights:
+        drawn = sorted(np.repeat(np.arange(60), row), key=lambda i: place[i])
+        values.append(100 * wrong[drawn[:12]].mean())
+    np.testing.assert_allclose(draws["m"], values)
+    line = table.set_index("method").loc["m"]
+    assert (line["low"], line["high"]) == pytest.approx(tuple(np.percentile(values, (2.5, 97.5))))
+
+
+@pytest.mark.parametrize("orders, costs, words", [
+    ({"dear": 0, "cheap": 0}, {"dear": 5.0, "cheap": 1.0}, "take cheap: 100 %.*for 1 pass; dear|take cheap"),
+    ({"good": 0, "bad": 1}, {"good": 5.0, "bad": 1.0}, "take good: 100 %.*for 5 passes; no method finds more"),
+    ({"bad": 1}, {"bad": 1.0}, "no method finds surely more faults than random order, 20 %")])
+def test_sentence_says_which_to_take(orders, costs, words):
+    wrong = np.arange(100) < 20
+    every = {0: np.arange(100), 1: np.arange(100)[::-1]}
+    table, draws = comparing.detection(wrong, {k: every[v] for k, v in orders.items()}, (10,),
+                                       resamples=100)
+    table["passes"] = table["method"].map(costs)
+    assert pd.Series([comparing.selectors_sentence(table, draws)]).str.contains(words)[0]
+
+
+def test_all_methods_leave_out_what_cannot_work(labelled):
+    found = custom.compare(Bright(), labelled, rates=(10,), resamples=20)
+    assert "needs" not in str(found.left) and "ats" in found.left  # of two classes
+    assert {"gini", "margin", "random", "best possible"} <= set(found.selectors["method"])
+    assert not {"dsa", "kmnc", "npc"} & set(found.selectors["method"])  # no training images
+    with pytest.raises(ValueError, match="^ats: "):
+        custom.compare(Bright(), labelled, "gini,ats", rates=(10,))
+
+
+# ---- fuzzers
+
+
+def test_fuzzer_against_noise_of_as_many_passes(labelled):
+    found = custom.compare(Bright(), labelled, "gini", fuzz="dlfuzz,noise", l2=0.9, limit=40,
+                           iterations=4, rates=(10,), resamples=50)
+    [row] = found.fuzzers.to_dict("records")
+    assert row["fuzzer"] == "dlfuzz"
+    assert row["passes"] > 4  # so noise of as many passes has more examples
+    assert row["noise"] <= row["noise_passes"]
+    assert row["broken"] > row["noise_passes"] and row["lead_low"] > 0  # brightness is one step away
+    assert row["lead"] == pytest.approx(row["broken"] - row["noise_passes"])
+    assert found.sentences[1].startswith("dlfuzz breaks surely more inputs than noise")
+
+
+def test_first_break_is_by_the_input_that_it_came_from():
+    campaign = Campaign(torch.tensor([0, 0, 1]), torch.tensor([[0, 0, 1], [1, 0, 1], [0, 1, 1]]),
+                        torch.tensor([[0, 1, 2], [1, 0, 2], [0, 1, 2]]), torch.ones(3, 3),
+                        torch.ones(3, 3), torch.zeros(3, 1, 2, 2), 9, 0.0)
+    assert against_noise.first_break(campaign).tolist() == [3, 1, 3]
+
+
+# ---- mistakes
+
+
+@pytest.mark.parametrize("options, words", [
+    ({"by": "ginni"}, "did you mean 'gini'"), ({"by": "dsa"}, "dsa: needs training images"),
+    ({"by": "gini", "fuzz": "dlfuz", "l2": 1.0}, "did you mean 'dlfuzz'"),
+    ({"by": "gini", "fuzz": "dlfuzz"}, "l2, linf: expected at least one"),
+    ({"by": "gini", "fuzz": "deephunter", "l2": 1.0}, "deephunter: needs training images"),
+    ({"by": "gini", "rates": (0.1,)}, "rates: 0.1 % of 200 images is none"),
+    ({"by": "gini", "rates": (120,)}, "rate: expected")])
+def test_mistakes_are_told_before_the_first_pass(labelled, options, words):
+    model, seen = Bright(), []
+    model.register_forward_pre_hook(lambda module, given: seen.append(1))
+    with pytest.raises(ValueError, match=words):
+        custom.compare(model, labelled, **options)
+    assert not seen
+
+
+def test_images_without_folders_have_no_classes(labelled):
+    (labelled / "loose.png").write_bytes((next((labelled / "dark").iterdir())).read_bytes())
+    with pytest.raises(ValueError, match="in the sub-folder of its class, got loose.png"):
+        custom.compare(Bright(), labelled, "gini")
+
+
+def test_a_model_that_is_always_right_tells_nothing(labelled, monkeypatch):
+    monkeypatch.setattr(comparing, "classes_of", lambda model, photos, **rest: (torch.tensor(
+        [int(path.startswith("light")) for path in photos.paths]), {}))
+    with pytest.raises(ValueError, match="gets all of 200 right"):
+        custom.compare(Bright(), labelled, "gini")
+
+
+def test_picture_shows_methods_and_fuzzers(labelled):
+    from dnnlib.custom.comparing_picture import picture
+
+    found = custom.compare(Bright(), labelled, "gini,nac", fuzz="dlfuzz", l2=0.9, limit=4,
+                           iterations=2, resamples=20)
+    small = picture(comparing.Compared(found.selectors, found.fuzzers[:0], 1, 1, ()))
+    assert small.startswith(b"\x89PNG") and len(picture(found)) > len(small)
