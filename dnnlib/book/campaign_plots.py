@@ -117,15 +117,14 @@ def corner_counts(axis: Axes, x: Mapping[str, torch.Tensor],
     axis.legend()
 
 
-def corner_sheet(model: nn.Module, pairs: Pairs, counts: Mapping[str, torch.Tensor],
-                 classes: Sequence[str], what: str, *, first: int = 6) -> Figure:
-    """Images under noise and the corner cases of the same: the class, how many are ``what``."""
+def corner_sheet(model: nn.Module, pairs: Pairs, classes: Sequence[str], *,
+                 first: int = 6) -> Figure:
+    """Images under noise and the corner cases of the same, with the class that the model gives."""
     parts = {}
     for title, group in (("benign, under noise", "noise"), ("corner cases", "error")):
         moved = pairs[group][1][:first]
         given = inference.predict(model, moved).argmax(1)
-        parts[title] = (moved, [f"{classes[c]}\n{n} {what}" for c, n in
-                                zip(given.tolist(), counts[group].tolist())])
+        parts[title] = (moved, [classes[c] for c in given.tolist()])
     return sheet(parts, columns=first)
 
 

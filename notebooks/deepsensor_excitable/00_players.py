@@ -55,6 +55,30 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
                  population=population, references=references)
 
 # %% [markdown]
+# ## Benign images, and their corner cases
+#
+# A corner case is a mutant by DeepHunter that lost the class of its image. No step in making it
+# looks at the neurons, and noise as long does not have to change the class:
+
+# %% tags=["hide-input"]
+data = load(dataset)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
+x, labels = data.images[mine], data.labels[mine]
+hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
+cases = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+lengths = {group: (after - before).flatten(1).norm(dim=1)
+           for group, (before, after) in cases.items()}
+print(data)
+print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
+      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-excitable-pairs"}}
+campaign_plots.corner_sheet(model, cases, data.classes)
+plt.show()
+
+# %% [markdown]
 # ## What there is to share out
 #
 # The loss of $m$ images $x_i$ with labels $y_i$ is the mean cross-entropy of the network $f$ (1). A
@@ -117,7 +141,6 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 # there is a loss to share out.
 
 # %% tags=["hide-input"]
-data = load(dataset)
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
 moved = mutations.mutate(data.images, seed=seed).images
 mine = fuzzing.benign(few, data.images, data.labels, seed=seed)
@@ -194,27 +217,13 @@ plt.show()
 # the permutations that take a hundred times their passes.
 
 # %% [markdown]
-# ## Benign images and corner cases
+# ## Excitable neurons of corner cases
 #
-# Now the network of the paper. The corner cases and what they are compared with are those of
+# Now the network of the paper, and the images from the top of the page. Compared are, as in
 # [the first paper's chapter](../deepsensor_sensitivity/01_sensitive_neurons): **error**, the first
 # mutant by DeepHunter that lost its class; **noise** of the same L2 length on the same image;
 # **right**, the mutant nearest in length that kept its class. A benign image *by itself* has no
 # perturbation, no change of loss to share out, and no excitable neuron.
-
-# %% tags=["hide-input"]
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
-mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
-x, labels = data.images[mine], data.labels[mine]
-hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-cases = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
-lengths = {group: (after - before).flatten(1).norm(dim=1)
-           for group, (before, after) in cases.items()}
-print(data)
-print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
-      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
-
 
 # %% tags=["hide-input"]
 def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Shapley:
@@ -306,14 +315,10 @@ says(f"Here one gradient finds {shares[1]:.1f} % of the neurons above the thresh
 # The engine takes four gradients (`ExcitableNeurons(points=4)`). Each further one costs a particle three
 # more passes.
 #
-# ## Fig. 1: some pairs, and t-SNE
+# ## Fig. 1: t-SNE
 #
 # Colours on the right are numbers of excitable neurons; there benign images are under noise as long
 # as the median corner case.
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of excitable neurons.", "name": "fig-excitable-pairs"}}
-campaign_plots.corner_sheet(model, cases, many["none", 0.5], data.classes, "excitable")
-plt.show()
 
 # %% tags=["hide-input"]
 last = list(models.neuron_layers(model))[-2]  # the last hidden one

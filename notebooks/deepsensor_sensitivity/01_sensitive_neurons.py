@@ -42,6 +42,30 @@ run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=da
                  seed_class=seed_class, iterations=iterations, references=references)
 
 # %% [markdown]
+# ## Benign images, and their corner cases
+#
+# How the paper found its corner cases is not said. DeepHunter's are mutants of a benign image that
+# lost its class; no step in making them looks at sensitivity. We keep the first one of each image.
+
+# %% tags=["hide-input"]
+data = load(dataset)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
+x, labels = data.images[mine], data.labels[mine]
+hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
+pairs = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+lengths = {group: (after - before).flatten(1).norm(dim=1)
+           for group, (before, after) in pairs.items()}
+print(data)
+print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
+      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-deepsensor-pairs"}}
+campaign_plots.corner_sheet(model, pairs, data.classes)
+plt.show()
+
+# %% [markdown]
 # ## The two equations
 #
 # For an input $x$ moved by $\Delta x$, the sensitivity of neuron $n$ with activation $\varphi_n$,
@@ -63,26 +87,6 @@ print("share above 0.5:", sensitivity.sensitive_share(ns, 0.5).item())
 # neuron that falls silent is not sensitive. And the distance is in the denominator, so a
 # perturbation twice as long that changes twice as much scores the same. An untouched input would be
 # 0/0; it counts as 0 (III.C).
-
-# %% [markdown]
-# ## Benign images, and their corner cases
-#
-# How the paper found its corner cases is not said. DeepHunter's are mutants of a benign image that
-# lost its class; no step in making them looks at sensitivity. We keep the first one of each image.
-
-# %% tags=["hide-input"]
-data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
-mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
-x, labels = data.images[mine], data.labels[mine]
-hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-pairs = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
-lengths = {group: (after - before).flatten(1).norm(dim=1)
-           for group, (before, after) in pairs.items()}
-print(data)
-print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
-      f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
 
 # %% [markdown]
 # ## What to compare with
@@ -125,13 +129,6 @@ wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group
 figure, axis = plt.subplots(figsize=(6, 3.4))
 campaign_plots.corner_counts(axis, lengths, many[0.5])
 axis.set(xlabel="L2 distance", ylabel="sensitive neurons")
-plt.show()
-
-# %% [markdown]
-# ## Fig. 1: some pairs
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives and the number of sensitive neurons.", "name": "fig-deepsensor-pairs"}}
-campaign_plots.corner_sheet(model, pairs, many[0.5], data.classes, "sensitive")
 plt.show()
 
 # %% [markdown]
