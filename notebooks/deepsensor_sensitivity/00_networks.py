@@ -9,6 +9,7 @@
 # neuron's activation is. [The chapter on neurons](../../book/neuron) tells more.
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from torch import nn
@@ -25,6 +26,43 @@ plots.style()
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 seed = 0  # of the training
 recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
+
+# %% [markdown]
+# ## What LeNet-5 makes of one image
+#
+# Every square of a column is a map, and every stripe a unit of a dense layer; bright is a large
+# activation. Look at how the picture falls apart into strokes, and the strokes into ten numbers,
+# one for each class. Which of these things is a neuron?
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One test image and the activations of LeNet-5, layer by layer: maps of convolutions and pools, then dense units, the last ten of them the logits. Each layer has a scale of its own.", "name": "fig-deepsensor-networks"}}
+lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
+          for name in ("lenet1", "lenet4", "lenet5")}
+data = load(dataset)
+
+
+def drawn(maps: torch.Tensor) -> torch.Tensor:
+    """Maps (C, H, W) in two columns, or units (N,) as stripes: a picture (height, width)."""
+    if maps.ndim == 1:
+        return maps[:, None]
+    framed = nn.functional.pad(maps, (1, 1, 1, 1), value=float(maps.max()))
+    columns = 2 if len(maps) > 1 else 1
+    return torch.cat([torch.cat([*part], dim=0) for part in framed.chunk(columns)], dim=1)
+
+
+named = models.neuron_layers(lenets["lenet5"])
+x, columns = data.images[:1], [("one image", data.images[0])]
+with torch.no_grad():
+    for name, module in lenets["lenet5"].named_children():
+        x = module(x)
+        if name in named:
+            columns.append((f"{x.shape[1]} {'maps' if x.ndim == 4 else 'units'}", x[0]))
+figure, axes = plt.subplots(1, len(columns), figsize=(9.5, 3.2))
+for axis, (title, maps) in zip(axes, columns):
+    axis.imshow(drawn(maps), cmap="gray", aspect="auto" if maps.ndim == 1 else "equal")
+    axis.set_title(title, fontsize=9)
+    axis.set(xticks=[], yticks=[])
+    axis.grid(False)
+plt.show()
 
 # %% [markdown]
 # ## LeNet-1, layer by layer
@@ -87,9 +125,6 @@ headed(sizes)
 # the other scale.
 
 # %% tags=["hide-input"]
-lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
-          for name in ("lenet1", "lenet4", "lenet5")}
-data = load(dataset)
 raw, scaled = (activations.record(lenets["lenet5"], data.images[:500], scale=scale)
                for scale in (False, True))
 

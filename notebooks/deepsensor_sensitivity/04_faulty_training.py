@@ -56,7 +56,21 @@ run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, mo
 #
 # "Randomly drawing α % examples, stamping perturbations of random sizes at random location, and
 # re-labeling them": a new patch on every image, as the text reads. One patch for the whole set is
-# another reading (`one`), which a network can learn as one thing. Of ten blank images, 30 %:
+# another reading (`one`), which a network can learn as one thing.
+
+# %%
+clean = load(dataset, "train")
+setting = pollution.setting(dataset)
+train = pollution.pollute(clean, alpha / 100, patches=patches, seed=seed, **setting)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Polluted training images, each with its true class and the polluted one after the arrow.", "name": "fig-deepsensor-polluted"}}
+changed = (train.images != clean.images).any((1, 2, 3)).nonzero()[:8, 0]
+plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
+                                     f"{train.classes[train.labels[i]]}" for i in changed.tolist()])
+plt.show()
+
+# %% [markdown]
+# Two pixels by two, on 30 % of ten blank images:
 
 # %% tags=["nbval-check-output"]
 blank = Dataset("blank", "train", torch.zeros(10, 1, 5, 5), torch.zeros(10).long(), ("0", "1"), "-")
@@ -71,17 +85,6 @@ print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 table_5 = published.table("deepsensor_sensitivity", 5).query("training == 'polluted'")
 headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
                      values="value").fillna(""))
-
-# %%
-clean = load(dataset, "train")
-setting = pollution.setting(dataset)
-train = pollution.pollute(clean, alpha / 100, patches=patches, seed=seed, **setting)
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Polluted training images, each with its true class and the polluted one after the arrow.", "name": "fig-deepsensor-polluted"}}
-changed = (train.images != clean.images).any((1, 2, 3)).nonzero()[:8, 0]
-plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
-                                     f"{train.classes[train.labels[i]]}" for i in changed.tolist()])
-plt.show()
 
 # %% [markdown]
 # ## Did the network learn it?

@@ -73,6 +73,22 @@ for name, fuzzer in fuzzers.items():
     examples[name] = torch.stack(seen)
 
 # %% [markdown]
+# ## Fig. 8
+#
+# An original, an example, and the perturbation $|\rho|$ magnified ten times, for three inputs: by
+# DeepHunter, and by DeepSensor at three bounds. An error is shown where an input has one.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples"}}
+parts = {}
+for name, each in runs.items():
+    shown = [max((each.origin == i).nonzero().tolist(), key=lambda place: bool(each.errors[*place]))
+             for i in range(min(3, len(x)))]
+    parts[name] = [(x[i], examples[name][t, j], data.classes[seed_class],
+                    data.classes[each.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
+campaign_plots.magnified(parts)
+plt.show()
+
+# %% [markdown]
 # The paper shows only examples that the network calls "1" or "2". In percent, how many that are:
 
 # %% tags=["hide-input"]
@@ -183,25 +199,10 @@ run.verdicts()
 # %% [markdown]
 # An example may overlap with class "1" because it is a poor test, or because it still *is* a one.
 # The picture does not tell which; Table II counts only predictions.
-#
-# ## Fig. 8
-#
-# An original, an example, and the perturbation $|\rho|$ magnified ten times, for three inputs: by
-# DeepHunter, and by DeepSensor at three bounds. An error is shown where an input has one.
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples"}}
-parts = {}
-for name, each in runs.items():
-    shown = [max((each.origin == i).nonzero().tolist(), key=lambda place: bool(each.errors[*place]))
-             for i in range(min(3, len(x)))]
-    parts[name] = [(x[i], examples[name][t, j], data.classes[seed_class],
-                    data.classes[each.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
-campaign_plots.magnified(parts)
-plt.show()
 
 # %% [markdown]
 # **What it means.** Put a distance under every picture, and the two statements of the paper can be
-# checked against each other: the count of Table II belongs to one row of this figure, the
+# checked against each other: the count of Table II belongs to one row of the pictures above, the
 # imperceptible perturbations of Fig. 8 to another.
 
 # %% tags=["hide-input"]

@@ -48,6 +48,20 @@ run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
                  population=population, lambdas=lambdas, epsilons=epsilons)
 
 # %% [markdown]
+# ## In one picture
+#
+# Look at whether the full lines rise with a threshold, as the paper's do, and at which of them are
+# above the broken ones, whose swarms look at no neuron.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
+kept = run.recorded()
+if kept.empty:
+    plots.nothing()
+else:
+    errors_against_thresholds(kept.query("swarm == 'paper'"), ["paper"])
+plt.show()
+
+# %% [markdown]
 # ## From sensitivities to a share
 #
 # $$NS_n = \frac{\varphi_n(x + \Delta x) - \varphi_n(x)}{\|\Delta x\|_2} \quad (1), \qquad
@@ -166,10 +180,6 @@ bet("deepsensor-sensitivity-lambda")
 ours = run.recorded()
 wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), columns="threshold",
      index=["dataset", "model", "swarm", "varied", "errors"])
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
-errors_against_thresholds(ours.query("swarm == 'paper'"), ["paper"])
-plt.show()
 
 # %% [markdown]
 # ## Verdict

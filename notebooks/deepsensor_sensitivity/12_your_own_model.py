@@ -43,6 +43,64 @@ run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=datas
                  population=population, limit=limit)
 
 # %% [markdown]
+# ## A folder to try it on
+#
+# As in the chapter on ranking, the digits become PNG files in a sub-folder for each class.
+
+# %% tags=["hide-input"]
+place = tempfile.TemporaryDirectory()
+work = Path(place.name)
+data = load(dataset, limit=profile_limit(profile))
+if dataset == "imagenet":
+    photos_folder = files.data_dir() / "imagenet" / "val"
+    weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
+    options = {"width": 0.75}
+else:
+    photos_folder = folders.save_photos(data, work / "photos")
+    weights = work / "w.safetensors"
+    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
+    options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
+print(f"{len(data)} images in {len(data.classes)} sub-folders")
+first, *_ = methods.split(",")
+
+# %% [markdown]
+# ## In Python
+#
+# Three calls: the model, the images, the search. A method for each name, all at the same distance
+# and from the same images:
+
+# %%
+model = custom.load_model(model_name, weights, **options)
+photos = custom.read_photos(photos_folder, model)
+found = {}
+for name in methods.split(","):
+    how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
+                         seed=seed, population=population if name == "deepsensor" else None)
+    found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
+headed(found[first].failures.head(8))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
+parts = custom.pictures(found[first], photos, work / f"failures-{first}")
+plots.sheet(parts) if parts else plots.nothing()
+plt.show()
+
+# %% tags=["hide-input"]
+found[first].inputs["outcome"].value_counts()
+
+# %% [markdown]
+# That the files fail can be checked without this library's help: open one, and ask the network.
+
+# %% tags=["hide-input"]
+files_fail = []
+for case in found[first].failures.itertuples():
+    pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(
+        "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
+    x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
+    given = inference.predict(model, x).argmax(1).item()
+    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
+print(f"{sum(files_fail)} of {len(files_fail)} files fail")
+
+# %% [markdown]
 # ## What the command needs
 #
 # **A model, its weights and a folder of images**, as [`dnnlib rank`
@@ -67,25 +125,6 @@ run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=datas
 # classes. Images that the model gets wrong to begin with are then dropped, and listed. The default
 # takes the model's own prediction for the image, for images that nobody has labelled: an error is
 # then a changed prediction. The table says which of the two it was.
-#
-# ## A folder to try it on
-#
-# As in the chapter on ranking, the digits become PNG files in a sub-folder for each class.
-
-# %% tags=["hide-input"]
-place = tempfile.TemporaryDirectory()
-work = Path(place.name)
-data = load(dataset, limit=profile_limit(profile))
-if dataset == "imagenet":
-    photos_folder = files.data_dir() / "imagenet" / "val"
-    weights = files.data_dir() / "weights" / "mobilenet_v1_0.75_224.safetensors"
-    options = {"width": 0.75}
-else:
-    photos_folder = folders.save_photos(data, work / "photos")
-    weights = work / "w.safetensors"
-    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
-    options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
-print(f"{len(data)} images in {len(data.classes)} sub-folders")
 
 # %% [markdown]
 # ## The command
@@ -94,7 +133,6 @@ print(f"{len(data)} images in {len(data.classes)} sub-folders")
 # with the time left, is left out.
 
 # %% tags=["hide-input"]
-first, *_ = methods.split(",")
 if dataset != "imagenet":
     print(folders.command(work, "fuzz", {
         "model": model_name, "weights": "w.safetensors", "images": "photos", "by": first, "l2": l2,
@@ -117,42 +155,6 @@ if dataset != "imagenet":
 # depend on the random seed and its place alone. So nothing is lost or done twice, and the files are
 # those of a run that nobody interrupted. A folder holds one run: with other options, other weights
 # or other images the command refuses to go on in it, and says what differs.
-#
-# ## The same in Python
-#
-# Three calls: the model, the images, the search. A method for each name, all at the same distance
-# and from the same images:
-
-# %%
-model = custom.load_model(model_name, weights, **options)
-photos = custom.read_photos(photos_folder, model)
-found = {}
-for name in methods.split(","):
-    how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
-                         seed=seed, population=population if name == "deepsensor" else None)
-    found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
-headed(found[first].failures.head(8))
-
-# %% tags=["hide-input"]
-found[first].inputs["outcome"].value_counts()
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = custom.pictures(found[first], photos, work / f"failures-{first}")
-plots.sheet(parts) if parts else plots.nothing()
-plt.show()
-
-# %% [markdown]
-# That the files fail can be checked without this library's help: open one, and ask the network.
-
-# %% tags=["hide-input"]
-files_fail = []
-for case in found[first].failures.itertuples():
-    pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(
-        "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
-    x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
-    given = inference.predict(model, x).argmax(1).item()
-    files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
-print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 
 # %% [markdown]
 # ## Which method?
