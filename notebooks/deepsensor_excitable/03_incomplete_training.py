@@ -47,6 +47,21 @@ run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
                  others=others, references=references, held_out=held_out, budget="none")
 
 # %% [markdown]
+# ## In one picture
+#
+# Follow each colour from the underfitted network to the overfitted one: does it rise or fall, and
+# does that of the excitable swarm do anything that a constant fitness does not?
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
+CELL = ["dataset", "model", "training"]
+kept = run.recorded()
+if kept.empty:
+    plots.nothing()
+else:
+    fuzzer_bars(outcomes.error_shares(kept), group=CELL, ylabel="test errors (%)")
+plt.show()
+
+# %% [markdown]
 # ## All numbers but one
 #
 # Table 5 against [the first paper's](../deepsensor_sensitivity/05_incomplete_training) Table IV:
@@ -168,7 +183,6 @@ wide(run.live.fillna({"baseline": "itself"}), "quantity in ('errors_over', 'over
 # %% tags=["hide-input"]
 table_2 = published.table("deepsensor_excitable", 2).query(
     "training != 'polluted' and quantity == 'accuracy'")
-CELL = ["dataset", "model", "training"]
 run.beside(table_2, "quantity == 'accuracy'", on=CELL, digits=1)
 
 # %% tags=["hide-input"]
@@ -202,11 +216,6 @@ display(wide(shown_rows, "method.notna()", index=["dataset", "model", "method"],
              columns=["quantity", "training"]))
 wide(ours.replace(UNITS), "length.notna()", index=CELL, columns=["quantity", "scale", "length"],
      digits=2, order={"quantity": ["change_of_loss", "excitable"]})
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: of the records, mean over the random seeds, lines give the range; without records, of the run above.", "name": "fig-excitable-incomplete"}}
-fuzzer_bars(outcomes.error_shares(run.live if ours.empty else ours), group=CELL,
-            ylabel="test errors (%)")
-plt.show()
 
 # %% [markdown]
 # ## Verdict

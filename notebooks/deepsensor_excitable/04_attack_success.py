@@ -64,6 +64,55 @@ run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset
                  pixels=pixels)
 
 # %% [markdown]
+# ## In one picture
+#
+# Each attack is counted twice: at the size of the paper, and at a small one, where it can fail.
+# Look at whether retraining on DeepSensor's examples takes away more than the controls do: benign
+# images, noise, and the examples of PGD itself.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
+SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
+         "jsma": "jsma, small"}  # each attack, and what its second count is called
+BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
+kept = run.recorded()
+fall = kept[kept["quantity"] == "asr_gain"]
+if fall.empty:
+    plots.nothing()
+else:
+    campaign_plots.fuzzer_bars(
+        fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
+        group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
+plt.show()
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
+SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
+         BENIGN]
+
+
+def four_attacks(rows: pd.DataFrame) -> plt.Figure:
+    """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
+    if rows.empty:
+        return plots.nothing()
+    rows = rows.assign(key=fuzzing.outcomes.keys(rows))
+    abreast = list(dict.fromkeys(rows["budget"]))
+    figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
+    means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
+    for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
+        for axis, budget in zip(line, abreast):
+            headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
+                                                                legend=False, xlabel="")
+            axis.set_title(f"bound on the examples: {budget}", fontsize=9)
+    figure.supylabel("decrease in ASR (points)", fontsize=9)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
+                  fontsize=8)
+    return figure
+
+
+four_attacks(fall if fall.empty else
+             fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+plt.show()
+
+# %% [markdown]
 # ## Attacks with a size, and without
 #
 # $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{benign}$. FGSM and PGD may change a pixel by `eps` and no
@@ -89,8 +138,6 @@ for name in robustness.ATTACKS:
 # of the pixels, the limit of its own paper.
 
 # %% tags=["hide-input"]
-SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
-         "jsma": "jsma, small"}  # each attack, and what its second count is called
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
            "pgd": robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps),
            SMALL["pgd"]: robustness.PGD(eps=small_eps, eps_step=small_eps / 3,
@@ -129,7 +176,6 @@ found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): 
 by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
 
 # %% tags=["hide-input"]
-BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
 controls = {BEFORE: model} | retraining.retrained(
@@ -137,7 +183,6 @@ controls = {BEFORE: model} | retraining.retrained(
 examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
 models = {(budget, key): each for budget in budgets for key, each in controls.items()}
 models |= retraining.retrained(model, benign, examples, steps, seed=seed)
-
 
 # %% tags=["hide-input"]
 @cache
@@ -219,29 +264,6 @@ plt.show()
 # ## Fig. 5
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack, as the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
-SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
-         BENIGN]
-
-
-def four_attacks(rows: pd.DataFrame) -> plt.Figure:
-    """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
-    if rows.empty:
-        return plots.nothing()
-    rows = rows.assign(key=fuzzing.outcomes.keys(rows))
-    abreast = list(dict.fromkeys(rows["budget"]))
-    figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
-    means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
-    for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
-        for axis, budget in zip(line, abreast):
-            headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
-                                                                legend=False, xlabel="")
-            axis.set_title(f"bound on the examples: {budget}", fontsize=9)
-    figure.supylabel("decrease in ASR (points)", fontsize=9)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
-                  fontsize=8)
-    return figure
-
-
 four_attacks(fall)
 plt.show()
 
@@ -266,17 +288,6 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
 
 # %% tags=["hide-input"]
 wide(ours, LEADS, index=["dataset", "model", "quantity", "attack", "setting"], columns=["budget", "swarm"])
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
-fall = ours[ours["quantity"] == "asr_gain"]
-campaign_plots.fuzzer_bars(
-    fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
-    group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
-plt.show()
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
-four_attacks(fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
-plt.show()
 
 # %% [markdown]
 # ## Verdict

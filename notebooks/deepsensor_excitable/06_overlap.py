@@ -48,6 +48,41 @@ run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model
                  most=most)
 
 # %% [markdown]
+# ## In one picture
+#
+# A column with one full point is of neurons that only this kind of example excites most; one with
+# four points, of neurons that all kinds share. Look at which columns have DeepSensor's point.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
+circles = ["pgd", "jsma", "deepfool", "excitable"]
+
+
+def upset(rows: pd.DataFrame) -> None:
+    """Bars of the parts, largest first, above points that say which kinds each belongs to."""
+    parts = rows.groupby("kind")["value"].mean().sort_values(ascending=False)
+    if parts.empty:
+        nothing()
+        return
+    _, (above, below) = plt.subplots(2, 1, figsize=(7, 3.8), sharex=True, height_ratios=(2, 1))
+    above.bar(range(len(parts)), parts, color="C0")
+    above.set_ylabel("neurons")
+    for column, kinds in enumerate(parts.index):
+        inside = [circles.index(name) for name in kinds.split()]
+        below.scatter([column] * len(circles), range(len(circles)), color="0.88", s=30)
+        below.plot([column] * len(inside), inside, "o-", color="0.2", ms=5.5, lw=1.5)
+    below.set_yticks(range(len(circles)), [shown(name) for name in circles])
+    below.set(xticks=[], ylim=(len(circles) - 0.5, -0.5))
+    below.grid(False)
+
+
+kept = run.recorded("quantity == 'part'")
+if kept.empty:
+    nothing()
+else:
+    upset(kept[kept.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+plt.show()
+
+# %% [markdown]
 # ## Sets of ten
 #
 # Say DeepSensor shares nine of ten neurons with PGD, and nine with JSMA. PGD and JSMA then share at
@@ -158,7 +193,6 @@ headed(apart.round(1))
 # tens.
 
 # %% tags=["hide-input"]
-circles = [*attacks, "excitable"]
 common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
 members = torch.stack([tens[name][common] for name in circles], 2)
 parts = {}
@@ -167,24 +201,6 @@ for pattern in [*product((True, False), repeat=len(circles))][:-1]:  # the last 
     parts[pattern] = float(exact.sum(1).double().mean())
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to ten.", "name": "fig-excitable-overlap"}}
-def upset(rows: pd.DataFrame) -> None:
-    """Bars of the parts, largest first, above points that say which kinds each belongs to."""
-    parts = rows.groupby("kind")["value"].mean().sort_values(ascending=False)
-    if parts.empty:
-        nothing()
-        return
-    _, (above, below) = plt.subplots(2, 1, figsize=(7, 3.8), sharex=True, height_ratios=(2, 1))
-    above.bar(range(len(parts)), parts, color="C0")
-    above.set_ylabel("neurons")
-    for column, kinds in enumerate(parts.index):
-        inside = [circles.index(name) for name in kinds.split()]
-        below.scatter([column] * len(circles), range(len(circles)), color="0.88", s=30)
-        below.plot([column] * len(inside), inside, "o-", color="0.2", ms=5.5, lw=1.5)
-    below.set_yticks(range(len(circles)), [shown(name) for name in circles])
-    below.set(xticks=[], ylim=(len(circles) - 0.5, -0.5))
-    below.grid(False)
-
-
 for pattern, value in parts.items():
     run.add({"part": value}, kind=" ".join(n for n, on in zip(circles, pattern) if on))
 upset(run.live.query("quantity == 'part'"))
@@ -263,11 +279,6 @@ display(wide(ours, "quantity in ('overlap', 'overlap_lead', 'beyond')",
 display(wide(ours, "quantity in ('between_attacks', 'between_attacks_beyond')",
              index=[*cell, "quantity", "other"], columns="attack"))
 wide(ours, "quantity in ('stability', 'chance')", index=["quantity", "kind"], columns=cell)
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
-drawn = ours[ours["quantity"] == "part"]
-upset(drawn[drawn.groupby(cell, sort=False).ngroup() == 0])
-plt.show()
 
 # %% [markdown]
 # ## Verdict

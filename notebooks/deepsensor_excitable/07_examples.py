@@ -49,29 +49,6 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
                  points=points, near=near, far=far, others=others, references=references)
 
 # %% [markdown]
-# ## Told apart
-#
-# [The first paper's chapter](../deepsensor_sensitivity/08_examples) measures how far examples are
-# from the data. Here the question is whether two sets differ at all. Take as many points of each;
-# for how many is the nearest other point of the same set? About half, if both are drawn alike, and
-# nearly all, if they are two clusters.
-
-# %% tags=["nbval-check-output"]
-
-
-def told_apart(a: np.ndarray, b: np.ndarray) -> float:
-    """The share of points (N, d) of two sets, as many of each, whose neighbour is of their set."""
-    n = min(len(a), len(b))
-    both = np.concatenate([a[:n], b[:n]])
-    neighbour = NearestNeighbors(n_neighbors=2).fit(both).kneighbors(both)[1][:, 1]
-    return float(((neighbour < n) == (np.arange(2 * n) < n)).mean())
-
-
-normal = np.random.default_rng(0).normal(size=(2, 500, 2))
-for moved_by in (0, 1, 4):
-    print(f"moved by {moved_by}: {told_apart(normal[0], normal[1] + moved_by):.2f}")
-
-# %% [markdown]
 # ## Examples from class "1"
 #
 # The last example of each input, by the [known fuzzers](01_test_errors) at three bounds.
@@ -91,11 +68,31 @@ bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
 runs = fuzzing.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, bounds,
                          iterations=iterations, seed=seed)
 
-# %% tags=["hide-input"]
+# %% [markdown]
+# ## Fig. 9
+#
+# An input, its example, and the perturbation $|\rho|$ magnified ten times, for three inputs: the swarm of
+# excitable neurons at three bounds, the one that nothing guides, and DLFuzz at the smallest bound.
+# Errors are shown first.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
 EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
                                   for name in ("excitable", "sensitive", "constant"))
+parts = {}
+for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT),
+                   (list(bounds)[-1], Key("dlfuzz", setting="paper"))]:
+    each = runs[bound, key]
+    parts[f"{shown(str(key))}; bound: {bound}"] = [
+        (x[each.origin[-1, i]], each.images[i], data.classes[seed_class],
+         data.classes[each.predicted[-1, i]])
+        for i in each.errors[-1].int().argsort(descending=True, stable=True)[:3]]
+campaign_plots.magnified(parts)
+plt.show()
 
+# %% [markdown]
+# In numbers:
 
+# %% tags=["hide-input"]
 def in_order(run: fuzzing.Campaign) -> torch.Tensor:
     """The last examples (S, C, H, W), in the order of the inputs."""
     return run.images[run.origin[-1].argsort()]
@@ -154,6 +151,29 @@ for axis, bound in zip(axes, bounds):
     axis.set(title=f"bound on L2: {bound}")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 plt.show()
+
+# %% [markdown]
+# ## Told apart
+#
+# [The first paper's chapter](../deepsensor_sensitivity/08_examples) measures how far examples are
+# from the data. Here the question is whether two sets differ at all. Take as many points of each;
+# for how many is the nearest other point of the same set? About half, if both are drawn alike, and
+# nearly all, if they are two clusters.
+
+# %% tags=["nbval-check-output"]
+
+
+def told_apart(a: np.ndarray, b: np.ndarray) -> float:
+    """The share of points (N, d) of two sets, as many of each, whose neighbour is of their set."""
+    n = min(len(a), len(b))
+    both = np.concatenate([a[:n], b[:n]])
+    neighbour = NearestNeighbors(n_neighbors=2).fit(both).kneighbors(both)[1][:, 1]
+    return float(((neighbour < n) == (np.arange(2 * n) < n)).mean())
+
+
+normal = np.random.default_rng(0).normal(size=(2, 500, 2))
+for moved_by in (0, 1, 4):
+    print(f"moved by {moved_by}: {told_apart(normal[0], normal[1] + moved_by):.2f}")
 
 # %% [markdown]
 # ## Two clusters, or one?
@@ -217,25 +237,6 @@ wide(run.recorded(), "quantity != 'distance_over_deephunter'",
 
 # %% tags=["hide-input"]
 run.verdicts()
-
-# %% [markdown]
-# ## Fig. 9
-#
-# An input, its example, and the perturbation $|\rho|$ magnified ten times, for three inputs: the swarm of
-# excitable neurons at three bounds, the one that nothing guides, and DLFuzz at the smallest bound.
-# Errors are shown first.
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
-parts = {}
-for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT),
-                   (list(bounds)[-1], Key("dlfuzz", setting="paper"))]:
-    each = runs[bound, key]
-    parts[f"{shown(str(key))}; bound: {bound}"] = [
-        (x[each.origin[-1, i]], each.images[i], data.classes[seed_class],
-         data.classes[each.predicted[-1, i]])
-        for i in each.errors[-1].int().argsort(descending=True, stable=True)[:3]]
-campaign_plots.magnified(parts)
-plt.show()
 
 # %% [markdown]
 # **What it means.** The two claims are of two distances: images of noise make a cluster of their own,

@@ -55,33 +55,11 @@ run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, mode
                  batch_size=batch_size)
 
 # %% [markdown]
-# ## A picture of a sound
+# ## Two speakers, two vowels
 #
-# A short piece of sound is a sum of tones. A *spectrogram* has one column for each sixtieth of a
-# second, or so, and in it how loud each band of tones is; the bands are narrow where pitch is heard
-# finely (the mel scale), and loudness is in decibels: 0 is silence, 1 the loudest sound. A second of
-# speech is a gray picture of 64 by 64 pixels. A tone of 1,000 Hz lies in one band, and is still
-# there when the picture has been made a sound again and looked at once more:
-
-# %% tags=["nbval-check-output"]
-tone = torch.sin(torch.arange(audio.RATE) * 2 * torch.pi * 1000 / audio.RATE)
-picture = audio.log_mel(tone)
-again = audio.log_mel(audio.resynthesise(picture))
-print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 32].argmax()))
-
-# %% [markdown]
-# The way back is a guess, as a picture holds no phases: Griffin and Lim's algorithm looks for phases
-# that fit.
-#
-# ## A voice
-#
-# The speakers of `voices` are synthetic. A pulse for each period of the pitch passes a low-pass of
-# pole $t$, the timbre, and three resonances, a vowel's formants $f_k$ of width $b_k$, each moved by
-# the length $v$ of the vocal tract; $R$ is the sampling rate:
-#
-# $$H(z) = \frac{1}{1 - t z^{-1}} \prod_{k=1}^{3}
-# \frac{1}{1 - 2 r_k \cos(2 \pi v f_k / R) z^{-1} + r_k^2 z^{-2}}, \quad r_k = e^{-\pi b_k / R}.$$
-
+# The speakers of `voices` are synthetic; how they are made stands below. A network sees their
+# sounds as pictures. Look for what two pictures of the same vowel have in common, and two of the
+# same speaker.
 
 # %% tags=["hide-input"]
 def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
@@ -108,7 +86,6 @@ plt.show()
 # The formants, where the bands are bright, say which vowel it is. ada's pitch is so high that its
 # overtones stand apart as stripes; ben's is half of it, and they run together. Compare them by ear, too.
 
-
 # %% tags=["hide-input", "nbval-ignore-output"]
 def player(picture: torch.Tensor, label: str) -> str:
     """An audio player for a picture, under its label."""
@@ -119,6 +96,35 @@ def player(picture: torch.Tensor, label: str) -> str:
 HTML("".join([player(picture, label) for label, picture in said.items()]
              + [player(data.images[i], f"{data.classes[data.labels[i]]}, an utterance")
                 for i in places[:2]]))
+
+# %% [markdown]
+# ## A picture of a sound
+#
+# A short piece of sound is a sum of tones. A *spectrogram* has one column for each sixtieth of a
+# second, or so, and in it how loud each band of tones is; the bands are narrow where pitch is heard
+# finely (the mel scale), and loudness is in decibels: 0 is silence, 1 the loudest sound. A second of
+# speech is a gray picture of 64 by 64 pixels. A tone of 1,000 Hz lies in one band, and is still
+# there when the picture has been made a sound again and looked at once more:
+
+# %% tags=["nbval-check-output"]
+tone = torch.sin(torch.arange(audio.RATE) * 2 * torch.pi * 1000 / audio.RATE)
+picture = audio.log_mel(tone)
+again = audio.log_mel(audio.resynthesise(picture))
+print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 32].argmax()))
+
+# %% [markdown]
+# The way back is a guess, as a picture holds no phases: Griffin and Lim's algorithm looks for phases
+# that fit.
+
+# %% [markdown]
+# ## How a voice is made
+#
+# A pulse for each period of the pitch passes a low-pass of pole $t$, the timbre, and three
+# resonances, a vowel's formants $f_k$ of width $b_k$, each moved by the length $v$ of the vocal
+# tract; $R$ is the sampling rate:
+#
+# $$H(z) = \frac{1}{1 - t z^{-1}} \prod_{k=1}^{3}
+# \frac{1}{1 - 2 r_k \cos(2 \pi v f_k / R) z^{-1} + r_k^2 z^{-2}}, \quad r_k = e^{-\pi b_k / R}.$$
 
 # %% [markdown]
 # ## The networks

@@ -35,7 +35,7 @@ from dnnlib import checks, fuzzing
 from dnnlib.book import evidence, records
 from dnnlib.book.campaign_plots import errors_against_thresholds
 from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import style
+from dnnlib.book.plots import nothing, style
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
@@ -49,6 +49,18 @@ run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
                  points=points, lambdas=lambdas, epsilons=epsilons)
+
+# %% [markdown]
+# ## In one picture
+#
+# Look at whether the full lines rise with a threshold, as the paper's do, and at which of them are
+# above the level ones, whose swarms look at less (dotted) or at nothing (broken).
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each random seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
+SCALE = {"excitable": "none", "excitable_scaled": "total"}
+kept = run.recorded()
+nothing() if kept.empty else errors_against_thresholds(kept, list(SCALE))
+plt.show()
 
 # %% [markdown]
 # ## How many neurons can be above a threshold?
@@ -100,7 +112,6 @@ print(data)
 # the first paper's fitness at its 0.5, and a constant one.
 
 # %% tags=["hide-input"]
-SCALE = {"excitable": "none", "excitable_scaled": "total"}
 plain = fuzzing.Swarm.paper(population=population)
 
 
@@ -108,7 +119,6 @@ def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
     """The swarm with that lambda and epsilon."""
     fitness = ExcitableNeurons(threshold=threshold, scale=SCALE[name], points=points)
     return replace(plain, fitness=fitness, epsilon=epsilon)
-
 
 # %% tags=["hide-input"]
 swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
@@ -214,10 +224,6 @@ reached = ours[(ours["quantity"] == "excitable") & (ours["varied"] == "lambda")]
 for table in (outcomes.error_shares(ours), reached.assign(value=100 * reached["value"])):
     display(wide(table, index=["dataset", "model", "swarm", "varied", "errors"],
                  columns="threshold").sort_index(axis=1))
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each random seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
-errors_against_thresholds(ours, list(SCALE))
-plt.show()
 
 # %% [markdown]
 # ## Verdict

@@ -33,9 +33,9 @@ import torch
 
 from dnnlib import fuzzing, published, training
 from dnnlib.book import evidence, records
-from dnnlib.book.campaign_plots import seconds_against_passes
+from dnnlib.book.campaign_plots import fuzzer_bars, seconds_against_passes
 from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import style
+from dnnlib.book.plots import nothing, style
 from dnnlib.book.records import timed
 from dnnlib.book.statements import says
 from dnnlib.book.tables import beside, wide
@@ -50,6 +50,22 @@ style()
 run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, near=near, others=others, references=references, held_out=held_out)
+
+# %% [markdown]
+# ## In one picture
+#
+# The scale is logarithmic: each line across is ten times the one below. Look at the price of the
+# swarm that is guided by excitable neurons, beside that of the sensitive one and of the rivals.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer without a bound, from the records: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-excitable-cost-records"}}
+kept = run.recorded()
+if kept.empty:
+    nothing()
+else:
+    figure = fuzzer_bars(kept[(kept["quantity"] == "seconds") & (kept["budget"] == "none")],
+                         group=["dataset", "model"], ylabel="seconds for 100 examples")
+    figure.axes[0].set_yscale("log")
+plt.show()
 
 # %% [markdown]
 # ## N! and what can be done
