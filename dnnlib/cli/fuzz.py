@@ -28,7 +28,7 @@ from dnnlib.cli.reading import (
     read,
 )
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import LISTED, SKIPPED, gallery_page, left_out, many, save
+from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, many, save
 
 
 def fuzz(model: Model, images: Images,
@@ -67,6 +67,8 @@ def fuzz(model: Model, images: Images,
          sound: Annotated[bool, typer.Option(
              "--sound", help="The images are 64 x 64 log-mel pictures of sounds, as the book's: "
                              "the gallery plays them.")] = False,
+         guess: Annotated[bool, typer.Option(
+             "--estimate", help="Only say, by one block, what the whole will take.")] = False,
          strict: Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom, files
@@ -87,6 +89,10 @@ def fuzz(model: Model, images: Images,
     if sound and photos.shape != (1, audio.MELS, audio.FRAMES):
         raise ValueError(f"--sound: expected images of shape {(1, audio.MELS, audio.FRAMES)}, got "
                          f"{photos.shape}")
+    if guess:
+        _estimate(custom.forecast(network, photos, options, reference=seen,
+                                  probabilities=probabilities), by, options, workers)
+        return
     with cluster(scheduler) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
                             reference=seen, workers=workers, client=client)
@@ -120,3 +126,19 @@ def fuzz(model: Model, images: Images,
         *left_out(reference, seen))
     if len(unread) or seen and seen.skipped:
         raise typer.Exit(SKIPPED)
+
+
+def _estimate(found, by: str, options, workers: int | None) -> None:
+    """By one block: passes, and time here and on workers."""
+    import pandas as pd
+
+    rows = [("here", found.seconds())] + [
+        (f"--scheduler, {n} workers like this", found.seconds(n))
+        for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
+    print_table(pd.DataFrame([(where, duration(seconds)) for where, seconds in rows],
+                             columns=["where", "time"]),
+                f"{found.inputs:,} inputs of {found.images:,} images by {by}, about")
+    say(f"passes over an input in {options.iterations} iterations: {found.passes:,.0f}; seconds: "
+        f"{found.fuzzing:.2f}",
+        "not in it: reading the images, and the inputs that the model gets wrong to begin with, "
+        "which are not fuzzed")

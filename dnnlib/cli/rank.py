@@ -29,7 +29,7 @@ from dnnlib.cli.reading import (
     read,
 )
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import SKIPPED, gallery_page, left_out, many, save
+from dnnlib.cli.wrote import SKIPPED, duration, gallery_page, left_out, many, save
 
 
 def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
@@ -145,7 +145,7 @@ def _estimate(job, reference, workers: int | None) -> None:
         rows.append(("here, with --device cuda", found.seconds(gpu=True)))
     rows += [(f"--scheduler, {n} workers of one core", found.seconds(n))
              for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
-    print_table(pd.DataFrame([(where, _time(seconds), round(found.images / seconds))
+    print_table(pd.DataFrame([(where, duration(seconds), round(found.images / seconds))
                               for where, seconds in rows],
                              columns=["where", "time", "images/s"]),
                 f"{found.images:,} images by {', '.join(job.readers)}, about")
@@ -157,11 +157,6 @@ def _estimate(job, reference, workers: int | None) -> None:
         f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
         f"it runs: {found.disk / 1e6:,.0f} MB",
         "not in it: the orders in the end, which take longest for nac, kmnc, npc, ats and dsa")
-
-
-def _time(seconds: float) -> str:
-    return (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-            if seconds < 7200 else f"{seconds / 3600:.1f} h")
 
 
 def _show(table, methods: list[str]) -> None:

@@ -39,3 +39,8 @@ def left_out(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
     if len(skipped) > LISTED:
         lines.append(f"  ... and {len(skipped) - LISTED:,} more")
     return lines
+
+
+def duration(seconds: float) -> str:
+    return (f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+            if seconds < 7200 else f"{seconds / 3600:.1f} h")

@@ -4,6 +4,7 @@ from dnnlib.custom.classifier import Classifier, classifier
 from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
+from dnnlib.custom.forecast import Forecast, forecast
 from dnnlib.custom.gallery import failures_page, ranking_page
 from dnnlib.custom.handed import check_copies, copy_first, label_studio, leading, merged
 from dnnlib.custom.loading import load_model
@@ -24,10 +25,9 @@ from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
 from dnnlib.custom.tables import check_target, write
 
-__all__ = ["Classifier", "Compared", "Estimate", "Found", "LABELS", "METHODS", "Options", "Photos",
-           "Preparation", "check_copies", "check_target", "classifier", "compare",
-           "copy_first", "estimate",
-           "failures_page", "first", "fuzz", "label_studio", "leading", "load_model", "merged",
-           "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures", "prepare",
-           "prepared_job", "rank", "rank_outputs", "ranking_page", "read_outputs", "read_photos",
-           "sheet", "whole_levels", "write"]
+__all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Forecast", "Found",
+           "Options", "Photos", "Preparation", "check_copies", "check_target", "classifier",
+           "compare", "copy_first", "estimate", "failures_page", "first", "forecast", "fuzz",
+           "label_studio", "leading", "load_model", "merged", "needs_reference", "parse_methods",
+           "parse_top", "photos_of", "pictures", "prepare", "prepared_job", "rank", "rank_outputs",
+           "ranking_page", "read_outputs", "read_photos", "sheet", "whole_levels", "write"]

@@ -98,20 +98,10 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     ``ValueError`` for a folder that holds something else, a model whose outputs vary from pass to
     pass, and one that gets no image right.
     """
-    folder, options = Path(folder).expanduser(), options or Options(**given)
-    options.check_reference(reference is not None)
-    photos = photos_of(images, model)
-    seen = None if reference is None else photos_of(reference, model)
-    some = photos.some(PROBE)
-    model = classifier(model, some, probabilities=probabilities)
-    if options.layers is not None:
-        outputs_only(options.by, model)
-        options = replace(options, layers=matching(model, some, options.layers))
-    _check_steady(model, some)
-    p = predict(model, some, batch_size=options.batch_size)
-    names = class_names(photos, p.shape[1], options.labels)
-    fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
-    rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
+    folder = Path(folder).expanduser()
+    model, fuzzer, photos, seen, names, options = prepared(
+        model, images, options or Options(**given), reference=reference,
+        probabilities=probabilities)
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
              "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
              "reference": seen and seen.named(), **asdict(options)}
@@ -138,6 +128,29 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     for name, table in (("inputs", told.inputs), ("failures", told.failures)):
         tables.write(table, folder / f"{name}.csv")
     return told
+
+
+def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
+             probabilities: bool = False,
+             ) -> tuple[nn.Module, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
+    """What a run needs: model, fuzzer, images, training images, classes' names, whole options.
+
+    Arguments as of :func:`fuzz`. Raises ``ValueError`` for what cannot be run, before it is.
+    """
+    options.check_reference(reference is not None)
+    photos = photos_of(images, model)
+    seen = None if reference is None else photos_of(reference, model)
+    some = photos.some(PROBE)
+    model = classifier(model, some, probabilities=probabilities)
+    if options.layers is not None:
+        outputs_only(options.by, model)
+        options = replace(options, layers=matching(model, some, options.layers))
+    _check_steady(model, some)
+    p = predict(model, some, batch_size=options.batch_size)
+    names = class_names(photos, p.shape[1], options.labels)
+    fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
+    rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
+    return model, fuzzer, photos, seen, names, options
 
 
 def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],
