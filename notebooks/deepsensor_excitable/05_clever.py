@@ -102,9 +102,10 @@ hill, top = Hill(), torch.full((1, 1, 1, 1), 0.5)
 
 
 def sampled(number: int, radius: float) -> torch.Tensor:
-    """Points of the ball around the top, as the engine draws them."""
+    """Points of the ball around the top, as the engine draws them for the first image."""
+    own = int(torch.randint(2**62, (), generator=torch.Generator().manual_seed(3)))
     steps = clever.perturbations(number, (1, 1, 1), radius=radius,
-                                 generator=torch.Generator().manual_seed(3))
+                                 generator=torch.Generator().manual_seed(own))
     return (top + torch.cat(list(steps))).clamp(0, 1)
 
 
