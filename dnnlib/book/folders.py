@@ -6,13 +6,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from torchvision.io import write_png
-
 from dnnlib.data import Dataset
 
 
 def save_photos(data: Dataset, folder: Path) -> Path:
     """Every image as a PNG file, in a sub-folder for each class; returns ``folder``."""
+    from torchvision.io import write_png  # slow to import
+
     for i, (image, label) in enumerate(zip(data.images, data.labels)):
         path = folder / data.classes[label] / f"{i:04d}.png"
         path.parent.mkdir(parents=True, exist_ok=True)

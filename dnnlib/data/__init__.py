@@ -8,9 +8,9 @@
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
-from torchvision.transforms import v2
 
 from dnnlib import checks
 from dnnlib.data import sources
@@ -100,8 +100,14 @@ def _shaped(images: torch.Tensor, size: int | None, channels: int | None) -> tor
     if channels == 3 and images.shape[1] == 1:
         images = images.expand(-1, 3, -1, -1)
     elif channels == 1 and images.shape[1] == 3:
-        images = v2.functional.rgb_to_grayscale(images)
+        images = _functional().rgb_to_grayscale(images)
     images = images.float() / 255
     if size is not None and images.shape[-2:] != (size, size):
-        images = v2.functional.resize(images, [size, size], antialias=True).clamp(0, 1)
+        images = _functional().resize(images, [size, size], antialias=True).clamp(0, 1)
     return images
+
+
+def _functional() -> Any:
+    from torchvision.transforms.v2 import functional  # slow to import
+
+    return functional

@@ -5,12 +5,10 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
-from torchvision import datasets
 
 from dnnlib import checks, files
 from dnnlib.data import folders, recordings, subsets, voices
@@ -39,15 +37,22 @@ class Source:
         return self.read is not None and not self.layout
 
 
-def _idx(dataset: type[datasets.MNIST]) -> Callable[[Path, str, bool], Raw]:
+def _torchvision(dataset: str) -> Callable[..., Any]:
+    """torchvision's class of that name."""
+    from torchvision import datasets  # slow to import
+
+    return getattr(datasets, dataset)
+
+
+def _idx(dataset: str) -> Callable[[Path, str, bool], Raw]:
     def read(root: Path, split: str, download: bool) -> Raw:
-        folder = root / dataset.__name__ / "raw"
+        folder = root / dataset / "raw"
         prefix = "train" if split == "train" else "t10k"
         for kind, header in (("images-idx3", 16), ("labels-idx1", 8)):
             path = folder / f"{prefix}-{kind}-ubyte"
             if path.exists() or not download:
                 _whole_idx(path, header)
-        data = dataset(root, train=split == "train", download=download)
+        data = _torchvision(dataset)(root, train=split == "train", download=download)
         classes = tuple(name.split(" - ")[0] for name in data.classes)  # torchvision: "1 - one"
         return Raw(data.data.unsqueeze(1), data.targets.long(), classes, "idx")
     return read
@@ -70,21 +75,24 @@ def _whole_idx(path: Path, header: int) -> None:
                          f"announces {expected}; delete it and fetch it again")
 
 
-def _cifar(dataset: type[datasets.CIFAR10]) -> Callable[[Path, str, bool], Raw]:
+def _cifar(dataset: str) -> Callable[[Path, str, bool], Raw]:
     def read(root: Path, split: str, download: bool) -> Raw:
-        data = dataset(root, train=split == "train", download=download)
+        data = _torchvision(dataset)(root, train=split == "train", download=download)
         images = torch.from_numpy(data.data).permute(0, 3, 1, 2).contiguous()
         return Raw(images, torch.tensor(data.targets), tuple(data.classes), "python")
     return read
 
 
 def _svhn(root: Path, split: str, download: bool) -> Raw:
-    data = datasets.SVHN(root, split=split, download=download)
+    data = _torchvision("SVHN")(root, split=split, download=download)
     return Raw(torch.from_numpy(data.data), torch.from_numpy(data.labels).long(),
                tuple("0123456789"), "mat")
 
 
 def _digits(root: Path, split: str, download: bool) -> Raw:
+    from sklearn.datasets import load_digits  # slow to import
+    from sklearn.model_selection import train_test_split
+
     bunch = load_digits()
     parts = train_test_split(bunch.images, bunch.target, test_size=500, random_state=0,
                              stratify=bunch.target)
@@ -113,13 +121,13 @@ SOURCES = {
                           "part of this package"),
     "fashion_mnist_small": Source(_part("fashion_mnist"), "", (1, 28, 28),
                                   {"train": 5000, "test": 1000}, 10, "part of this package"),
-    "mnist": Source(_idx(datasets.MNIST), "MNIST/raw", (1, 28, 28),
+    "mnist": Source(_idx("MNIST"), "MNIST/raw", (1, 28, 28),
                     {"train": 60000, "test": 10000}, 10, _FETCH.format("mnist")),
-    "fashion_mnist": Source(_idx(datasets.FashionMNIST), "FashionMNIST/raw", (1, 28, 28),
+    "fashion_mnist": Source(_idx("FashionMNIST"), "FashionMNIST/raw", (1, 28, 28),
                             {"train": 60000, "test": 10000}, 10, _FETCH.format("fashion_mnist")),
-    "cifar10": Source(_cifar(datasets.CIFAR10), "cifar-10-batches-py", (3, 32, 32),
+    "cifar10": Source(_cifar("CIFAR10"), "cifar-10-batches-py", (3, 32, 32),
                       {"train": 50000, "test": 10000}, 10, _FETCH.format("cifar10")),
-    "cifar100": Source(_cifar(datasets.CIFAR100), "cifar-100-python", (3, 32, 32),
+    "cifar100": Source(_cifar("CIFAR100"), "cifar-100-python", (3, 32, 32),
                        {"train": 50000, "test": 10000}, 100, _FETCH.format("cifar100")),
     "svhn": Source(_svhn, "{split}_32x32.mat", (3, 32, 32), {"train": 73257, "test": 26032}, 10,
                    _FETCH.format("svhn")),

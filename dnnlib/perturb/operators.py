@@ -19,7 +19,6 @@ from dataclasses import dataclass
 
 import torch
 from torch.nn import functional
-from torchvision.transforms import v2
 
 READINGS = ("paper", "released")
 STRENGTHS = (1, 2, 3, 4, 5)
@@ -83,7 +82,9 @@ def _shear(x: torch.Tensor, p: torch.Tensor, reading: str) -> torch.Tensor:
 
 
 def _contrast(x: torch.Tensor, p: torch.Tensor, reading: str) -> torch.Tensor:
-    grey = x if x.shape[1] == 1 else v2.functional.rgb_to_grayscale(x)
+    from torchvision.transforms.v2.functional import rgb_to_grayscale  # slow to import
+
+    grey = x if x.shape[1] == 1 else rgb_to_grayscale(x)
     # in double: the order of a sum depends on the batch, its rounding to float does not
     mean = _each(grey.mean((1, 2, 3), dtype=torch.float64), x)
     factor = _each(p[:, 0], x)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from sklearn.cluster import KMeans
 from torch import nn
 
 from dnnlib import checks
@@ -54,6 +53,8 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
     >>> abstract_paths(paths, [0, 0, 0], 1, clusters=2, merge=0.6).sum(1).tolist()
     [[1, 0, 1]]
     """
+    from sklearn.cluster import KMeans  # slow to import
+
     checks.share(merge, "merge")
     checks.positive(clusters, "clusters")
     paths = _paths(paths, "paths")

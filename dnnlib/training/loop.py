@@ -1,12 +1,12 @@
 """Training by recipe: seeded, resumable, and kept in the cache by the hash of what made it."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from torch import nn
-from torchvision.transforms import v2
 from tqdm import tqdm
 
 from dnnlib import checks, files, models, reproducible
@@ -141,7 +141,9 @@ def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, data: Dataset, re
     return total
 
 
-def _augmentation(shape: tuple[int, int, int]) -> v2.Transform:
+def _augmentation(shape: tuple[int, int, int]) -> Callable[[torch.Tensor], torch.Tensor]:
+    from torchvision.transforms import v2  # slow to import
+
     height, width = shape[1:]
     return v2.Compose([v2.RandomCrop((height, width), padding=max(1, height // 8)),
                        v2.RandomHorizontalFlip()])
