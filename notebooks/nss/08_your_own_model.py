@@ -119,7 +119,7 @@ model = custom.load_model(model_name, weights, **options)
 photos = custom.read_photos(photos_folder, model)
 reference = custom.read_photos(reference_folder, model).images if reference_folder else None
 table = custom.rank(model, photos, ",".join(possible), reference=reference, top=top, seed=seed)
-headed(table.head(8))
+headed(table.head(8).drop(columns="absolute_path"))
 
 # %% [markdown]
 # The file that is no picture is in the table too, last, with a note instead of ranks:

@@ -184,7 +184,7 @@ says("At distances in between the neurons do guide the swarm, for more passes th
 # :::{grid-item-card} Teach
 # :link: ../../book/teaching
 # :link-type: doc
-# A plan for 90 minutes; in every chapter questions to predict, to think and to code. It runs in
+# A plan for one lesson; in every chapter questions to predict, to think and to code. It runs in
 # seconds to minutes on data that comes with it.
 # :::
 #
