@@ -69,7 +69,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def printable(text: str) -> str:
-    """Text as it can be shown: a question mark for each byte of a file's name that is no text.
+    r"""Text as it can be shown: a question mark for each byte of a file's name that is no text.
 
     >>> printable("caf\udce9.jpg")
     'caf?.jpg'

@@ -196,14 +196,14 @@ def test_a_killed_command_goes_on(folder):
                "--block", "8", "--top", "5"]
     run = [sys.executable, "-c", KILLED]
     whole = subprocess.run([*run, "999", *command, "--out", "whole.csv"], capture_output=True)
-    assert whole.returncode == 0, whole.stderr
+    assert whole.returncode == 3, whole.stderr  # one image could not be read
     ended = subprocess.run([*run, "4", *command], capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     done = [*(folder / "ranking.run" / "blocks").glob("*.safetensors")]
     assert len(done) == 2 and not (folder / "ranking.csv").exists()
     before = done[0].stat().st_mtime_ns
     again = subprocess.run([*run, "999", *command], capture_output=True)
-    assert again.returncode == 0, again.stderr
+    assert again.returncode == 3, again.stderr
     assert not done[0].exists() and before  # the result stands for the blocks
     assert (folder / "ranking.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
@@ -378,5 +378,5 @@ def test_command_on_a_cluster_with_the_users_own_code(folder, cluster):
     for more in (["--scheduler", cluster.scheduler_address, "--out", "there.csv"],
                  ["--out", "here.csv"]):
         done = subprocess.run([*command, *more], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 3, done.stderr  # one image could not be read
     assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
