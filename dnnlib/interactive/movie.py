@@ -69,12 +69,12 @@ def swarm_movie(model: nn.Module, image: torch.Tensor, label: int, swarms: Mappi
     sizes = sorted({swarm.population for swarm in swarms.values()})
     if len(sizes) != 1:
         raise ValueError(f"swarms: expected at least one, all of one population, got {sizes}")
-    flights = {name: flown(swarm, model, image, label, iterations=iterations, seed=seed)
-               for name, swarm in swarms.items()}
-    plane = _plane(torch.cat([x.flatten(0, 1) for x, _ in flights.values()]) - image)
     p = predict(model, image[None])
     names = named(classes, p.shape[1])
     label = int(checks.labels(torch.tensor([label]), 1, len(names), "label")[0])
+    flights = {name: flown(swarm, model, image, label, iterations=iterations, seed=seed)
+               for name, swarm in swarms.items()}
+    plane = _plane(torch.cat([x.flatten(0, 1) for x, _ in flights.values()]) - image)
     data = {"image": pixels(image[None]), "shape": list(image.shape), "label": label,
             "classes": names, "population": sizes[0],
             "swarms": [_scenes(name, model, image, plane, *flight)
