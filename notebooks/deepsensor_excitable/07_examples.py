@@ -235,6 +235,9 @@ wide(run.live, "quantity == 'distance_over_deephunter'", index="swarm", columns=
 wide(run.recorded(), "quantity != 'distance_over_deephunter'",
      index=["dataset", "model", "budget", "fuzzer", "swarm"], columns="quantity")
 
+# %% [markdown]
+# ## Verdict
+
 # %% tags=["hide-input"]
 run.verdicts()
 

@@ -193,6 +193,9 @@ wide(run.live, "quantity == 'distance_over_deephunter'", index="budget", columns
 wide(run.recorded(), "quantity != 'distance_over_deephunter'",
      index=["dataset", "model", "fuzzer", "budget"], columns="quantity")
 
+# %% [markdown]
+# ## Verdict
+
 # %% tags=["hide-input"]
 run.verdicts()
 
