@@ -143,7 +143,7 @@ def test_a_file_that_is_no_notebook(tmp_path, content):
 def test_values_take_the_type_of_their_default(page):
     given = {"dataset": "mnist", "trials": "7", "rate": "1", "fast": "False", "colour": "7"}
     values = notebooks.typed(page, given)
-    assert values == {"dataset": "mnist_small", "trials": 7, "rate": 1.0, "fast": False, "colour": "7"}
+    assert values == {"dataset": "mnist", "trials": 7, "rate": 1.0, "fast": False, "colour": "7"}
     assert [type(v) for v in values.values()] == [str, int, float, bool, str]
 
 
