@@ -20,7 +20,10 @@ TOLERANCE = 1e-5  # between a reader's number and the engine's
 
 @dataclass(frozen=True)
 class Quiz:
-    """A question and its options (text, whether it is right), and ``why``, shown with each."""
+    """A question and its options (text, whether it is right), and ``why``, shown with each.
+
+    Without options ``why`` stands alone: why there is nothing to choose from.
+    """
 
     question: str
     options: tuple[tuple[str, bool], ...]
@@ -34,7 +37,7 @@ class Quiz:
             f"<p>{'Yes.' if right else 'No.'} {escape(self.why)}</p></details>"
             for text, right in self.options)
         return (f'<div class="quiz"><p><strong>Predict.</strong> {escape(self.question)}</p>'
-                f"{options}</div>")
+                f"{options or f'<p>{escape(self.why)}</p>'}</div>")
 
     def __repr__(self) -> str:
         return "\n".join([f"Predict. {self.question}", *(f"- {text}" for text, _ in self.options)])
@@ -61,15 +64,18 @@ def quiz(question: str, options: dict[str, bool], why: str) -> Quiz:
 def bet(claim: str) -> Quiz:
     """What will the records say of a claim? The answer is that of its verdict.
 
-    Raises ``ValueError`` for an id that no claim has, or one that nobody has run.
+    Where no setting has three seeds yet, as in a folder of results of one's own, it says so.
+    Raises ``ValueError`` for an id that no claim has.
     """
     known = {c.id: c for c in published.claims()}
     if claim not in known:
         raise ValueError(f"claim: expected the id of one, such as {next(iter(known))!r}, "
                          f"got {claim!r}")
     v = verdicts.verdict(known[claim])
+    said = f"The paper says: “{v.claim.statement}”"
     if not v.run:
-        raise ValueError(f"claim: {claim} has no cell with three seeds to bet on")
+        return Quiz(said, (), "No setting of it has been run with three seeds yet, so that the "
+                              "records have no answer.")
     if v.run == 1:
         place = "A rule judges it in one setting, by the interval over the seeds. What comes out?"
         options = {"It holds": v.holds == 1, "The opposite holds": v.fails == 1,
@@ -81,7 +87,7 @@ def bet(claim: str) -> Quiz:
                    "In none of them": v.holds == 0}
     why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
            f"interval has both sides: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
-    return quiz(f"The paper says: “{v.claim.statement}” {place}", options, why)
+    return quiz(f"{said} {place}", options, why)
 
 
 def check(answer, truth, *cases: tuple) -> None:

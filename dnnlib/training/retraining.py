@@ -1,6 +1,7 @@
 """Retraining on generated examples, and what it gains (first DeepSensor IV.D, second 6.2)."""
 
 import copy
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
@@ -103,3 +104,21 @@ def lead(found: Mapping[str, float], name: str, others: Iterable[str]) -> float:
     if not others:
         raise ValueError("others: expected at least one, got none")
     return found[name] - max(found[other] for other in others)
+
+
+def success_lead(rates: Mapping[str, float], name: str, others: Iterable[str], *,
+                 before: str = BEFORE) -> float:
+    """The :func:`lead` in taking success from an attack, of success rates in percent (0 to 100).
+
+    NaN where the attack succeeds on every image, before and after each retraining: nothing taken
+    against nothing taken tells neither from the other.
+
+    >>> rates = {"before": 90.0, "deepsensor": 60.0, "dlfuzz": 80.0}
+    >>> success_lead(rates, "deepsensor", ["dlfuzz"])
+    20.0
+    >>> success_lead(dict.fromkeys(rates, 100.0), "deepsensor", ["dlfuzz"])
+    nan
+    """
+    others = list(others)
+    found = lead(gains(rates, before=before, falls=True), name, others)
+    return math.nan if min(rates[each] for each in (before, name, *others)) == 100 else found

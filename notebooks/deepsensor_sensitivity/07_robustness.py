@@ -208,8 +208,9 @@ for column, values in table.items():
     if column != "accuracy":
         for setting in ("paper", "best") if held_out else ("paper",):
             against = [key for key in rivals if key.setting == setting]
-            run.add({f"{quantity}_lead": retraining.lead(gains, Key("deepsensor"), against)},
-                    **attack, setting=setting)
+            lead = (retraining.success_lead(values, Key("deepsensor"), against, before=BEFORE) if attack else
+                    retraining.lead(gains, Key("deepsensor"), against))
+            run.add({f"{quantity}_lead": lead}, **attack, setting=setting)
 run.save(data)
 wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "attack", "setting"],
      digits=3)

@@ -6,7 +6,7 @@ import re
 import jupytext
 import pytest
 
-from dnnlib.book import notebooks
+from dnnlib.book import notebooks, practice
 
 PAGES = ("00_welcome", "05_amendments", "06_scoreboard", "07_evidence_map", "08_test_your_model")
 CHAPTERS = [path for path in sorted(notebooks.folder().glob("*/*.py")) if path.stem not in PAGES]
@@ -34,6 +34,13 @@ def test_a_chapter_asks_to_predict_to_think_and_to_write_code(source):
     asked = [cell for cell in cells(source) if re.search(r"^(quiz|bet)\(", cell.source, flags=re.M)]
     assert asked or "Predict" in kinds
     assert {"Think", "Code"} <= {*kinds} <= {"Predict", "Think", "Code", "Try"}
+
+
+@chapter
+def test_the_committed_records_answer_each_bet(source, monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS", raising=False)
+    for claim in re.findall(r'^bet\("(.+)"\)', source.read_text(), flags=re.M):
+        assert practice.bet(claim).options
 
 
 @chapter

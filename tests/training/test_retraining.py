@@ -1,4 +1,5 @@
 import copy
+import math
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,15 @@ from torch import nn
 
 from dnnlib.inference import predict
 from dnnlib.training import Recipe, retraining
-from dnnlib.training.retraining import BEFORE, RECIPE, all_right, gains, lead, retrained
+from dnnlib.training.retraining import (
+    BEFORE,
+    RECIPE,
+    all_right,
+    gains,
+    lead,
+    retrained,
+    success_lead,
+)
 
 
 @pytest.fixture
@@ -129,3 +138,11 @@ def test_a_lead_is_over_the_best_of_the_others():
 def test_a_lead_over_what_is_missing(own, others, message):
     with pytest.raises(ValueError, match=message):
         lead({"own": 1.0, "x": 0.0}, own, others)
+
+
+def test_where_an_attack_always_succeeds_no_lead_can_be_told():
+    rates = {BEFORE: 100.0, "own": 100.0, "x": 100.0}
+    assert math.isnan(success_lead(rates, "own", ["x"]))
+    assert success_lead(rates | {"x": 98.0}, "own", ["x"]) == -2.0
+    assert success_lead(rates | {BEFORE: 50.0}, "own", ["x"]) == 0.0
+    assert success_lead(dict.fromkeys(rates, 40.0), "own", ["x"]) == 0.0
