@@ -311,8 +311,10 @@ from dnnlib.book.practice import bet
 
 bet("nss-fdr-best")
 
-# %% tags=["hide-input", "statements"]
+# %% tags=["hide-input", "records"]
 table_5 = published.table("nss", 5).query("quantity == 'fdr'")
+
+# %% tags=["hide-input", "statements"]
 fdr = rows.query("quantity == 'fdr' and difference != 'squared_normalised'")
 fdr = fdr.assign(who=fdr["method"] + fdr["pair"].map({"original": " (original)"}).fillna(""))
 fdr = fdr.set_index([*CELL, "rate", "seed", "who"])["value"].unstack("who")

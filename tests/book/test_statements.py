@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import symtable
 
+import jupytext
 import pytest
 
 from dnnlib import files
@@ -115,3 +117,29 @@ def test_every_statement_holds(monkeypatch):
     monkeypatch.delenv("DNNLIB_RESULTS")
     broken = [b for path in notebooks.starting([], ".ipynb") for b in statements.check(path)]
     assert [f"{b.chapter}: {b.why}" for b in broken] == []
+
+
+def globals_of(code):
+    """The names that code sets, and those that it takes from elsewhere."""
+    table = symtable.symtable(code, "cell", "exec")
+    within = [table]
+    for each in within:
+        within.extend(each.get_children())
+    sets = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+    return sets, {s.get_name() for each in within for s in each.get_symbols()
+                  if s.is_referenced() and (s.is_global() or each is table)} - sets
+
+
+@pytest.mark.parametrize("source", sorted(notebooks.folder().glob("*/*.py")),
+                         ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_cell_needs_a_name_from_statements(source):
+    """A run with other parameters leaves the statements out."""
+    known, left_out = set(), set()
+    for cell in jupytext.read(source).cells:
+        if cell.cell_type == "code":
+            sets, needs = globals_of(cell.source)
+            if statements.TAG in cell.metadata.get("tags", ()):
+                left_out |= sets
+            else:
+                assert not needs & left_out - known
+                known |= sets
