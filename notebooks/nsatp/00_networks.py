@@ -1,19 +1,20 @@
 # %% [markdown]
 # # Which networks does NSATP test?
 #
-# **What the paper fixes** (NSATP IV.B, Tables I and II). Two small convolutional networks, Net-1 and
-# Net-2, on MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100, with a learning rate, a batch size and a
-# number of epochs for each dataset.
+# **What the paper fixes** (NSATP IV.B, Tables I and II). NSATP tests two small convolutional
+# networks, Net-1 and Net-2, on MNIST, Fashion-MNIST, CIFAR-10 and CIFAR-100. The paper gives a
+# learning rate, a batch size and a number of epochs for each dataset.
 #
 # **What you will learn.** How much a table of layers leaves open, and how to check that a network
-# in code is the network in a table.
+# in code is the one in the table.
 #
 # ```{figure} ../../book/assets/nsatp_workflow.svg
-# :alt: From top to bottom. A trained network and a set S of examples are ready before. Step 1 puts S into the network, which gives a probability vector for each example. Step 2 measures each vector by PD, PV or PE. Step 3 ranks the values, least decided first. Step 4 puts the examples of S in that order, which gives the ranked examples. Broken, below: step 5, of other methods, adds noise to them and so makes adversarial examples, to attack the network or to train it again.
+# :alt: From top to bottom. A trained network and a set S of examples are ready before. Step 1 puts S into the network, which gives a probability vector for each example. Step 2 measures each vector by PD, PV or PE. Step 3 ranks the values, least decided first. Step 4 puts the examples of S in that order, which gives the ranked examples. In broken lines below: step 5, of other methods, adds noise to them and so makes adversarial examples, to attack the network or to train it again.
 # :width: 416px
 # :name: fig-nsatp-workflow
 #
-# What the networks are needed for: the four steps of NSATP, drawn after Fig. 4 and III.B of the paper.
+# The four steps of NSATP, drawn after Fig. 4 and III.B of the paper. The networks are needed in
+# step 1.
 # ```
 
 # %% tags=["hide-input"]
@@ -30,7 +31,7 @@ DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
 # %% [markdown]
 # ## Table I: the layers
 #
-# As printed; `-` is a row that Net-2 does not have.
+# The table is shown as printed; `-` marks a row that Net-2 does not have.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -45,9 +46,10 @@ printed = published.table("nsatp", 1)
 headed(printed.pivot(index=["model", "layer", "type"], columns="dataset", values="value")[DATASETS])
 
 # %% [markdown]
-# Padding and stride are missing. We add no padding, since none is mentioned. Two pools of 3 x 3 with
-# stride 3 would then shrink 28 x 28 to nothing, so the pools of Net-1 have stride 2 and overlap. In
-# the code each ReLU comes after its pool: the two commute, and the pooled map is smaller.
+# The table does not give padding and stride. We add no padding, since the paper mentions none. Two
+# pools of 3 x 3 with stride 3 would then shrink 28 x 28 to nothing, so the pools of Net-1 have
+# stride 2 and overlap. In the code each ReLU comes after its pool. Both orders give the same
+# result, and the pooled map is smaller.
 
 # %% tags=["hide-input", "nbval-check-output"]
 WRITTEN = {nn.Conv2d: lambda layer: "{}×{}×{}".format(*layer.kernel_size, layer.out_channels),
@@ -64,8 +66,8 @@ for name in ("net1", "net2"):
               f"{models.count(model).parameters:,} parameters")
 
 # %% [markdown]
-# The motivation section uses a third network, LeNet-5. The sizes of all networks of the five papers,
-# beside the published ones:
+# The motivation section uses a third network, LeNet-5. The table below gives the sizes of all
+# networks of the five papers, beside the published sizes:
 
 # %% tags=["hide-input", "nbval-check-output"]
 headed(models.table().astype(object).fillna(""))
@@ -73,11 +75,12 @@ headed(models.table().astype(object).fillna(""))
 # %% [markdown]
 # ## Table II: the training
 #
-# The optimiser is not named; the plainest reading is gradient descent without momentum, which the
-# recipe `nsatp` uses. On colour images that is slow; the recipe `nsatp_momentum` adds momentum and
-# changes nothing else, so that a chapter run with `-p recipe nsatp_momentum` shows what the accuracy
-# of the network changes. Networks are trained in float32. Records made before that was so were
-# trained with their convolutions in bfloat16, and say so in their provenance.
+# The paper does not name the optimiser. The plainest {term}`reading` is gradient descent without
+# momentum, and the recipe `nsatp` uses it. It is slow on colour images. The recipe `nsatp_momentum`
+# adds momentum and changes nothing else: run a chapter with `-p recipe nsatp_momentum` to see what
+# depends on the accuracy of the network. Networks are now trained in float32. In older
+# {term}`records <record>` the convolutions were trained in bfloat16; the provenance of these
+# records says so.
 
 # %% tags=["hide-input", "nbval-check-output"]
 for row in published.table("nsatp", 2).itertuples():
@@ -90,18 +93,19 @@ headed(pd.DataFrame([{"dataset": name, **vars(training.recipe("nsatp", name))}
                      for name in [*DATASETS, "mnist_small"]]).set_index("dataset"))
 
 # %% [markdown]
-# The embedded part of MNIST has too few images for plain gradient descent: its recipe is our own.
+# The embedded part of MNIST has too few images for plain gradient descent, so we train on it with a
+# recipe of our own.
 #
 # ## Exercises
 #
-# **1. Think.** Keras pads nothing and strides by the pool size unless told otherwise. What happens
-# to a 28 x 28 image in Net-1 with those defaults?
+# **1. Think.** Unless told otherwise, Keras adds no padding, and the stride of a pool is its size.
+# What happens to a 28 x 28 image in Net-1 with these defaults?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The first convolution gives 24 x 24, the pool 8 x 8, the second convolution 4 x 4, and the third
-# has a 5 x 5 kernel and nothing to slide over. So the authors' code must differ from the defaults
-# somewhere: in its padding, in its strides, or in both.
+# has a 5 x 5 kernel, which does not fit on that map. So the authors' code must differ from the
+# defaults somewhere: in its padding, in its strides, or in both.
 # ```
 #
 # **2. Code.** Write `my_parameters(kernel, before, after)`: how many weights and biases a
@@ -137,6 +141,6 @@ is_right(my_parameters)
 # is_right(my_parameters)
 # ~~~
 #
-# The size of the image does not occur in it. It occurs in the first dense layer, which is why
-# padding and stride, which the table leaves out, change the number of parameters.
+# The size of the image does not occur in this formula. It matters in the first dense layer. That is
+# why padding and stride change the number of parameters, and the table leaves both out.
 # ```

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Is an unsure digit easier to break?
 #
-# Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches* puts
-# them at random places, and *Eff* is the share of them that change the class. Places where one did turn
-# orange, places where none did turn blue. You can also draw a digit of your own. The network is trained
-# on this page, and it runs in your browser.
+# Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches*
+# puts 100 patches at random places, and *Eff* is the share of them that change the class. A place
+# turns orange if a patch there changed the class, and blue if none did. You can also draw a digit
+# of your own. The network is trained on this page, and it runs in your browser.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -42,18 +42,20 @@ if profile == "embedded" and interactive.runs(model):
                                       classes=data.classes))
 
 # %% [markdown]
-# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure of
-# another. Invert a block of 2 x 2 pixels somewhere, fifty times each: eight copies of the first
-# digit get another class, five of the second. Ten repetitions never show fewer for the first. NSATP
-# concludes that the softmax vector tells how easily an image is broken.
+# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure
+# of another. The authors make fifty copies of each digit and invert a block of 2 x 2 pixels in each
+# copy. Eight copies of the first digit get another class, and five copies of the second. In ten
+# repetitions, the first digit never has fewer changed copies than the second. NSATP concludes that
+# the {term}`softmax vector` tells how easily an image is broken.
 #
 # **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
 
 # %% [markdown]
 # ## The two vectors
 #
-# The paper's softmax vectors, and what its three distances make of them. The text subtracts the two
-# largest probabilities of the first and prints 0.73; it is 0.63.
+# The table has a row for each of the paper's two softmax vectors, with its three distances
+# {term}`PD`, {term}`PV` and {term}`PE`. For the first vector, the text gives 0.73 as the difference
+# of the two largest probabilities; the difference is 0.63.
 
 # %% tags=["hide-input", "nbval-check-output"]
 worked = {"Fig. 1 (a)": [0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
@@ -65,7 +67,7 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 # %% [markdown]
 # ## Two images like them
 #
-# We take the test images whose PD comes nearest to the two printed ones.
+# We take the test images whose PD is nearest to the PD of the two printed vectors.
 
 # %% tags=["hide-input"]
 p = inference.predict(model, data.images)
@@ -84,8 +86,8 @@ plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in ne
 plt.show()
 
 # %% [markdown]
-# Fifty inverted patches on each; the copies that change class are shown (the counterparts of Figs. 2
-# and 3).
+# Each image gets fifty inverted patches. The copies that change class are shown below, as in Figs.
+# 2 and 3 of the paper.
 
 # %%
 generator = torch.Generator().manual_seed(seed)
@@ -107,10 +109,11 @@ plt.show()
 # %% [markdown]
 # ## From one pair to many
 #
-# The fifty images nearest to each PD, fifty inverted patches on each, ten times over. The paper saw
-# one pair, and in each of ten repetitions at least as many changes for the undecided image. We pair
-# every undecided image with every decided one, and count the pairs that show the same; then, more
-# strictly, those in which the undecided image changed more often each time.
+# We take the fifty images nearest to each PD and put fifty inverted patches on each image, ten
+# times over. The paper looked at one pair: in each of its ten repetitions, the undecided image
+# changed at least as often as the decided one. We pair every undecided image with every decided
+# one, and count the pairs that show the same. Then we count more strictly: only the pairs in which
+# the undecided image changed more often in every repetition.
 
 # %% tags=["hide-input"]
 counts = {}
@@ -139,7 +142,8 @@ plt.show()
 # %% [markdown]
 # ## At paper scale
 #
-# LeNet-5 on the whole MNIST test set, beside the run above; the paper has one pair only.
+# The table shows LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
+# pair.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -186,13 +190,14 @@ if "pairs_always" in found:
 # many single pairs go the other way; only the pairs can contradict an "always".
 # ```
 #
-# **2. Think.** Where both images of a pair never change, the pair agrees with the claim. Set
+# **2. Think.** If neither image of a pair ever changes, the pair agrees with the claim. Set
 # `trials` to 5 and look at both quantities. Which one tells you more?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With few trials most counts are zero, so "at least as many" holds almost always and says nothing.
-# "Strictly more" falls. A claim that ties can satisfy needs its strict twin beside it.
+# With few trials most counts are zero, so "at least as many" holds for almost every pair and says
+# nothing, while the share of pairs with "strictly more" falls. If a tie can satisfy a claim, test
+# its strict form as well.
 # ```
 #
 # **3. Code.** Write `my_patched(image, row, column)`: a copy of an image (H, W) in which the 2 × 2
@@ -232,5 +237,6 @@ is_right(my_patched)
 # is_right(my_patched)
 # ~~~
 #
-# A patch that writes into the image itself would break the image for all patches after it.
+# If the function wrote the patch into the image itself, the patch would still be there for all
+# later patches.
 # ```

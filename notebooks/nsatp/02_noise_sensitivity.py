@@ -1,15 +1,15 @@
 # %% [markdown]
 # # Are uncertain inputs fragile?
 #
-# **The claim** (NSATP RQ1, IV.D.1, Figs. 5 and 6, Tables III and IV). Put a small patch on an image
-# at random, a hundred times, and count how often the prediction changes: that share is Eff. Then
-# measure how decided the network was about the clean image. NSATP says that Eff falls with
-# decidedness, that it falls *exponentially*, and that the exponential fits with a correlation
-# above 0.95 on every dataset, network and measure.
+# **The claim** (NSATP RQ1, IV.D.1, Figs. 5 and 6, Tables III and IV). Make a hundred copies of an
+# image, put a small patch on each at random, and count how often the prediction changes: that share
+# is {term}`Eff`. Then measure how decided the network was about the clean image. NSATP says that
+# Eff falls as the network is more decided, that it falls *exponentially*, and that the exponential
+# fits with a {term}`correlation` above 0.95 on every dataset, network and measure.
 #
-# **What you will learn.** How to measure the noise sensitivity of an input; three ways to read
-# decidedness from a softmax vector; and why one fit can have a correlation of 0.8 or of 0.99 on the
-# same data, depending on what is called a point.
+# **What you will learn.** How to measure the noise sensitivity of an input; three ways to read from
+# a {term}`softmax vector` how decided the network is; and why one fit can have a correlation of 0.8
+# or of 0.99 on the same data, depending on what counts as a point.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -44,9 +44,10 @@ run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, s
 # %% [markdown]
 # ## In one picture
 #
-# Grey: the images of one seed, darker where there are more. Dots: the mean Eff in each of twenty
-# intervals. Curves: the exponential through ln Eff of the images that change at all. One colour for
-# each seed. The images are kept since lately; a panel without grey comes from an older record.
+# Grey shows the images of one seed; it is darker where there are more images. The dots are the mean
+# Eff in each of twenty intervals. The curves are exponentials, fitted to ln Eff of the images that
+# change at all. Each seed has its own colour. Older {term}`records <record>` did not keep the
+# single images, so their panels show no grey.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-2: Eff of the test images against each distance, from the committed runs, with the fitted curves; NSATP's Fig. 5.", "name": "fig-nsatp-rq1-net2"}}
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
@@ -71,8 +72,9 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # %% [markdown]
 # ## Eff: the noise sensitivity of an image
 #
-# A patch is a block of 2 x 2 pixels with one random colour at a random place. With $M$ patched
-# copies $x_1, \dots, x_M$ of an image $x$, of which $M_e$ are given another class than $x$,
+# A patch is a block of 2 x 2 pixels with one random colour at a random place. Let $x_1, \dots, x_M$
+# be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
+# than $x$. Then
 #
 # $$\mathrm{Eff}(x) = M_e / M .$$
 
@@ -85,13 +87,14 @@ print(f"{len(eff)} images, {trials} patches each: mean Eff {eff.mean():.4f}; "
 # %% [markdown]
 # ## PD, PV, PE: how decided is a softmax vector?
 #
-# With the vector sorted in descending order, $p'_1 \ge \dots \ge p'_n$,
+# Sort the vector in descending order, $p'_1 \ge \dots \ge p'_n$. Then
 #
 # $$\mathrm{PD} = \sum_{i=1}^{n-1} \frac{p'_i - p'_{i+1}}{i}, \qquad
 #   \mathrm{PV} = \sum_{i=1}^{n} (p'_i - \tfrac1n)^2, \qquad
 #   \mathrm{PE} = -\sum_{i=1}^{n} p'_i \ln p'_i .$$
 #
-# PD and PV grow as the network decides; PE shrinks. NSATP's own example vectors check the code:
+# The more decided the network is, the larger are {term}`PD` and {term}`PV`, and the smaller is
+# {term}`PE`. We check the code with the example vectors of NSATP:
 
 # %% tags=["nbval-check-output"]
 worked = torch.tensor([[0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
@@ -102,8 +105,9 @@ for name, distance in uncertainty.DISTANCES.items():
 # %% [markdown]
 # ## The fit
 #
-# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution": a straight line
-# through $z = \ln \mathrm{Eff}$. An image that never changes has no logarithm and drops out.
+# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution", that is, it fits a
+# straight line to $z = \ln \mathrm{Eff}$. An image that never changes is left out, because 0 has no
+# logarithm.
 
 # %%
 distances = {name: distance(measured.probabilities).numpy()
@@ -122,12 +126,12 @@ plt.show()
 # %% [markdown]
 # ## Readings
 #
-# The text leaves two things open: whether the points are images or averages over intervals of the
-# distance (`bins`), and whether least squares means $\ln$ Eff (`loglinear`) or Eff itself
-# (`curve`). PE as printed *rises* with indecision, so its exponent must be positive, yet
-# Table III prints falling exponentials whose coefficients are close to those of PD. Entropy turned
-# round and scaled, $1 - \mathrm{PE}/\ln n$, is the plainest thing that could have been meant; it is
-# listed as `certainty`.
+# The text leaves two things open. Are the points single images, or averages over intervals of the
+# distance (`bins`)? And are least squares taken of $\ln$ Eff (`loglinear`) or of Eff itself
+# (`curve`)? There is also a contradiction. PE as printed is *larger* when the network is less
+# decided, so its exponent must be positive. Yet Table III prints falling exponentials, whose
+# coefficients are close to those of PD. The simplest quantity that the authors could have meant is
+# the entropy, reversed and scaled: $1 - \mathrm{PE}/\ln n$. It is listed as `certainty`.
 
 # %% tags=["hide-input"]
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
@@ -138,19 +142,20 @@ for name, x in turned.items():
 wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quantity", digits=2)
 
 # %% [markdown]
-# A straight line through Eff stands in the table too. Only where the exponential through the same
-# points correlates better does the shape of the curve say anything.
+# The table also has a straight line through Eff. The shape of the curve says something only where
+# the exponential correlates better than the line through the same points.
 #
-# Spearman's rank correlation of Eff with each distance asks the question without any curve: does
-# the order agree?
+# Spearman's {term}`rank correlation` of Eff with each distance asks the question without any curve:
+# do the two orders agree?
 
 # %% tags=["hide-input"]
 wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
-# The patch has three readings too: a random colour (PEACEPACT IV.B, and NSATP's threats to validity),
-# inverted pixels (the motivation of both), or whatever differential evolution tries while it searches
-# for the patch that hurts most (NSATP IV.B). The same hundred images under each:
+# There are also three readings of the patch: a random colour (PEACEPACT IV.B, and NSATP's threats
+# to validity), inverted pixels (the motivation of both papers), or the patches that
+# {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
+# are the same hundred images under each of them:
 
 # %% tags=["hide-input"]
 few = load(dataset, limit=100)
@@ -163,8 +168,8 @@ for kind in vulnerability.PATCHES:
 pd.DataFrame(kinds).T.round(3)
 
 # %% [markdown]
-# At paper scale the run becomes a record: every reading, and the mean Eff in each interval, from
-# which the panels below are drawn.
+# At paper scale the run leaves a record. It holds the results of every reading, and the mean Eff in
+# each interval; the panels below are drawn from these means.
 
 # %% tags=["hide-input"]
 for name, x in distances.items():
@@ -177,9 +182,10 @@ run.save(data)
 # %% [markdown]
 # ## Tables III and IV, beside the paper's
 #
-# "Ours" are the committed runs on whole test sets, as mean [least, greatest] over their seeds, by
-# the text's reading: images as points, a line through $\ln$ Eff. CIFAR-10 is a JPEG copy. CIFAR-100
-# is blank until someone who has it runs this notebook with `-p dataset cifar100 -p profile paper`.
+# "Ours" are the committed runs on whole test sets, given as mean [least, greatest] over their
+# seeds. They follow the text: the points are images, and a straight line is fitted to $\ln$ Eff.
+# CIFAR-10 is a JPEG copy. CIFAR-100 is blank until someone who has it runs this notebook with
+# `-p dataset cifar100 -p profile paper`.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -196,16 +202,16 @@ run.beside(published.table("nsatp", 3), TEXT + "in ('a', 'b')", on=ON, **PAPER).
 run.beside(published.table("nsatp", 4), TEXT + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
-# The same fits over the means of twenty intervals, where the scatter of single images is averaged
-# away:
+# The next table has the same fits to the means of twenty intervals. Averaging removes the scatter
+# of single images:
 
 # %% tags=["hide-input"]
 run.beside(published.table("nsatp", 4), TEXT.replace("examples", "bins") + "== 'correlation'",
            on=ON, **PAPER)
 
 # %% [markdown]
-# How far is each reading of "points" from the printed correlation? The mean over our seeds, less the
-# paper's value:
+# How far is each reading of "points" from the printed correlation? The table gives the mean over
+# our seeds minus the paper's value:
 
 # %% tags=["hide-input"]
 KEY = ["model", "dataset", "distance"]
@@ -216,7 +222,7 @@ headed(gap.rename(columns={"examples": "images, less the paper's", "bins": "bins
        .round(2))
 
 # %% [markdown]
-# What all of this rests on: the accuracy of the networks, and how many images ever change.
+# All of this depends on the accuracy of the networks, and on how many images ever change:
 
 # %% tags=["hide-input"]
 wide(run.recorded("quantity in ('accuracy', 'share_fragile', 'mean_eff')", trials=100, patch="random"),
@@ -225,7 +231,7 @@ wide(run.recorded("quantity in ('accuracy', 'share_fragile', 'mean_eff')", trial
 # %% [markdown]
 # ## Fig. 6 at paper scale
 #
-# As Fig. 5 at the top of the page, for Net-1.
+# This is the figure at the top of the page (Fig. 5), now for Net-1.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-1, as the figure before; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
 recorded_decays(run.recorded(SHOWN, model="net1", **PAPER))
@@ -295,9 +301,9 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is negative and large in size too:
-# averages over intervals correlate well with anything that falls. A high correlation of means is
-# evidence of a trend, and weak evidence for one shape of it.
+# `stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is also negative and far from
+# zero: averages over intervals correlate well with anything that falls. A high correlation of means
+# is evidence of a trend, but only weak evidence of its shape.
 # ```
 #
 # **2. Think.** Images that never change are left out of the fit to $\ln$ Eff. How does that bias
@@ -305,23 +311,23 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Among decided images nearly all have Eff = 0; those that stay are the exceptions. Leaving out the
-# zeros lifts the right end of the curve, so the fit falls more slowly than the truth. The `curve`
-# reading keeps the zeros and falls faster.
+# Nearly all decided images have Eff = 0; those that stay in the fit are the exceptions. Leaving out
+# the zeros lifts the right end of the curve, so the fit falls more slowly than the truth. The
+# `curve` reading keeps the zeros, and its fit falls faster.
 # ```
 #
-# **3. Think.** In the table of the three patches, what does inverting do to digits with a black
-# ground that a random gray value does not?
+# **3. Think.** Look at the table of the three patches. What does inverting do to digits on a black
+# background that a random gray value does not do?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It always makes the largest change there is: black becomes white. Eff rises, and the order of the
+# It always makes the largest change possible: black becomes white. Eff rises, and the order of the
 # images stays nearly the same.
 # ```
 #
 # **4. Code.** Write `my_pd(p)`: PD of softmax vectors (N, n). Sort each vector, the largest entry
-# first; add up the gaps between neighbours, the first whole, the second halved, the third by three,
-# and so on. The cell says whether it is right.
+# first; add up the gaps between neighbours: the first as it is, the second divided by two, the
+# third by three, and so on. The cell says whether it is right.
 
 # %%
 my_pd = None  # your function of a tensor (N, n), giving (N,)
@@ -349,5 +355,6 @@ is_right(my_pd)
 # is_right(my_pd)
 # ~~~
 #
-# The order of the classes plays no part: PD knows how sure the network is, and not of what.
+# The order of the classes plays no part: PD says how sure the network is, but not which class it is
+# sure of.
 # ```

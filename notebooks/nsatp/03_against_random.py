@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Does ranking find breakable inputs sooner?
 #
-# **The claim** (NSATP RQ2, IV.D.2, Table V). Take the 1,000 inputs that a ranking puts first, perturb
-# them one after another, and count the perturbed samples until the first success; do the same with
-# 1,000 random inputs. The count is the F-measure; the share of it that ranking saves is Inc. NSATP
-# prints savings between 79.67 % and 99.68 % for every dataset, network and distance.
+# **The claim** (NSATP RQ2, IV.D.2, Table V). Take the 1,000 inputs that a ranking puts first,
+# perturb them one after another, and count the perturbed samples until the first success; do the
+# same with 1,000 random inputs. The count is the {term}`F-measure`; {term}`Inc` is the share of it
+# that the ranking saves. NSATP prints savings between 79.67 % and 99.68 % for every dataset,
+# network and distance.
 #
-# **What you will learn.** How to test a ranking against chance; two things that "F-measure" means
-# in these two papers; and how one excluded group of images can change a number a hundredfold.
+# **What you will learn.** How to test a ranking against chance; what "F-measure" means in each of
+# the two papers; and how one excluded group of images can change a number a hundredfold.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -49,8 +50,8 @@ print(data)
 print(f"test accuracy {accuracy:.3f}; {(eff > 0).mean():.1%} of the images ever change")
 
 # %% [markdown]
-# How soon does each ranking meet the images that break? Dotted is the best order there is, and a random
-# order would be the diagonal.
+# How soon does each ranking meet the images that break? The dotted line is the best order possible;
+# a random order would follow the diagonal.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
 ranks = {name: uncertainty.rank(measured.probabilities, name).numpy()
@@ -61,14 +62,16 @@ plt.show()
 # %% [markdown]
 # ## F-measure and Inc
 #
-# The success matrix already holds every outcome, so an F-measure is a walk through its rows in the
-# order of a ranking. NSATP counts perturbed **samples** (row by row, trial by trial);
-# PEACEPACT counts **examples**, each with all its $M$ trials. With $R$ for random and $A$ for ranked,
+# The success matrix has a row for each image, and says for each of its trials whether the class
+# changed. It already holds every outcome. To find an F-measure, we go through its rows in the order
+# of a ranking. NSATP counts perturbed **samples** (row by row, trial by trial); PEACEPACT counts
+# **examples**, each with all its $M$ trials. With $R$ for the random F-measure and $A$ for the
+# ranked one,
 #
 # $$\mathrm{Inc} = \frac{R - A}{R} \times 100\,\% .$$
 #
-# A small case to check by hand: nothing works on the first input, the second trial works on the
-# second.
+# A small case to check by hand: no trial succeeds on the first input, and the second trial succeeds
+# on the second input.
 
 # %% tags=["nbval-check-output"]
 tried = np.array([[False, False, False], [False, True, False]])
@@ -79,15 +82,16 @@ print(f"Inc of 136.68 against 5.47: {first_success.inc(136.68, 5.47):.2f} %")  #
 # %% [markdown]
 # ## What ten repetitions come near to
 #
-# The paper averages ten tests. The order of the trials on an image is a matter of chance, and on the
-# random side so is the order of the images. Both averages have an exact value. Among $N$ things in
-# random order, $k$ of which succeed, the first success comes on average at place
+# The paper averages ten tests. Chance decides the order of the trials on an image; on the random
+# side, it also decides the order of the images. Both averages have an exact value. Put $N$ things
+# in random order, and let $k$ of them succeed. The first success then comes on average at place
 #
 # $$\frac{N + 1}{k + 1} ,$$
 #
-# since the $k$ cut the other $N - k$ into $k + 1$ stretches that are equally long on average. It
-# holds twice here: for the $N$ images, of which $k$ ever change, and for the $M$ trials on one image.
-# So no order has to be drawn; ten drawn ones stand beside it, to show how far they scatter.
+# since the $k$ successes cut the other $N - k$ things into $k + 1$ stretches, which are equally
+# long on average. We use this formula twice: for the $N$ images, when $k$ of them ever change, and
+# for the $M$ trials on one image. So no order has to be drawn. We still show ten drawn orders
+# beside the exact value, to see how far they scatter.
 
 # %%
 random = first_success.expected_f_measure(success, order="random",
@@ -99,7 +103,8 @@ print(f"random order, perturbed samples: {random:.1f} on average; "
       f"ten draws from {min(drawn):.0f} to {max(drawn):.0f}, their mean {np.mean(drawn):.1f}")
 
 # %% [markdown]
-# Each ranking's first thousand images against a thousand random ones, in random order:
+# We compare the first thousand images of each ranking with a thousand random images, in random
+# order.
 
 # %% tags=["hide-input"]
 for name, ranked in ranks.items():
@@ -111,8 +116,9 @@ for name, ranked in ranks.items():
         run.add(found, distance=name, definition=unit)
 
 # %% [markdown]
-# Where the paper prints a saving for this cell, we also keep how the cost that is left, the share
-# 1 - Inc, compares with the printed one: 1 means as printed, 5 means five times as much left.
+# Where the paper prints a saving for this {term}`cell`, we also compare the cost that is left, the
+# share 1 - Inc, with the printed one. A ratio of 1 means that as much is left as printed; 5 means
+# that five times as much is left.
 
 # %% tags=["hide-input"]
 table_5 = published.table("nsatp", 5)
@@ -131,10 +137,10 @@ wide(run.live, "definition.notna()", index=["definition", "distance"], columns="
 # %% [markdown]
 # ## A footnote that cannot be true
 #
-# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With
-# $M = 100$ trials each such example holds at least one success among its hundred samples, so no
-# F-measure could exceed 100; Table V prints random counts up to 918.60. Here are the same
-# comparisons with images that never change left out: the first example always succeeds.
+# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With $M = 100$
+# trials, each such example has at least one success among its hundred samples, so no F-measure
+# could exceed 100. But Table V prints random counts up to 918.60. Below, the images that never
+# change are left out: now the first example always succeeds.
 
 # %% tags=["hide-input"]
 fragile = success[success.any(1)]
@@ -145,9 +151,10 @@ print(f"random order over images with Eff > 0: F-measure "
 # %% [markdown]
 # ## Table V, beside the paper's
 #
-# By NSATP's definition, in perturbed samples. "Ours" are whole test sets, mean [least, greatest]
-# over the seeds; CIFAR-10 is a JPEG copy. Records of a cell are exact averages, or, where the cell
-# has not been run since, those of ten drawn orders; the second table says which.
+# F-measures are counted in perturbed samples, as NSATP defines them. "Ours" are results on whole
+# test sets, given as mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy. A
+# {term}`record` holds exact averages or, if it is older, averages over ten drawn orders. The second
+# table says which.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -166,7 +173,7 @@ headed(kinds.assign(averages=kinds["repeats"].map({0: "exact", 10: "ten orders"}
        .to_frame())
 
 # %% [markdown]
-# The same in examples, PEACEPACT's definition, against the same printed numbers:
+# The same, counted in examples, as PEACEPACT defines it, beside the same printed numbers:
 
 # %% tags=["hide-input"]
 run.beside(table_5.query("quantity != 'inc'"), "definition == 'examples' and quantity != 'inc'",
@@ -223,18 +230,19 @@ says("The networks are right on "
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The number of trials until the first success at probability $q$: $1/q$ on average. `1 / eff.mean()`
-# for the run above is close to the random F-measure only if fragile images are spread evenly; they
-# are not, since successes come in clumps, on a few images.
+# It would be the number of trials until the first success, if each succeeds with probability $q$:
+# $1/q$ on average. For the run above, `1 / eff.mean()` would be close to the random F-measure only
+# if the successes were spread evenly over the images. They are not: they come in clumps, on a few
+# images.
 # ```
 #
-# **2. Think.** The F-measure looks at the first success only. Name a ranking with the best
-# F-measure there is that is useless for everything else.
+# **2. Think.** The F-measure looks at the first success only. Name a ranking that has the best
+# possible F-measure but is useless for everything else.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# One that puts a single image with Eff near 1 first and all others in random order. The figure with
-# the share of all label changes sees the difference.
+# Put a single image with Eff near 1 first, and all others in random order. The figure with the
+# share of all label changes shows the difference.
 # ```
 #
 # **3. Code.** Write `my_f_measure(success)`: `success` (N, M) says for each input, in the order in
@@ -266,5 +274,5 @@ is_right(my_f_measure)
 # is_right(my_f_measure)
 # ~~~
 #
-# Everything behind the first success is thrown away; that is what exercise 2 is about.
+# The F-measure ignores everything after the first success. Exercise 2 is about this.
 # ```

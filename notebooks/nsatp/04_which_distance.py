@@ -1,10 +1,11 @@
 # %% [markdown]
 # # Which measure of uncertainty is best?
 #
-# **The claim** (NSATP RQ3, IV.D.3, Table VI). Take logarithms and each fitted curve becomes a straight
-# line, $z = \ln a + b x$. NSATP calls its absolute slope $|b|$ the effectiveness of the distance
-# (Eff-D), marks the three distances Best, Middle and Worst, and concludes that PD is better than
-# the others on each dataset and each network. Its own table marks PD Worst twice.
+# **The claim** (NSATP RQ3, IV.D.3, Table VI). Take logarithms, and each fitted curve becomes a
+# straight line, $z = \ln a + b x$. NSATP calls its absolute slope $|b|$ the effectiveness of the
+# distance ({term}`Eff-D`). It marks the three distances Best, Middle and Worst, and concludes that
+# {term}`PD` is better than {term}`PV` and {term}`PE` on each dataset and each network. Its own
+# table marks PD Worst twice.
 #
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
@@ -41,8 +42,8 @@ run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, s
 # %% [markdown]
 # ## In one picture
 #
-# What a tester wants of a distance is that the inputs it puts first are those that break: the share of
-# all label changes among the first tenth.
+# A tester wants the inputs that a distance puts first to be those that break. The figure shows
+# which share of all label changes is found among the first tenth of the inputs.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs; bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
@@ -62,8 +63,8 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # %% [markdown]
 # ## Eff-D
 #
-# The slope of $\ln \mathrm{Eff}$ against each distance, and PD's lead: its slope less the larger of
-# the other two. PD leads where that is positive.
+# We compute the slope of $\ln \mathrm{Eff}$ against each distance, and PD's lead: its slope minus
+# the larger of the other two slopes. PD leads where this number is positive.
 
 # %%
 distances = {name: distance(measured.probabilities).numpy()
@@ -76,10 +77,10 @@ print(f"PD's lead: {lead:.2f}")
 # %% [markdown]
 # ## A slope depends on the ruler
 #
-# With ten classes PD runs from 0 to 1, PV from 0 to 0.9 and PE from 0 to $\ln 10 = 2.3$. Measure a
-# length in inches instead of centimetres, and every slope against it becomes 2.54 times as large,
-# though nothing became more informative. Dividing each distance by its range takes the ruler away; a
-# rank correlation never had one.
+# With ten classes PD runs from 0 to 1, PV from 0 to 0.9 and PE from 0 to $\ln 10 = 2.3$. If you
+# measure a length in inches instead of centimetres, every slope against it becomes 2.54 times as
+# large, although you have learned nothing more. Dividing each distance by its range takes the ruler
+# away; a {term}`rank correlation` never had one.
 
 # %% tags=["hide-input"]
 n = len(data.classes)
@@ -92,8 +93,8 @@ for name, x in distances.items():
 wide(run.live, index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
-# For choosing inputs, what counts is how many label changes an order meets early: the share met
-# within the first tenth of the inputs, where random order expects a tenth.
+# To choose inputs, we need to know how many label changes an order meets early. We print the share
+# that it meets within the first tenth of the inputs; random order is expected to meet a tenth.
 
 # %% tags=["hide-input"]
 for name in distances:
@@ -105,9 +106,9 @@ for name in distances:
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# The heads of Table VI name its blocks "Net-1" and "LeNet-2", but its numbers are those that
-# Table III prints for Net-2 and Net-1; we follow Table III. "Ours" are whole test sets, mean
-# [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
+# Table VI has the headings "Net-1" and "LeNet-2", but below them stand the numbers that Table III
+# prints for Net-2 and Net-1. We follow Table III. "Ours" are results on whole test sets, given as
+# mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -121,7 +122,8 @@ printed = published.table("nsatp", 6).query("quantity == 'slope'").astype({"valu
 run.beside(printed, "quantity == 'slope'", on=["model", "dataset", "distance"], **PAPER)
 
 # %% [markdown]
-# The marks that follow from the slopes, ours from their means over the seeds:
+# The table shows the marks that follow from the slopes. For our marks, we take the mean slopes over
+# the seeds:
 
 # %% tags=["hide-input"]
 def marked(table: pd.DataFrame) -> pd.Series:
@@ -207,7 +209,7 @@ says("The networks are right on "
 # $p = 1$: all three are monotone in $p$. They can differ only from three classes on.
 # ```
 #
-# **3. Code.** For two classes, PV can be had from PD alone. Write `my_pv(pd)`. The cell says
+# **3. Code.** For two classes, PV can be computed from PD alone. Write `my_pv(pd)`. The cell says
 # whether it is right.
 
 # %%
@@ -239,6 +241,6 @@ is_right(my_pv)
 # is_right(my_pv)
 # ~~~
 #
-# A function that grows keeps every order, and changes every slope: the ranking is the same, Eff-D
-# is not.
+# A function that grows keeps the order of the inputs but changes the slopes: the ranking stays the
+# same, Eff-D does not.
 # ```
