@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Where do broken images go?
 #
-# **The claim** (PEACEPACT II.B and II.C, Fig. 1). The same two digits as in NSATP, 95 % and 81 %
-# certain, with the names (a) and (b) swapped and the runner-up of the second moved from class 3 to
-# class 2. The less certain one breaks more often under fifty inverted patches, and its broken
-# copies mostly become a 2, the class that had 18 % before.
+# **The claim** (PEACEPACT II.B and II.C, Fig. 1). PEACEPACT takes the same two digits as NSATP. The
+# network is 95 % certain of one and 81 % certain of the other. The names (a) and (b) are swapped,
+# and the second most probable class of the less certain digit is class 2, no longer class 3. Under
+# fifty inverted patches the less certain digit breaks more often. Its broken copies mostly become a
+# 2, the class that had 18 % before.
 #
-# **What you will learn.** That a softmax vector says where an input may fall, not only that it
-# may.
+# **What you will learn.** A {term}`softmax vector` says not only that an input may break, but also
+# which class it may then get.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -49,8 +50,9 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 # %% [markdown]
 # ## Where the copies go
 #
-# For the fifty images nearest to each PD, all inverted patches of all repetitions, and the class that
-# each broken copy is given: the runner-up of the clean image, or any other.
+# We take the fifty images nearest to each {term}`PD`, with all inverted patches of all repetitions.
+# Each broken copy gets either the second most probable class of the clean image (its runner-up) or
+# any other class.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed + 1)
@@ -68,8 +70,8 @@ for kind, index in nearest.items():
                    "given the second class": (found == second[:, None])[changed].double().mean().item()}
 
 # %% [markdown]
-# The paper repeats its fifty patches ten times on one pair and "always" sees fewer for the decided
-# image. Of all pairs of an undecided and a decided image, how many show that?
+# The paper repeats its fifty patches ten times on one pair and "always" sees fewer changes for the
+# decided image. Of all pairs of an undecided and a decided image, how many show that?
 
 # %%
 pairs = fragility.agreement(counts["undecided"], counts["decided"])
@@ -99,8 +101,8 @@ plt.show()
 # %% [markdown]
 # ## At paper scale
 #
-# LeNet-5 on the whole MNIST test set. The paper looks at one pair, says "always" of its ten
-# repetitions, and "mostly" of the second class.
+# The table shows LeNet-5 on the whole MNIST test set. The paper looks at one pair. It says "always"
+# about its ten repetitions, and "mostly" about the second class.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -144,8 +146,8 @@ if "pairs_always_strictly" in found:
 #
 # ```{admonition} Solution
 # :class: dropdown
-# None can, from the vector alone: a tie says that both are about equally likely. The image gradient of
-# each class's logit would tell which of them a patch at a given place favours.
+# No property of the vector can: a tie says that both classes are about equally likely. The image
+# gradient of each class's logit would tell which of them a patch at a given place favours.
 # ```
 #
 # **2. Code.** Write `my_runner_up(p)`: the second most probable class of each softmax vector (N,

@@ -2,24 +2,25 @@
 # # How does fragility fall as certainty grows?
 #
 # **The claim** (PEACEPACT IV.B, Tables IV and V). The less a network distinguishes the classes of
-# an input, the more often a small patch changes its prediction: a monotone, non-linear, inverse
-# relation, fitted by an exponential with correlations of 0.97 and 0.98 for Net-1 on four datasets.
-# The measure is PD alone.
+# an input, the more often a small patch changes its prediction. The paper calls this a monotone,
+# non-linear, inverse relation, and fits it by an exponential, with
+# {term}`correlations <correlation>` of 0.97 and 0.98 for Net-1 on four datasets. The only measure
+# is {term}`PD`.
 #
-# **What you will learn.** How to separate three claims that hide in that sentence: that the relation
+# **What you will learn.** How to separate three claims that hide in this one: that the relation
 # falls, that it is monotone, and that it is exponential.
 #
-# Tables IV and V are those that NSATP prints for its Net-1, though PEACEPACT draws Net-1 with a
-# third pool and a third dense layer. The network here is the one that PEACEPACT draws; NSATP's is a
-# reading.
+# Tables IV and V have the numbers that NSATP prints for its Net-1, although PEACEPACT draws Net-1
+# with a third pool and a third dense layer. We use the network that PEACEPACT draws; NSATP's Net-1
+# is a {term}`reading`.
 #
 # ```{figure} ../../book/assets/peacepact_workflow.svg
-# :alt: From top to bottom. A trained network C and a set S of candidates are ready before. Step 1 puts S into C, which gives a probability vector for each candidate. Step 2 says from the vector how vulnerable a candidate is: the smaller PD, the more. Step 3 sorts, most vulnerable first, which gives the ranked list. Broken, below: step 4, not part of the method, tries them in this order to find adversaries.
+# :alt: From top to bottom. A trained network C and a set S of candidates are ready before. Step 1 puts S into C, which gives a probability vector for each candidate. Step 2 says from the vector how vulnerable a candidate is: the smaller PD, the more. Step 3 sorts, most vulnerable first, which gives the ranked list. In broken lines below: step 4, not part of the method, tries them in this order to find adversaries.
 # :width: 416px
 # :name: fig-peacepact-workflow
 #
-# The three steps of PEACEPACT, drawn after Fig. 2 and III.B of the paper. This chapter asks about the
-# second: whether PD says how vulnerable a candidate is.
+# The three steps of PEACEPACT, drawn after Fig. 2 and III.B of the paper. This chapter asks about
+# the second step: does PD say how vulnerable a {term}`candidate` is?
 # ```
 
 # %% tags=["parameters"]
@@ -66,12 +67,13 @@ print(data, f"accuracy {accuracy:.3f}; mean Eff {eff.mean():.4f}", sep="\n")
 # ## Falling, monotone, exponential?
 #
 # For an input $s$ with softmax vector $p$, the class distinguishability distance is
-# $\Delta(p) = \mathrm{PD}(p)$ and the vulnerability is estimated by $\mathrm{Eff}(s)$.
+# $\Delta(p) = \mathrm{PD}(p)$ and the vulnerability is estimated by {term}`Eff`, $\mathrm{Eff}(s)$.
 #
 # - *Falling*: the exponent $b$ of the fit is negative.
 # - *Monotone*: the mean Eff goes down from each interval of $\Delta$ to the next. We count the
-#   steps that go up, and those that go up by more than chance: the means of two intervals with few
-#   inputs change places easily. The rank correlation of the means is -1 where every step goes down.
+#   steps that go up, and those that go up by more than chance, because the means of two intervals
+#   with few inputs easily change places. The {term}`rank correlation` of the means is -1 if every
+#   step goes down.
 # - *Non-linear*: the exponential correlates with Eff better than a straight line through the same
 #   inputs does.
 # - *Exponential*: the fit and the points correlate.
@@ -96,9 +98,10 @@ plt.show()
 # %% [markdown]
 # ## Tables IV and V, beside the paper's
 #
-# By the text's reading (inputs as points, a line through $\ln$ Eff). "Ours" are whole test sets,
-# mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy; CIFAR-100 was not run. PEACEPACT's
-# own Net-1 stands beside the printed numbers, NSATP's below them.
+# The fits follow the text: the points are inputs, and a straight line is fitted to $\ln$ Eff.
+# "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. CIFAR-10 is
+# a JPEG copy; CIFAR-100 was not run. PEACEPACT's own Net-1 stands beside the printed numbers, and
+# NSATP's Net-1 stands below them.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -116,7 +119,7 @@ run.beside(published.table("peacepact", 4).replace(OWN), TEXT + "in ('a', 'b')",
 run.beside(published.table("peacepact", 5).replace(OWN), TEXT + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
-# Over the means of twenty intervals the same fits give:
+# The same fits to the means of twenty intervals give:
 
 # %% tags=["hide-input"]
 run.beside(published.table("peacepact", 5).replace(OWN), TEXT.replace("examples", "bins") + "== 'correlation'",
@@ -125,8 +128,9 @@ run.beside(published.table("peacepact", 5).replace(OWN), TEXT.replace("examples"
 # %% [markdown]
 # ## Monotone and non-linear, at paper scale
 #
-# For every network and dataset that was run, as means over the seeds: the steps that rise, and by how
-# much the correlation of the exponential exceeds that of the line. Accuracy stands beside them.
+# For every network and dataset that was run, the table gives means over the seeds: the number of
+# steps that rise, and by how much the correlation of the exponential exceeds that of the line. The
+# accuracy stands beside them.
 
 # %% tags=["hide-input"]
 wide(run.recorded("quantity in ('rising_steps', 'rising_clearly', 'rank_correlation_means', 'accuracy') "
@@ -140,7 +144,7 @@ wide(run.recorded("quantity in ('rising_steps', 'rising_clearly', 'rank_correlat
 run.verdicts()
 
 # %% [markdown]
-# The same rules on NSATP's Net-1, whose numbers the paper prints, a reading:
+# The same rules, applied to a reading: NSATP's Net-1. The paper prints the numbers of this network.
 
 # %% tags=["hide-input"]
 claims = [c for c in published.claims("peacepact") if c.experiment == run.name]
@@ -185,12 +189,12 @@ says("**What it means.** An average over a few hundred inputs hides that two inp
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The network was fitted to these images and is surer of them; fewer lie where PD is small. The
+# The network was fitted to these images and is surer of them, so fewer of them have a small PD. The
 # relation between PD and Eff stays, but there is less of its left end to see.
 # ```
 #
-# **2. Code.** Fit $\mathrm{Eff} = a e^{b\,\mathrm{PD}}$ without a library of fits: take logarithms,
-# then a straight line by least squares. Write `my_b(x, y)`. The cell says whether it is right.
+# **2. Code.** Fit $\mathrm{Eff} = a e^{b\,\mathrm{PD}}$ without a fitting library: take logarithms,
+# then fit a straight line by least squares. Write `my_b(x, y)`. The cell says whether it is right.
 
 # %%
 my_b = None  # your function of two tensors (N,), the second positive
@@ -224,6 +228,6 @@ is_right(my_b)
 # is_right(my_b)
 # ~~~
 #
-# In logarithms 0.01 is as far from 0.1 as 0.1 is from 1: the fit looks at the small values most,
-# and at zeros not at all.
+# In logarithms, 0.01 is as far from 0.1 as 0.1 is from 1. So small values have the most influence
+# on the fit, and zeros have none.
 # ```

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # How much does ranking save against random order?
 #
-# **The claim** (PEACEPACT IV.C, Table VI). Take 1,000 random inputs. Perturb them one after another,
-# each a hundred times, until one yields an adversary; the F-measure is how many inputs that takes.
-# Sorting the same 1,000 by PD first is said to save 98.90 to 99.68 % of it.
+# **The claim** (PEACEPACT IV.C, Table VI). Take 1,000 random inputs. Perturb them one after
+# another, each a hundred times, until one yields an adversary; the {term}`F-measure` is how many
+# inputs that takes. According to the paper, sorting the same 1,000 inputs by {term}`PD` first saves
+# 98.90 to 99.68 % of it.
 #
-# **What you will learn.** How this protocol differs from NSATP's, which prints the same numbers for
-# it; and how far a saving depends on how rare fragile inputs are.
+# **What you will learn.** How this protocol differs from that of NSATP, although both papers print
+# the same numbers; and how much a saving depends on how rare fragile inputs are.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -53,15 +54,15 @@ print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="
 # %% [markdown]
 # ## Ten individual tests, or all of them
 #
-# Each of the paper's ten tests draws its candidates, shuffles them (RAND) and sorts the same ones by
-# PD (PEACEPACT). Both averages have an exact value, over every choice of the candidates and every
-# order of them. Were all inputs candidates, then among $N$ of them, $k$ of which ever change, random
-# order would meet the first one on average at place
+# Each of the paper's ten tests draws its {term}`candidates <candidate>`, shuffles them (RAND) and
+# sorts the same ones by PD (PEACEPACT). Both averages have an exact value over every choice of the
+# candidates and every order of them. Suppose that all $N$ inputs are candidates, and that $k$ of
+# them ever change. Random order then meets the first of these $k$ on average at place
 #
 # $$\frac{N + 1}{k + 1} .$$
 #
-# What is left to chance is the training of the network and the patches. Every test looks at the same
-# hundred patches of an input; other patches come with another `seed`.
+# Chance still decides the training of the network and the patches. Every test looks at the same
+# hundred patches of an input; another `seed` gives other patches.
 
 # %%
 ranks = uncertainty.rank(measured.probabilities, "pd").numpy()
@@ -80,9 +81,10 @@ plt.show()
 # %% [markdown]
 # ## What saving is possible at all?
 #
-# No order does better than to succeed on its first input, an F-measure of 1. If a share $q$ of the
-# inputs ever changes, random order needs about $1/q$ inputs, so Inc cannot exceed about $1 - q$:
-# a saving of 98.90 % needs about 1.1 % fragile inputs or fewer, however good the ranking is.
+# The best that an order can do is to succeed on its first input: an F-measure of 1. If a share $q$
+# of the inputs ever changes, random order needs about $1/q$ inputs, so {term}`Inc` cannot exceed
+# about $1 - q$. However good the ranking is, it can save 98.90 % only if about 1.1 % of the inputs
+# or fewer are fragile.
 
 # %% tags=["hide-input"]
 bound = first_success.inc(shuffled, 1)  # an order whose first input always succeeds
@@ -92,9 +94,10 @@ print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# The table's numbers are those NSATP prints for **Net-2** under another definition, while the text
-# quotes 7.13, 144.82 and 95.07 %, NSATP's **Net-1**. "Ours" are whole test sets, mean
-# [least, greatest] over the seeds; CIFAR-10 is a JPEG copy. First PEACEPACT's own Net-1:
+# The table has the numbers that NSATP prints for **Net-2**, under another definition. The text
+# quotes 7.13, 144.82 and 95.07 %, the numbers of NSATP's **Net-1**. "Ours" are results on whole
+# test sets, given as mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy. First comes
+# PEACEPACT's own Net-1:
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -110,14 +113,14 @@ table_6 = published.table("peacepact", 6)
 run.beside(table_6, WHERE + "'net1_peacepact'", on=["dataset", "quantity"], **PAPER)
 
 # %% [markdown]
-# NSATP's Net-1, a reading; its records are averages of ten drawn tests where they have not been run
-# since:
+# Next comes a {term}`reading`: NSATP's Net-1. Its older {term}`records <record>` are averages of
+# ten drawn tests.
 
 # %% tags=["hide-input"]
 run.beside(table_6, WHERE + "'net1'", on=["dataset", "quantity"], **PAPER)
 
 # %% [markdown]
-# NSATP's Net-2, whose numbers the table prints:
+# Last comes NSATP's Net-2. The printed table has the numbers of this network.
 
 # %% tags=["hide-input"]
 run.beside(table_6, WHERE + "'net2'", on=["dataset", "quantity"], **PAPER)
@@ -129,7 +132,8 @@ run.beside(table_6, WHERE + "'net2'", on=["dataset", "quantity"], **PAPER)
 run.verdicts()
 
 # %% [markdown]
-# The same rules on NSATP's Net-1, whose numbers the paper prints, a reading:
+# The same rules, applied to a reading: NSATP's Net-1. The paper quotes the numbers of this network
+# in its text.
 
 # %% tags=["hide-input"]
 claims = [c for c in published.claims("peacepact") if c.experiment == run.name]
@@ -211,6 +215,6 @@ is_right(my_expected)
 # is_right(my_expected)
 # ~~~
 #
-# The k fragile inputs cut the row of n into k + 1 gaps of the same mean length. With k = 9 of 1,000
-# a random order needs a hundred, so that no ranking can save more than 99 %.
+# The k fragile inputs cut the row of n into k + 1 gaps of the same mean length. With k = 9 of
+# 1,000, a random order needs a hundred inputs, so no ranking can save more than 99 %.
 # ```
