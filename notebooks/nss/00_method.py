@@ -29,10 +29,10 @@ seed = 0  # of the training and of the mutations
 share = 0.1  # of the neurons, the most sensitive ones
 
 # %% [markdown]
-# **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures is one map of
-# the network before and after the mutation; a neuron is one value of a map. Those that change by more
-# than the threshold are orange. Notice that a mutation which leaves the digit as it is for you can move
-# many neurons, and that the score of NSS is a sum of such changes.
+# **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures shows one
+# map of the network before and after the mutation; here a {term}`neuron` is one value of a map.
+# Neurons that change by more than the threshold are orange. Notice that a mutation can move many
+# neurons even when you still see the same digit. The score of {term}`NSS` is a sum of such changes.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=200)
@@ -55,7 +55,7 @@ if interactive.runs(model):
 # Neuron sensitivity, drawn after Fig. 1 of the paper with three neurons.
 # ```
 #
-# For a candidate $x$ and its mutation $x'$, the sensitivity of neuron $i$ is
+# For a {term}`candidate` $x$ and its mutation $x'$, the sensitivity of neuron $i$ is
 # $S_i = |N_i(x) - N_i(x')|$, and the score of the candidate is the sum over the sensitive neurons:
 #
 # $$\mathrm{TNSScore}(x) = \sum_{i \in \text{sensitive}} |N_i(x) - N_i(x')| .$$
@@ -88,9 +88,9 @@ print("order: ", [list(printed.index)[i] for i in order])
 #
 # ## The seven mutations
 #
-# A benign mutation should leave the class of an image alone. Table III gives the parameters and their
-# ranges. It leaves open which way a shift goes and what kernel the blur has; the released code answers
-# some of it differently from the table (`reading="released"`).
+# A {term}`benign mutation` should not change the class of an image. Table III gives the parameters
+# and their ranges. It does not say in which direction an image is shifted, or which kernel the blur
+# has. In some points the released code differs from the table (`reading="released"`).
 
 # %% tags=["hide-input"]
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
@@ -106,8 +106,9 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 # %% [markdown]
 # ## The sensitive neurons
 #
-# A network has thousands of scalar activations; NSS sums over the tenth of them that moves most over
-# all candidates (Algorithm 1), in the last layer that still has a map, where a neuron is one scalar.
+# A network has thousands of scalar activations. NSS looks at the last layer that still has a map,
+# where a neuron is one scalar. It sums over the tenth of these neurons that moves most over all
+# candidates (Algorithm 1).
 #
 # ```{figure} ../../book/assets/nss_workflow.svg
 # :alt: From top to bottom. Unlabelled candidates, and a mutation of each. Stage 1, sensitive neurons: sum the sensitivity of every neuron over all candidates and keep the largest k percent. Stage 2, the score of a candidate, TNSScore: the sum of its sensitivities over these neurons; a second arrow leads here from the candidates. Sort by score, largest first. Label the first N.
@@ -125,8 +126,8 @@ x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit")
                 for images in (candidates, again))
 
 # %% [markdown]
-# `x` and `x_mutated` are the activations of every candidate and of its mutation, a row for each
-# candidate. The whole method is three lines, and the engine agrees:
+# `x` and `x_mutated` hold the activations of every candidate and of its mutation, with a row for
+# each candidate. The whole method is three lines, and the engine gives the same result:
 
 # %%
 moved = (x - x_mutated).abs()  # S_i
@@ -167,7 +168,7 @@ plt.show()
 # |---|---|---|---|
 # | what is a candidate compared with? | a fresh mutation of itself | the clean image it was made from | `pair`: `remutated` (default), `original` |
 # | how is the distance measured? | absolute difference, summed | squared, over the largest clean activation, mean | `difference`: `l1` (default), `squared_normalised` |
-# | which mutation? | one of seven, drawn | one of seven, by position in the batch | `mutation`: `random` (default), or a name |
+# | which mutation? | one of seven, drawn at random | one of seven, by position in the batch | `mutation`: `random` (default), or a name |
 # | which layer? | the last of the encoder | the last pool; for ResNet-20 the first layer | `layer`: the last map (default), or a name |
 # | how many neurons? | 10 % | 10 % | `share` |
 #
@@ -175,14 +176,15 @@ plt.show()
 #
 # ## The others, in a few lines each
 #
-# The paper compares NSS with seven ways to select. Random order and DeepGini, one minus the sum of the
-# squared probabilities, need no explanation. The ideas of the others, on the candidates above; each time
-# the second cell asks the engine.
+# The paper compares NSS with seven ways to select. Random order and {term}`DeepGini`, one minus the
+# sum of the squared probabilities, need no explanation. Here we apply the ideas of the others to
+# the candidates above. Each time, the second cell compares the result with the engine's.
 #
-# **DSA**, distance-based surprise adequacy: how surprising is a candidate, seen from the training images?
-# Take what the last hidden layer says about it (its *trace*) and look for the nearest training image
-# $x_a$ of the class that the network gives the candidate. The candidate is surprising if $x_a$ is far,
-# at a distance $d_a$, and if another class is close to $x_a$, at a distance $d_b$: $DSA = d_a / d_b$.
+# **DSA**, distance-based surprise adequacy: how surprising is a candidate, compared with the
+# training images? Take its activations in the last hidden layer (its *trace*), and find the nearest
+# training image $x_a$ of the class that the network gives the candidate. The candidate is
+# surprising if $x_a$ is far, at a distance $d_a$, and if another class is close to $x_a$, at a
+# distance $d_b$: $DSA = d_a / d_b$.
 
 # %% tags=["hide-input"]
 train = load(dataset, "train").images[:1000]
@@ -205,9 +207,10 @@ by_hand = torch.stack([dsa(*pair) for pair in zip(traces, classes)]).double()
 assert torch.allclose(by_hand, surprise.DSA(reference=train).score(model, candidates), rtol=1e-4)
 
 # %% [markdown]
-# **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into $k$
-# sections. A candidate covers, of each neuron, the section that its activation falls into; outside of
-# the range it covers none. NAC is the same with one section: everything above a threshold.
+# **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into
+# $k$ sections. For each neuron, a candidate covers the section that the activation falls into; if
+# the activation is outside of the range, it covers none. {term}`NAC` is the same with one section:
+# all values above a threshold.
 
 # %% tags=["hide-input"]
 k = 10  # the paper has 1,000; with few sections one sees more
@@ -223,8 +226,9 @@ covered = coverage.kmnc(a, coverage.boundaries(usual), k)
 assert covered.bins.equal(section.masked_fill(outside, -1).to(covered.bins.dtype))
 
 # %% [markdown]
-# **CAM**, coverage-additional order, turns any coverage into an order: always take the candidate that
-# covers most of what is not covered yet. Once nothing is added, the rest follows in random order.
+# **CAM**, coverage-additional order, turns any coverage into an order: always take the candidate
+# that covers most of what is not covered yet. Once no candidate adds anything, the rest follow in
+# random order.
 
 # %%
 items = [{(n, s) for n, s in enumerate(row) if s >= 0} for row in covered.bins.tolist()]
@@ -239,10 +243,11 @@ assert order == coverage.cam(covered, fill=None).tolist()
 print(f"{len(order)} of {len(items)} candidates cover all that all of them cover")
 
 # %% [markdown]
-# **NPC**, neuron path coverage, follows how a decision was made. Relevance is sent back from the class
-# that the network gives, layer by layer, so that each channel gets the share that it contributed. The
-# *critical path* is, in every layer, the fewest channels that hold the share $\alpha$ of the positive
-# relevance. A candidate whose path is like those of the training images of its class adds nothing new.
+# **NPC**, neuron path coverage, follows how a decision was made. Relevance is sent back from the
+# class that the network gives, layer by layer, so that each channel gets the share that it
+# contributed. In every layer, the *critical path* consists of the fewest channels that together
+# hold the share $\alpha$ of the positive relevance. A candidate whose path is like those of the
+# training images of its class adds nothing new.
 
 # %% tags=["hide-input"]
 sent = relevance.propagate(model, candidates)
@@ -265,8 +270,8 @@ print("the first candidate's path:", *(f"{int(part[0].sum())} of {part.shape[1]}
                                        for part in path), sep="  ")
 
 # %% [markdown]
-# ATS, the last of them, asks how far the softmax vectors of the chosen candidates cover the space of
-# all such vectors; it has no short form.
+# The last one, {term}`ATS`, asks how much of the space of all
+# {term}`softmax vectors <softmax vector>` the chosen candidates cover. It has no short form.
 #
 # ## The options of all selectors
 #
@@ -299,8 +304,8 @@ headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]]
 # ```
 #
 # **3. Code.** Write `my_score(before, after)`: the released code's score of a candidate, with all
-# its neurons. Each squared difference is divided by the candidate's largest clean activation, then
-# take the mean. The cell says whether it is right.
+# its neurons. Divide each squared difference by the candidate's largest clean activation, then take
+# the mean. The cell says whether it is right.
 
 # %%
 my_score = None  # your function of two tensors (N, neurons), giving (N,)

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Does NSS only prefer the harshest mutation?
 #
-# **The claim** (NSS RQ2, IV.C.1, Table VI). With CIFAR-10 and ResNet-20, candidates are made by a single
-# mutation with one strength. For each of the seven, NSS finds more faults than random selection, so
-# it does not merely prefer the images with the harshest mutation.
+# **The claim** (NSS RQ2, IV.C.1, Table VI). With CIFAR-10 and ResNet-20, all candidates are made by
+# a single mutation with one strength. For each of the seven mutations, {term}`NSS` finds more
+# {term}`faults <fault>` than random selection. So it does not merely prefer the images with the
+# harshest mutation.
 #
-# **What you will learn.** How to take one explanation away by an experiment; and that the reading of
-# NSS decides this table too.
+# **What you will learn.** How an experiment can rule out one explanation; and that the
+# {term}`reading` of NSS decides this table too.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -55,8 +56,9 @@ plt.show()
 # %% [markdown]
 # ## Fault detection rate for each mutation
 #
-# NSS draws its own mutation from all seven, except in the reading `original`, which compares with the
-# clean image. DeepGini stands beside it.
+# NSS compares each candidate with a further mutation of it, which it draws from all seven. In the
+# reading `original` it compares the candidate with the clean image instead. {term}`DeepGini` is
+# shown beside it.
 
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
@@ -81,13 +83,14 @@ wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="a
      index="candidates", columns="selector").rename_axis("mutation")
 
 # %% [markdown]
-# `over_random` is taken against the expectation of a random order, the share of faults among all
-# candidates; the table's random column is one draw.
+# `over_random` compares a selector with what a random order finds on average, which is the share of
+# faults among all candidates. The random column of the table is one drawn order.
 
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# NSS as the text has it, then with the known original. CIFAR-10 is a JPEG copy.
+# First comes NSS as the text describes it, then NSS with the known original. CIFAR-10 is a JPEG
+# copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -163,8 +166,9 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** The paper's blur has size 2 and leaves two thirds of the candidates wrong; its other
-# mutations 15 to 35 %. Compare with the share of faults above. What could explain the difference?
+# **1. Think.** With the paper's blur of size 2, the network gets two thirds of the candidates
+# wrong; with its other mutations, it gets 15 to 35 % wrong. Compare this with the share of faults
+# above. What could explain the difference?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -174,8 +178,8 @@ says(
 # ```
 #
 # **2. Code.** Write `my_auc(wrong, score)`: the probability that a fault, drawn at random, has a
-# higher score than an input that is no fault. A tie counts one half. The cell says whether it is
-# right.
+# higher score than an input that the network gets right. A tie counts one half. The cell says
+# whether it is right.
 
 # %%
 my_auc = None  # your function: booleans (N,), scores (N,)
@@ -204,6 +208,6 @@ is_right(my_auc)
 # is_right(my_auc)
 # ~~~
 #
-# Compute it for each mutation alone: a score that only knows which mutation is harshest then has
-# 0.5.
+# Compute it for each mutation separately: a score that only knows which mutation is harshest then
+# gets 0.5.
 # ```

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # How many kinds of fault are found?
 #
-# **The claim** (NSS RQ2, IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class, predicted
-# class). Up to 20 % selected, NSS shows a larger share of all kinds than every other selector, and it
-# is the only one above random selection everywhere.
+# **The claim** (NSS RQ2, IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class,
+# predicted class). When up to 20 % of the {term}`candidates <candidate>` are selected, {term}`NSS`
+# shows a larger share of all kinds than every other selector. It is the only selector that is above
+# random selection everywhere.
 #
 # **What you will learn.** Why finding many faults and finding many kinds of fault are two aims; and what
 # a single area under a curve hides.
@@ -48,9 +49,9 @@ predicted = inference.predict(model, candidates).argmax(1)
 # %% [markdown]
 # ## Kinds of fault
 #
-# With $K$ classes there are $K(K-1)$ kinds, 90 for ten classes; not all of them occur. The fault type
-# coverage rate (FTCR) is the share of those that occur among all candidates which the selected ones
-# show. Three faults of two kinds, by hand:
+# With $K$ classes there are $K(K-1)$ kinds, 90 for ten classes; not all of them occur. Count the
+# kinds that occur among all candidates. The fault type coverage rate (FTCR) is the share of these
+# kinds that the selected candidates show. An example by hand has three faults of two kinds:
 
 # %% tags=["nbval-check-output"]
 kinds = faults.fault_types([0, 1, 1, 2], [1, 1, 0, 0], classes=3)
@@ -65,7 +66,7 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 # %% [markdown]
 # ## Orders
 #
-# The same selectors and options as in [the chapter on fault detection](02_fault_detection).
+# We use the same selectors and options as in [the chapter on fault detection](02_fault_detection).
 
 # %%
 table_iv = {Key(name): selector for name, selector in
@@ -96,7 +97,9 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 # %% [markdown]
 # ## Table VII, beside the paper's
 #
-# NSS as the text has it; then both pairs from the records. CIFAR-10 is a JPEG copy.
+# First comes NSS as the text describes it. Then come both pairs from the {term}`records <record>`:
+# a candidate is compared with a new mutation of itself, or with the known original. CIFAR-10 is a
+# JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -159,9 +162,10 @@ says(
 
 # %% [markdown]
 # The two pairs need two explanations. With the known original the score finds many faults, but no
-# more kinds: it takes the candidates of the harshest mutations first, and one mutation leads to few
-# confusions, over and over. With the pair of the text the score does not know which mutation made a
-# candidate, so this cannot be why it shows few kinds; nor is it that it finds few faults.
+# more kinds. It takes the candidates of the harshest mutations first, and one mutation leads to the
+# same few confusions over and over. With the pair of the text the score does not know which
+# mutation made a candidate, so this cannot be the reason why it shows few kinds. Nor is the reason
+# that it finds few faults.
 
 # %% tags=["hide-input", "statements"]
 fdr = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
@@ -179,8 +183,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** A selector finds a hundred faults of the same kind, another ten faults of ten kinds.
-# Which would you rather repair a network with?
+# **1. Think.** One selector finds a hundred faults of the same kind; another finds ten faults of
+# ten kinds. Which would you rather repair a network with?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -198,8 +202,8 @@ says(
 # $k = 10$. Only rare kinds are missed.
 # ```
 #
-# **3. Code.** Write `my_kinds(labels, predicted)`: how many kinds of fault there are, pairs of a
-# true class and a wrong predicted one. The cell says whether it is right.
+# **3. Code.** Write `my_kinds(labels, predicted)`: how many kinds of fault there are, that is,
+# pairs of a true class and a wrong predicted class. The cell says whether it is right.
 
 # %%
 my_kinds = None  # your function of two lists of classes

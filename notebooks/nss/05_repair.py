@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Does labelling what was selected repair the network?
 #
-# **The claim** (NSS RQ2, IV.C.3, Table VIII). Add the selected candidates, with their labels, to the training
-# set and train on. NSS gains more accuracy than every other selector, at each rate; with Fashion-MNIST
-# and LeNet-1 almost twice as much.
+# **The claim** (NSS RQ2, IV.C.3, Table VIII). Add the selected {term}`candidates <candidate>`, with
+# their labels, to the training set and continue the training. {term}`NSS` gains more accuracy than
+# every other selector, at each rate; with Fashion-MNIST and LeNet-1 it gains almost twice as much.
 #
-# **What you will learn.** How to separate what more training gives from what the selection gives; and why
-# a gain on clean images and a gain on changed images are two questions.
+# **What you will learn.** How to separate the effect of more training from the effect of the
+# selection; and why a gain on clean images and a gain on changed images are two questions.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -44,7 +44,8 @@ run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, 
 # %% [markdown]
 # ## In one picture
 #
-# Does it matter which candidates are labelled? What the network gains by training on, for each selector.
+# Does it matter which candidates are labelled? The figure shows how much the network gains when its
+# training continues, for each selector.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of accuracy gained on independently mutated images with a fifth of the candidates added, mean over the seeds; lines give the range.", "name": "fig-nss-repair"}}
 GAIN = "quantity == 'gain' and method != 'none'"
@@ -56,15 +57,16 @@ if not (kept := run.recorded(recipe="nss")).empty:
 # %% [markdown]
 # ## Candidates, and what is left for testing
 #
-# Candidates are mutated test images, as before. Whoever tests on the images that were just added to the
-# training set measures memory, so there are two test sets here: the clean test images, whose mutated
-# copies may have been trained on (as in the paper, which does not say more than "accuracy"), and a
-# second, independent mutation of each of them.
+# Candidates are mutated test images, as before. A test on images that were just added to the
+# training set measures memory. So we use two test sets. The first consists of the clean test
+# images. The network may have been trained on mutated copies of them, as in the paper, which says
+# only "accuracy". The second consists of another, independent mutation of each test image.
 #
-# Neither is free of memory. Every image of both sets is the clean image, or another mutation of it,
-# behind some candidate, and a fifth of the candidates were trained on with their labels. A gain
-# here is that of a user who labels some of the very objects that come back, changed; on new objects
-# it may be smaller. To measure that, half of the test images would have to give no candidate.
+# Neither test set is free of memory. Every image in them is the clean image behind some candidate,
+# or another mutation of that image, and the network was trained on a fifth of the candidates with
+# their labels. So our gains are those of a user who labels some objects and then meets the same
+# objects again, changed. On new objects the gain may be smaller. To measure that, half of the test
+# images would have to be kept out of the candidates.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -86,9 +88,10 @@ print({test: f"{value:.1%}" for test, value in before.items()})
 # %% [markdown]
 # ## Retraining
 #
-# The paper's settings: learning rate 0.001, a tenth of it after half and after three quarters of the
-# epochs, Nesterov momentum 0.99; batches of 512 and a weight decay of 5e-4 are the released code's.
-# `none` trains on without any candidate: what it gains has nothing to do with selection.
+# We use the paper's settings: a learning rate of 0.001, which falls to a tenth after half and after
+# three quarters of the epochs, and Nesterov momentum of 0.99. Batches of 512 and a weight decay of
+# 5e-4 come from the released code. `none` continues the training without any candidate: what it
+# gains has nothing to do with selection.
 
 # %% tags=["hide-input"]
 table_iv = {Key(name): selector for name, selector in
@@ -129,8 +132,9 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 # %% [markdown]
 # ## Table VIII, beside the paper's
 #
-# Gains on the clean test images, in points; NSS as the text has it. The records retrain for 4 epochs
-# rather than 40, with the steps in the same places, and hold two of the four rates: what two processor
+# The table shows gains on the clean test images, in percentage points, with NSS as the text
+# describes it. For the {term}`records <record>` we retrained for 4 epochs, not 40, with the steps
+# of the learning rate in the same places, and for two of the four rates: this is what two processor
 # cores can do.
 
 # %% tags=["remove-input"]
@@ -144,7 +148,8 @@ table_8 = run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and
 table_8[table_8["ours"] != ""]
 
 # %% [markdown]
-# The same for both pairs of NSS and on both test sets, with what training on gives by itself (`none`):
+# The same for both pairs of NSS and on both test sets, with the gain of continued training alone
+# (`none`):
 
 # %% tags=["hide-input"]
 ours = named(run.recorded(recipe="nss"))
@@ -221,13 +226,13 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The gain without candidates, by the same forty epochs; the spread over seeds; and the images on
+# The gain without candidates, after the same forty epochs; the spread over seeds; and the images on
 # which the accuracy was measured, since mutated copies of the test images were trained on.
 # ```
 #
-# **2. Code.** A gain counts only beyond what more training alone brings. Write `my_gain(before,
-# after, control)`: the mean over the seeds, paired, of the points of accuracy that the selection
-# adds to the control. The cell says whether it is right.
+# **2. Code.** A gain counts only beyond what more training alone brings. Write
+# `my_gain(before, after, control)`: by how many points of accuracy the selection exceeds the
+# control, paired by seed, as a mean over the seeds. The cell says whether it is right.
 
 # %%
 my_gain = None  # your function of three tensors (seeds,), shares; in points of percent
@@ -258,5 +263,5 @@ is_right(my_gain)
 # is_right(my_gain)
 # ~~~
 #
-# What the network knew before falls out of the comparison, as both began there.
+# The accuracy before retraining cancels out, because both started from it.
 # ```

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # What does a selector cost?
 #
-# **The claim** (NSS RQ2, IV.C.4, Fig. 5). NSS takes about ten seconds; selection by NAC or KMNC takes hundreds
-# of seconds to hours. Of all selectors only DeepGini is faster than NSS.
+# **The claim** (NSS RQ2, IV.C.4, Fig. 5). {term}`NSS` takes about ten seconds; selection by
+# {term}`NAC` or {term}`KMNC` takes hundreds of seconds to hours. Of all selectors only
+# {term}`DeepGini` is faster than NSS.
 #
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that
-# implements it: most of the hours are a greedy search that can be had in seconds.
+# implements it: most of the hours are spent on a greedy search that can be done in seconds.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -48,14 +49,14 @@ selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 # %% [markdown]
 # ## Time against the number of candidates
 #
-# Each selector orders the first eighth, quarter, half and then all of the candidates, from images to
-# order, the passes through the network included, and twice, of which the faster counts. One pass by
-# itself stands beside them.
+# Each selector orders the first eighth of the candidates, then a quarter, half and all of them. We
+# time the whole way from images to order, with the passes through the network. Each time is
+# measured twice, and the faster run counts. One pass alone is shown beside them.
 #
-# What is timed is not the same amount of watching. NAC and KMNC watch every layer, and count a channel,
-# the mean over its map, as one neuron; NPC follows channels too. NSS watches each unit, but of one
-# layer only. Counted by units, as some programs do, the coverage-guided selectors would have many
-# times more to cover, and take longer.
+# The selectors do not all watch the same number of neurons. NAC and KMNC watch every layer, and
+# count a channel as one {term}`neuron`, with the mean over its map; {term}`NPC` follows channels
+# too. NSS watches every unit, but of only one layer. Some programs count every unit as a neuron.
+# The coverage-guided selectors would then have many times more to cover, and would take longer.
 
 # %% tags=["hide-input"]
 def seconds(action) -> float:
@@ -83,8 +84,8 @@ curves(run.live, x="candidates", xlabel="candidates", ylabel="seconds", log=True
 plt.show()
 
 # %% [markdown]
-# The paper counts random selection as zero. As it says, the time of NSS does not depend on the share
-# selected; nor does that of the others here, since all of them order every candidate.
+# The paper counts random selection as zero. It says that the time of NSS does not depend on the
+# share selected. Here this is true of every selector, since all of them order every candidate.
 
 # %% tags=["hide-input"]
 for method in selectors:
@@ -96,8 +97,8 @@ run.save(data)
 # %% [markdown]
 # ## Over all records
 #
-# Seconds for 10,000 candidates, mean over the seeds, on two processor cores; then the same as multiples
-# of NSS. CIFAR-10 is a JPEG copy.
+# The first table gives seconds for 10,000 candidates on two processor cores, as means over the
+# seeds. The second gives the same times as multiples of the time of NSS. CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -128,7 +129,7 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# Whether the original was known does not matter here: both pairs take two passes.
+# It does not matter here whether the original was known: both pairs take two passes.
 #
 # **What it means.**
 
@@ -170,19 +171,20 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** Additional coverage (CAM) with $S$ candidates and $N$ neurons: how many sections can
-# be covered for the first time in all, and what does that say about the work of all updates
-# together?
+# **1. Think.** Additional coverage ({term}`CAM`) orders $S$ candidates by $N$ neurons. How many
+# sections can be covered for the first time in all, and what does that say about the work of all
+# updates together?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Every candidate covers $N$ items, one a neuron. When an item is covered for the first time, the gain of
-# each candidate that also covers it falls by one; each (candidate, item) pair is touched once, so all
-# updates together are at most $S N$. Beside them stand only the $S$ searches for the largest gain.
+# Every candidate covers $N$ items, one for each neuron. When an item is covered for the first time,
+# the gain of each candidate that also covers it falls by one; each (candidate, item) pair is
+# touched once, so all updates together are at most $S N$. The only other work is the $S$ searches
+# for the largest gain.
 # ```
 #
-# **2. Think.** A selector takes ten seconds, labelling an image takes a minute. You label 500.
-# Which difference between selectors is worth paying for?
+# **2. Think.** A selector takes ten seconds, and labelling an image takes a minute. You label 500
+# images. Which difference between selectors is worth paying for?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -192,8 +194,8 @@ says(
 # ```
 #
 # **3. Code.** Write `my_cam(covered)`: an order of the candidates by additional coverage. Take the
-# one that covers most items not covered yet, the first of equals, until all of them are taken. The
-# cell says whether it is right.
+# candidate that covers most items not covered yet, or the first of several equal ones, until all
+# are taken. The cell says whether it is right.
 
 # %%
 my_cam = None  # your function of booleans (candidates, items)
@@ -238,5 +240,6 @@ is_right(my_cam)
 # is_right(my_cam)
 # ~~~
 #
-# Written so, each step looks at all candidates again. Exercise 1 says how little of that is needed.
+# In this form, each step looks at all candidates again. Exercise 1 shows how little of that work is
+# needed.
 # ```

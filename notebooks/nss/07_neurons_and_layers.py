@@ -1,11 +1,12 @@
 # %% [markdown]
 # # How many neurons, and which layer?
 #
-# **The claims** (NSS RQ3 and RQ4, IV.D and IV.E, Tables IX and X). More neurons find more faults, from the most
-# sensitive 1 % to all of them; and among the layers the last of the encoder finds most.
+# **The claims** (NSS RQ3 and RQ4, IV.D and IV.E, Tables IX and X). The more neurons {term}`NSS`
+# uses, from the most sensitive 1 % to all of them, the more {term}`faults <fault>` it finds; and
+# among the layers, the last of the encoder finds most.
 #
 # **What you will learn.** How to tell an effect from the noise between seeds; and whether these two
-# options matter beside the one of [the chapter on fault detection](02_fault_detection).
+# options matter, compared with the option in [the chapter on fault detection](02_fault_detection).
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -40,8 +41,8 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
 # %% [markdown]
 # ## In one picture
 #
-# Do the lines rise, with more neurons (left) or with the layer (right)? And how far are the broken lines,
-# the method of the text, below the full ones?
+# Do the lines rise, with more neurons (left) or from layer to layer (right)? The broken lines are
+# the method of the text: how far are they below the solid ones?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
 LAST, FIFTH = ("quantity == 'fdr' and " + which for which in ("layer == -1", "share == 20"))
@@ -62,8 +63,9 @@ if not (kept := run.recorded(recipe="nss")).empty:
 # %% [markdown]
 # ## Layers
 #
-# Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it counts
-# as a layer. Here: activations and pools in the LeNets, the stem and the residual blocks in ResNet-20.
+# Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it
+# counts as a layer. We count activations and pools in the LeNets, and the stem and the residual
+# blocks in ResNet-20.
 
 # %% tags=["hide-input"]
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
@@ -78,7 +80,8 @@ wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 # %% [markdown]
 # ## Fault detection rate, by share of the neurons and by layer
 #
-# Shares of 1 to 100 % in each layer; the rate is 20 % of the candidates.
+# We take 1 to 100 % of the neurons in each layer, and select 20 % of the
+# {term}`candidates <candidate>`.
 
 # %% tags=["hide-input"]
 def orders(before, after, layer):
@@ -115,7 +118,8 @@ run.save(data)
 # %% [markdown]
 # ## Table IX, beside the paper's: how many neurons
 #
-# Of the last layer, with the pair of the text; then with the known original. CIFAR-10 is a JPEG copy.
+# The neurons are those of the last layer. The first table uses the pair of the text; the second has
+# the known original, too. CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -134,7 +138,7 @@ wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 # %% [markdown]
 # ## Table X, beside the paper's: which layer
 #
-# With a fifth of the neurons.
+# The table uses a fifth of the neurons.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
@@ -225,8 +229,8 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# More terms average out noise, but they are not equally informative: summing in neurons that hardly
-# respond adds little, and summing in neurons that respond to every mutation alike adds a constant.
+# More terms average out noise, but they are not equally informative: neurons that hardly respond
+# add little to the sum, and neurons that respond to every mutation alike add a constant.
 # ```
 #
 # **2. Code.** Write `my_interval(differences)`: Student's 95 % interval of the mean of three paired
