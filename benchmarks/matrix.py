@@ -101,8 +101,8 @@ def page(rows: dict[str, dict[str, str]]) -> str:
         f"{len(rows)} networks of torchvision {torch_vision()}, with random weights, on images of "
         f"{SIZE} × {SIZE} pixels; GoogLeNet with its auxiliary heads. Every selector of `dnnlib "
         "rank` and every fuzzer of `dnnlib fuzz` was tried on each. ✓ says that the method ran to "
-        "its end, not that it is any good on this network. A number in brackets is an answer of "
-        "one line, given before the first pass over the images.",
+        "its end, not that it is any good on this network. A number in brackets stands for an "
+        "error message of one line, which comes before the first pass over the images.",
         "",
         f"{count} of {len(rows) * len(methods)} pairs work. The table is made by "
         "`python benchmarks/matrix.py`; the tests repeat three of its rows.",
@@ -113,9 +113,9 @@ def page(rows: dict[str, dict[str, str]]) -> str:
           for name, found in rows.items()), ""]
     lines += [f"{signs[text]} `{text}`\n" for text in answers]
     if answers:
-        lines += ["Attention has no rule because its weights, by which values are added up, depend "
-                  "on the image themselves. GoogLeNet calls its ReLUs as functions, so that no "
-                  "module stands for them; `--layers '*.bn'` names the ones before.", ""]
+        lines += ["Attention has no rule because it adds up values by weights that depend on the "
+                  "image. GoogLeNet calls its ReLUs as functions, so no module stands for them; "
+                  "`--layers '*.bn'` names the modules before them.", ""]
     return "\n".join(lines)
 
 
