@@ -2,12 +2,12 @@
 # # Which neurons carry the change of loss?
 #
 # **The claim** (DeepSensor II, Section 1, Fig. 1; Definitions 1 to 3). When an input is perturbed,
-# the loss changes, and the neurons share out that change by their Shapley values; a neuron with a
-# value above $\lambda = 0.5$ is *excitable*. Over 500 pairs of a benign "9" and one of its corner
-# cases, the corner cases have many more excitable neurons.
+# the loss changes. Each neuron is credited with a part of that change, its {term}`Shapley value`. A
+# neuron with a value above $\lambda = 0.5$ is {term}`excitable <excitable neuron>`. In 500 pairs of
+# a benign "9" and one of its corner cases, the corner cases have many more excitable neurons.
 #
-# **What you will learn.** A Shapley value by hand; what it costs to estimate one, and how one sees
-# that an estimate is good; and how much of a count of excitable neurons is the change of loss
+# **What you will learn.** A Shapley value by hand; what it costs to estimate one, and how to see
+# whether an estimate is good; and how much of a count of excitable neurons is the change of loss
 # itself.
 
 # %% tags=["parameters"]
@@ -57,8 +57,8 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
 # %% [markdown]
 # ## Benign images, and their corner cases
 #
-# A corner case is a mutant by DeepHunter that lost the class of its image. No step in making it
-# looks at the neurons, and noise as long does not have to change the class:
+# A corner case is a mutant by {term}`DeepHunter` that lost the class of its image. No step in
+# making it looks at the neurons. Noise of the same length does not have to change the class:
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -82,8 +82,8 @@ plt.show()
 # ## What there is to share out
 #
 # The loss of $m$ images $x_i$ with labels $y_i$ is the mean cross-entropy of the network $f$ (1). A
-# network is robust if a small perturbation changes little of what it says (2). What a perturbation
-# $\Delta x$ adds to the loss is the *change of loss* (3), in nats:
+# network is robust if a small perturbation changes its output only a little (2). What a
+# perturbation $\Delta x$ adds to the loss is the *change of loss* (3), in {term}`nats <nat>`:
 #
 # $$\mathcal L(x, y) = -\frac{1}{m} \sum_{i=1}^{m} y_i \log f(x_i) \quad (1), \qquad
 # \lVert\Delta x\rVert_p \le \epsilon \;\Rightarrow\; \lVert f(x + \Delta x) - f(x)\rVert \le \delta
@@ -91,20 +91,20 @@ plt.show()
 #
 # $$\Delta\mathcal L(x, \Delta x) = \mathcal L(x + \Delta x, y) - \mathcal L(x, y) \quad (3).$$
 #
-# The paper prints (2) with an arrow both ways, but outputs that are alike do not make inputs alike;
-# and the lines in which it writes (3) out have the opposite sign.
+# The paper prints (2) with an arrow in both directions, but two inputs need not be alike because
+# their outputs are. And where the paper writes out (3), the lines have the opposite sign.
 #
 # ## A game by hand
 #
-# Players form a coalition $s$, which is worth $\varsigma(s)$. What player $n$ adds to it is its
-# marginal contribution (4), and the Shapley value is its mean over all coalitions (5), weighted so
-# that all orders in which the players can join are equally likely:
+# Players form a coalition $s$, which is worth $\varsigma(s)$. What player $n$ adds to the coalition
+# is its marginal contribution (4). The Shapley value is the mean of this contribution over all
+# coalitions (5), weighted so that all orders in which the players can join are equally likely:
 #
 # $$m(n, s) = \varsigma(s) - \varsigma(s \setminus \{n\}) \quad (4), \qquad
 # \psi(n) = \sum_{s \ni n} \frac{(|s|-1)!\,(N-|s|)!}{N!}\, m(n, s) \quad (5).$$
 #
-# Three neurons $a$, $b$, $c$. Alone, only $a$ raises the loss, by 1; $a$ and $b$ together by 4; $c$
-# changes nothing.
+# Take three neurons $a$, $b$ and $c$. Alone, only $a$ raises the loss, by 1; $a$ and $b$ together
+# raise it by 4; $c$ changes nothing.
 
 # %% tags=["nbval-check-output"]
 class Three:
@@ -126,19 +126,19 @@ psi = shapley.exact(Three()).values[0]
 print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 
 # %% [markdown]
-# The values are the means of the columns, and they add up to 4, what all are worth (*efficiency*).
-# $c$ gets nothing. $b$ is paid for what it does together with $a$, half of the 3 that neither does
-# alone. Switch off one neuron at a time instead, and $a$ would be given 4, $b$ 3: seven in all,
-# three too many.
+# The values are the means of the columns. They add up to 4, which is what all players together are
+# worth (*efficiency*). $c$ gets nothing. $b$ is paid for what it does together with $a$: half of
+# the 3 that neither of them does alone. If we switched off one neuron at a time instead, $a$ would
+# get 4 and $b$ would get 3: seven in all, three too many.
 
 # %% [markdown]
 # ## A game of neurons
 #
 # In the network, the worth of a coalition is the change of loss from the benign image $x$ to
-# $x + \Delta x$ when all other neurons are switched off, in both passes (Definition 1):
-# `shapley.Game`. The exact values take $2^N$ coalitions, so they can be had for one layer of a small
-# network. The inputs are test images that a benign mutation makes the network get wrong, so that
-# there is a loss to share out.
+# $x + \Delta x$ when all other neurons are switched off in both {term}`passes <pass>` (Definition
+# 1). This is `shapley.Game`. The exact values take $2^N$ coalitions, so we can compute them for one
+# layer of a small network. The inputs are test images that the network gets wrong after a
+# {term}`benign mutation`, so that there is a loss to share out.
 
 # %% tags=["hide-input"]
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
@@ -161,14 +161,17 @@ for where, game in games.items():
 # %% [markdown]
 # ## Accuracy against cost
 #
-# - **permutation**: the mean contribution over some random orders, each with its reverse;
-# - **diagonal**: all gates at $t$ at once, the gradient there, integrated over $t$ in $[0, 1]$; a
-#   few gradients give all neurons;
-# - **leave one out**: each neuron missing once; no Shapley value, and what many would try first.
+# - **permutation**: the mean contribution over some random orders, each of them also in reverse;
+# - **diagonal**: open all neurons to the same degree $t$, from shut (0) to open (1), take the
+#   gradient there, and integrate it over $t$ in $[0, 1]$; a few gradients give the values of all
+#   neurons;
+# - **leave one out**: leave each neuron out once. This gives no Shapley value, but it is what many
+#   would try first.
 #
-# `error` is the distance to the reference over the reference's length, `rank` Spearman's
-# correlation of the two, `gap` how far the values miss the change of loss that they should add up
-# to, as a share of it. The gap needs no reference: it is the error bar that every estimate brings.
+# `error` is the distance from the reference, divided by the reference's length. `rank` is the
+# {term}`rank correlation` of the two. `gap` says by how much the values miss the change of loss
+# that they should add up to, as a share of it. The gap needs no reference: it is an error bar that
+# every estimate brings with it.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
@@ -210,20 +213,22 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Permutations have no gap and still err, by chance: with more of them the error shrinks, as one over
-# the root of their number. The diagonal errs by design (neurons that act together share by slopes, not
-# by orders), so more points close its gap and leave an error. A gap proves an estimate wrong; no gap
-# proves nothing. To order the neurons of a whole network, compare `rank` of two gradients with that of
-# the permutations that take a hundred times their passes.
+# Permutations have no gap and still err, by chance. With more of them the error shrinks, as one
+# over the square root of their number. The diagonal errs by design: neurons that act together share
+# by slopes, not by orders. So more points close its gap but leave an error. A gap proves an
+# estimate wrong; no gap proves nothing. If you want to order the neurons of a whole network,
+# compare the `rank` of two gradients with the `rank` of the permutations that take a hundred times
+# as many passes.
 
 # %% [markdown]
 # ## Excitable neurons of corner cases
 #
-# Now the network of the paper, and the images from the top of the page. Compared are, as in
-# [the first paper's chapter](../deepsensor_sensitivity/01_sensitive_neurons): **error**, the first
-# mutant by DeepHunter that lost its class; **noise** of the same L2 length on the same image;
-# **right**, the mutant nearest in length that kept its class. A benign image *by itself* has no
-# perturbation, no change of loss to share out, and no excitable neuron.
+# Now we take the network of the paper and the images from the top of the page. As in [the first
+# paper's chapter](../deepsensor_sensitivity/01_sensitive_neurons), we compare three groups:
+# **error**, the first mutant by DeepHunter that lost its class; **noise** of the same
+# {term}`L2 length <L2 distance>` on the same image; and **right**, the mutant nearest in length
+# that kept its class. A benign image *by itself* has no perturbation, no change of loss to share
+# out, and no excitable neuron.
 
 # %% tags=["hide-input"]
 def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Shapley:
@@ -253,9 +258,9 @@ for group, got in found.items():
 wide(run.live, "quantity == 'excitable_neurons'", index=["scale", "lambda"], columns="group")
 
 # %% [markdown]
-# Mean numbers of excitable neurons, from values by the diagonal with 8 gradients (`estimator`); `none`
-# is $\psi$ in nats, as printed, `total` $\psi$ over its
-# mean absolute value, which takes away how large the change of loss is.
+# The table shows mean numbers of excitable neurons. The values were estimated by the diagonal with
+# 8 gradients (`estimator`). The scale `none` is $\psi$ in nats, as printed. The scale `total` is
+# $\psi$ divided by its mean absolute value, which takes away how large the change of loss is.
 #
 # An error *is* a large change of loss, and the values in nats add up to it. So compare counts at the
 # same change:
@@ -287,10 +292,11 @@ wide(run.live, "quantity == 'count_with_loss'", index="scale", columns="group", 
 # %% [markdown]
 # ## How many gradients for a count
 #
-# A swarm counts neurons above 0.5 nats, of every particle. By one gradient, at $t = 1/2$, a network
-# whose neurons are all half shut has lost most of what they do together. Of the corner cases' neurons:
-# `share`, how many are excitable, in percent; `agreement`, how many of those that either this number of
-# points or 32 finds are found by both; `gap`, as above.
+# A {term}`swarm` counts the neurons above 0.5 nats for every {term}`particle`. A single gradient is
+# taken at $t = 1/2$. There all neurons are half shut, and the network has lost most of what they do
+# together. The table is about the corner cases' neurons. `share` says how many are excitable, in
+# percent. `agreement` takes the neurons that are found by this number of points or by 32 points,
+# and says how many of them are found by both. `gap` is as above.
 
 # %% tags=["hide-input"]
 few_cases = [part[:24] for part in cases["error"]]
@@ -312,13 +318,13 @@ says(f"Here one gradient finds {shares[1]:.1f} % of the neurons above the thresh
      f"{shares[4]:.1f} %, and sixteen {shares[16]:.1f} %.")
 
 # %% [markdown]
-# The engine takes four gradients (`ExcitableNeurons(points=4)`). Each further one costs a particle three
-# more passes.
+# The engine takes four gradients (`ExcitableNeurons(points=4)`). Each further gradient costs three
+# more passes for each particle.
 #
 # ## Fig. 1: t-SNE
 #
-# Colours on the right are numbers of excitable neurons; there benign images are under noise as long
-# as the median corner case.
+# Colours on the right show numbers of excitable neurons. There the benign images carry noise as
+# long as the change of the median corner case.
 
 # %% tags=["hide-input"]
 last = list(models.neuron_layers(model))[-2]  # the last hidden one
@@ -341,9 +347,9 @@ plt.show()
 # %% [markdown]
 # ## Fig. 3: one swarm
 #
-# The paper shows a swarm around one image of CIFAR-10. Its fitness, the share of excitable neurons,
-# is 0 at first, stays the same from the 10th iteration on, and ends at 37 %. Ours, around the first
-# benign image, in both scales:
+# The paper shows a swarm around one image of CIFAR-10. Its {term}`fitness`, the share of excitable
+# neurons, is 0 at first, stays the same from the 10th iteration on, and ends at 37 %. Our swarms
+# fly around the first benign image, one in each scale:
 
 # %% tags=["hide-input"]
 flights = {}
@@ -372,9 +378,9 @@ run.save(data)
 # %% [markdown]
 # ## Over all records
 #
-# Excitable neurons of errors, over those under noise of the same length (the claim) and over those
-# of mutants that kept their class; then the estimators, in the whole small network. Means over the
-# random seeds. The paper prints no number.
+# First, the number of excitable neurons of errors, divided by the number under noise of the same
+# length (the claim), and by the number for mutants that kept their class. Then the estimators, in
+# the whole small network. All numbers are means over the random seeds. The paper prints no number.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -480,8 +486,9 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # have no excitable neuron at all.
 # ```
 #
-# **2. Try.** The order of the neurons in `network` counts channels of a convolution, and again
-# those of the pool behind it. Leave the pools out with `layers=`. Do the errors still have more?
+# **2. Try.** The neurons of a network include the channels of a convolution, and again those of the
+# pool behind it. Leave the pools out with `layers=`. Do the errors still have more excitable
+# neurons?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -494,8 +501,8 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # ~~~
 #
 # A pool passes on what its convolution gave, so the two are a chain: neither is worth anything
-# without the other, and they share what one would get alone. The sum stays the change of loss, in
-# fewer and larger parts.
+# without the other, and they share what one of them would get alone. Without the pools the sum is
+# still the change of loss, in fewer and larger parts.
 # ```
 #
 # **3. Think.** A neuron has a Shapley value of 0. May it be removed from the network without
@@ -508,8 +515,9 @@ says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last
 # *any* coalition is a null player.
 # ```
 #
-# **4. Code.** Three neurons. Alone each is worth 0, any two of them together 0, all three together
-# 6. Give the Shapley values. The cell says whether it is right.
+# **4. Code.** There are three neurons. Each of them alone is worth 0, any two of them together are
+# worth 0, and all three together are worth 6. Give the Shapley values. The cell says whether it is
+# right.
 
 # %%
 my_values = None  # a list of three numbers
@@ -535,5 +543,5 @@ is_right(my_values)
 # is_right(my_values)
 # ~~~
 #
-# The last of the three to come brings all 6, and each is last in a third of the orders.
+# The neuron that joins last brings all 6, and each neuron is last in a third of the orders.
 # ```

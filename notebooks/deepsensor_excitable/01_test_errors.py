@@ -1,13 +1,15 @@
 # %% [markdown]
 # # Do excitable neurons find more test errors?
 #
-# **The claim** (DeepSensor II, 6.1.1, Tables 1 and 3). A swarm that makes as many neurons as possible
-# excitable finds about 1.2 times as many test errors as DeepXplore, DLFuzz and DeepHunter, in more
-# error categories, near inputs that they resemble (Fig. 9).
+# **The claim** (DeepSensor II, 6.1.1, Tables 1 and 3). A {term}`swarm` that makes as many neurons
+# as possible {term}`excitable <excitable neuron>` finds about 1.2 times as many
+# {term}`test errors <test error>` as {term}`DeepXplore`, {term}`DLFuzz` and {term}`DeepHunter`, in
+# more {term}`error categories <error category>`. The errors are near their inputs and resemble them
+# (Fig. 9).
 #
-# **What you will learn.** That the published counts are those of another method; and how to ask
-# whether a dearer fitness guides a swarm any better: against a cheaper one, at the same distance
-# and for the same number of passes.
+# **What you will learn.** That the published counts are those of another method; and how to find
+# out whether a more expensive {term}`fitness` guides a swarm any better: compare it with a cheaper
+# one, at the same distance and for the same number of {term}`passes <pass>`.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -53,9 +55,9 @@ run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Left, look at how far from its input an example must be before the swarm finds what the paper
-# printed (broken line). Right, look for a distance at which excitable neurons lead the swarms that
-# look at less, or at nothing.
+# On the left, look at how far from its input an example must be before the swarm finds as many
+# errors as the paper printed (broken line). On the right, look for a distance at which the swarm
+# guided by excitable neurons is ahead of the swarms that look at less, or at nothing.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds. Lines join the bounds that were run and say nothing of those between: LeNet-4 was not run at 4. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
 EXCITABLE = Key("deepsensor", "excitable")
@@ -93,8 +95,8 @@ print(f"{same.sum()} of {len(table_3)} are the same, "
       f"{(same & deepsensor).sum()} of {deepsensor.sum()} for DeepSensor")
 
 # %% [markdown]
-# So Table 3 cannot say what excitable neurons change. Its size is not that of the text either:
-# DeepSensor's test errors over the mean of the three others, in the printed table:
+# So Table 3 cannot say what excitable neurons change. Nor does it give the factor of the text. In
+# the printed table, DeepSensor's test errors over the mean of the three others are:
 
 # %% tags=["hide-input", "nbval-check-output"]
 print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
@@ -117,14 +119,15 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # %% [markdown]
 # ## What guides the swarm
 #
-# The swarm is [the one known](../deepsensor_sensitivity/02_test_errors). Only its fitness is new:
+# The swarm is the same as in [the first paper](../deepsensor_sensitivity/02_test_errors). Only its
+# fitness is new:
 #
 # $$\text{Fitness}(\hat x) = \frac{\text{number of neurons with } \psi_n(\hat x) > \lambda}
 # {\text{number of neurons}} \quad (6),$$
 #
-# with $\psi_n$ the Shapley value of neuron $n$ in the game of sharing out the change of loss from
-# the input to $\hat x$. The particles move as in the first paper, whose equations come back under
-# new numbers: inertia, velocity and position,
+# where $\psi_n$ is the {term}`Shapley value` of neuron $n$ in the game that shares out the change
+# of loss from the input to $\hat x$. The {term}`particles <particle>` move as in the first paper.
+# Its equations for inertia, velocity and position come back under new numbers:
 #
 # $$\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}
 # \quad (7)$$
@@ -141,16 +144,17 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # paper.
 # ```
 #
-# Beside this fitness run others:
+# Other fitnesses run beside this one:
 #
-# - `excitable_scaled`: $\psi$ in units of its mean absolute value, not in nats;
-# - `sensitive`: the first paper's fitness, and `sensitive_same_passes`, with as many particles as
-#   the passes of the excitable swarm pay for: a Shapley value takes `points` gradients, each of
-#   them three passes, where a sensitivity takes one;
+# - `excitable_scaled`: $\psi$ in units of its mean absolute value, not in {term}`nats <nat>`;
+# - `sensitive`: the first paper's fitness; and `sensitive_same_passes`, the same fitness with as
+#   many particles as the passes of the excitable swarm pay for. A Shapley value takes `points`
+#   gradients of three passes each, while a sensitivity takes one pass;
 # - `constant` and `random`: what a swarm does when it is not guided at all.
 #
-# The rivals run in the setting of the `paper`, and in the `best` of those that their authors released,
-# chosen on `held_out` other inputs: [why, and which](../deepsensor_sensitivity/02_test_errors).
+# The rivals run in the setting of the `paper`, and in the `best` of the settings that their authors
+# released, which is chosen on `held_out` other inputs ([why, and
+# which](../deepsensor_sensitivity/02_test_errors)).
 
 # %% tags=["hide-input"]
 swarm = fuzzing.Swarm.paper(population=population)
@@ -165,8 +169,8 @@ baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 
 # %% [markdown]
-# All of them at all bounds on the L2 distance. The paper names none (`none`); `near` is the
-# first paper's.
+# All fuzzers run at all bounds on the {term}`L2 distance`. The paper names no bound (`none`);
+# `near` is the bound of the first paper.
 
 # %% tags=["hide-input"]
 cell = {name: value for name, value in run.parameters.items() if name != "held_out"}
@@ -194,8 +198,8 @@ SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
-# Errors are in percent of the examples of all iterations, distances the mean L2, and the share of errors
-# near is that within `near`. And within it all of them:
+# Errors are in percent of the examples of all iterations, and distances are means of L2. *Share of
+# errors near* is the share of the errors within `near`. Within that bound, all fuzzers find:
 
 # %% tags=["hide-input"]
 headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
@@ -208,9 +212,9 @@ plt.show()
 # %% [markdown]
 # ## What excitable neurons add
 #
-# Points of the error rate by which the swarm guided by excitable neurons is ahead of each other one,
-# from the same inputs and within the same bound. The sensitive swarm for the same passes is the
-# comparison at the same cost.
+# By how many points of the error rate is the swarm guided by excitable neurons ahead of each other
+# swarm, from the same inputs and within the same bound? The sensitive swarm with as many passes is
+# the comparison at the same cost.
 
 # %% tags=["hide-input"]
 for budget in bounds:
@@ -223,8 +227,8 @@ wide(run.live, AHEAD, index="quantity", columns="budget")
 # %% [markdown]
 # ## What the claims ask for
 #
-# DeepSensor's errors and categories over each baseline's, and over the mean of the three. What
-# finds none counts as one.
+# The table divides DeepSensor's errors and categories by those of each baseline, and by the mean of
+# the three. A baseline that finds none counts as if it had found one.
 
 # %% tags=["hide-input"]
 run.add(row for quantity, ratio in (("test_errors", "errors_over"),
@@ -257,7 +261,8 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 # ## Table 3, beside the paper's
 #
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
-# [least, greatest] over the random seeds. The rivals in the paper's setting; last, at their best.
+# [least, greatest] over the random seeds. The rivals run in the paper's setting; the last table has
+# them at their best.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -282,8 +287,8 @@ run.beside(errors.query("fuzzer != 'deepsensor'").assign(
 # %% [markdown]
 # ## Excitable against sensitive, over all records
 #
-# Points by which excitable neurons are ahead, and the errors found for 1,000 passes; means over the
-# random seeds.
+# The points by which excitable neurons are ahead, and the errors found for 1,000 passes, as means
+# over the random seeds.
 
 # %% tags=["hide-input"]
 ours = run.recorded().sort_values("bound", kind="stable")  # no bound comes last
@@ -319,7 +324,7 @@ def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
 
 
 # %% [markdown]
-# **How large ours are.**
+# **How large our runs are.**
 
 # %% tags=["hide-input", "statements"]
 for (_, name), rows in kept.groupby(CELLS):
@@ -327,11 +332,12 @@ for (_, name), rows in kept.groupby(CELLS):
 says(evidence.rivals(kept), *evidence.estimator(kept))
 
 # %% [markdown]
-# **What it means.** Two methods that differ in their fitness cannot find, to the last digit, the same
-# errors in seven networks; so the second paper's counts are no measurement of excitable neurons. Ours
-# are. Read them in three steps. `constant` is what random images find. The sensitive swarm for the same
-# passes is what they buy without Shapley values. Only what `excitable` finds beyond both, where an
-# example still looks like its input, is an argument for it.
+# **What it means.** Two methods that differ in their fitness cannot find the same numbers of errors
+# in seven networks, to the last digit. So the second paper's counts do not measure excitable
+# neurons. Our counts do. Read them in three steps. `constant` shows what random images find. The
+# sensitive swarm with as many passes shows what these passes buy without Shapley values. Only what
+# `excitable` finds beyond both, where an example still looks like its input, is an argument for
+# excitable neurons.
 
 # %% tags=["hide-input", "statements"]
 free, unguided = (mnist(evidence.spread(rate(name, "none"))) for name in ("excitable", "constant"))
@@ -393,7 +399,7 @@ says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at 
 #
 # ```{admonition} Solution
 # :class: dropdown
-# One pass instead of three, and nothing to threshold:
+# This takes one pass instead of three and needs no threshold:
 #
 # ~~~python
 # from torch.nn.functional import cross_entropy
@@ -411,8 +417,8 @@ says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at 
 # A count stops growing with a neuron's value once it is above $\lambda$; the loss does not.
 # ```
 #
-# **2. Think.** Give the excitable swarm better Shapley values, by four quadrature points. What does
-# it cost, and what does it bring?
+# **2. Think.** Give the excitable swarm better Shapley values, from four quadrature points. What
+# does it cost, and what does it bring?
 #
 # ```{admonition} Solution
 # :class: dropdown

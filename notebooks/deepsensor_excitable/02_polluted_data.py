@@ -1,13 +1,15 @@
 # %% [markdown]
 # # Do excitable neurons find what pollution left behind?
 #
-# **The claim** (DeepSensor II, 6.1.2, Tables 2 and 4). In networks trained on polluted data the swarm
-# finds about five times as many errors as the other fuzzers: "defects placed during training are
-# likely to be captured by excitable neurons".
+# **The claim** (DeepSensor II, 6.1.2, Tables 2 and 4). In polluted data, some training images have
+# a patch and a wrong label, the same label for all: the *polluted class*. In networks trained on
+# such data the {term}`swarm` finds about five times as many errors as the other
+# {term}`fuzzers <fuzzer>`: "defects placed during training are likely to be captured by excitable
+# neurons".
 #
-# **What you will learn.** To test the reason as well as the count: whether a patch that a network
-# has learned makes more of its neurons excitable, and whether a swarm that seeks such neurons is
-# led to the polluted class.
+# **What you will learn.** How to test the reason as well as the count: whether a patch that a
+# network has learned makes more of its neurons {term}`excitable <excitable neuron>`, and whether a
+# swarm that seeks such neurons is led to the polluted class.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -53,7 +55,8 @@ run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, mode
 # ## In one picture
 #
 # A fuzzer that found what pollution left behind has a higher bar in the polluted network than in
-# the clean one beside it. Look for such pairs, and whether a constant fitness has them as well.
+# the clean one beside it. Look for such pairs, and check whether a constant {term}`fitness` has
+# them as well.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network, from the records, by the share of polluted images and the reading of the patch: mean over the random seeds, lines give the range.", "name": "fig-excitable-polluted"}}
 kept = run.recorded()
@@ -69,7 +72,8 @@ plt.show()
 # %% [markdown]
 # ## The same numbers, again
 #
-# Table 4 against [the first paper's](../deepsensor_sensitivity/04_faulty_training) Table III:
+# We compare Table 4 with [the first paper's](../deepsensor_sensitivity/04_faulty_training) Table
+# III:
 
 # %% tags=["hide-input", "nbval-check-output"]
 table_4 = published.table("deepsensor_excitable", 4)
@@ -79,13 +83,14 @@ both = table_4.merge(published.table("deepsensor_sensitivity", 3), validate="1:1
 print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are the same")
 
 # %% [markdown]
-# There an error is an example that is *given the polluted class*; here "test errors" are counted.
-# As the numbers are the same, so must be what they count: `test_errors`. Errors of any class are
-# `wrong`.
+# In the first paper an error is an example that is *given the polluted class*; this paper counts
+# "test errors". As the numbers are the same, they must count the same thing. We call it *test
+# errors*. Errors of any class are called *wrong*.
 #
 # ## Did the network learn the patch?
 #
-# The share of stamped test images of other classes that are given the polluted class, in percent.
+# We stamp test images of the other classes with a patch. This is the share of them that are given
+# the polluted class, in percent:
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
@@ -109,13 +114,15 @@ wide(run.live, index="network", columns="quantity")
 # %% [markdown]
 # ## Does the patch make neurons excitable?
 #
-# The paper's reason: neurons that the patch activates contribute more to the change of loss.
+# The paper's reason is that the neurons that the patch activates contribute more to the change of
+# loss:
 #
 # $$\sum_n \psi_n = \Delta L = L(\text{stamped}, y) - L(\text{input}, y) .$$
 #
-# So stamp the inputs themselves and take their Shapley values, in the polluted and in the clean
-# network; and beside the patch, noise as long as it. Mean share of excitable neurons (at 0.5 nats),
-# in percent, and of the change of loss, in nats:
+# So we stamp the inputs themselves and take the {term}`Shapley values <Shapley value>`, in the
+# polluted and in the clean network. Beside the patch, we do the same with noise as long as the
+# patch. The table has the mean share of excitable neurons (at 0.5 {term}`nats <nat>`), in percent,
+# and the mean change of loss, in nats:
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
@@ -136,9 +143,9 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 # %% [markdown]
 # ## The fuzzers
 #
-# The inputs are test images of the *other* classes. The swarm with four fitnesses, and again on a
-# **clean** network, which never saw the pollution: what it gives the polluted class is no error of
-# that kind.
+# The inputs are test images of the *other* classes. The swarm runs with four fitnesses. Everything
+# runs again on a **clean** network, which never saw the pollution: an example that it gives the
+# polluted class is not an error of that kind.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -163,9 +170,11 @@ wide(run.live, "method.notna()", index="method", columns=["quantity", "network"]
 # %% [markdown]
 # ## What the claim asks for
 #
-# DeepSensor's errors over those of each baseline and of their mean, of which one below 1 counts as 1:
-# given the polluted class, and of any wrong class; and over its own in the clean network, which is far
-# above 1 if pollution is what it finds. And in the paper:
+# We divide DeepSensor's errors by those of each baseline and by their mean, where a number below 1
+# counts as 1. We do this for examples that are given the polluted class, and for examples of any
+# wrong class. We also divide its errors by its own errors in the clean network; this ratio is far
+# above 1 if DeepSensor finds pollution. In the paper, its errors over the mean of the baselines
+# are:
 
 # %% tags=["hide-input", "nbval-check-output"]
 printed = table_4.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
@@ -188,7 +197,8 @@ wide(run.live.fillna({"baseline": "itself"}),
 # %% [markdown]
 # ## Table 2, beside the paper's: accuracy
 #
-# Ours are on the whole test set; on which images the paper's are is not said.
+# Our accuracies are on the whole test set. The paper does not say on which images it measured its
+# own.
 
 # %% tags=["hide-input"]
 table_2 = published.table("deepsensor_excitable", 2).query(
@@ -199,8 +209,8 @@ run.beside(table_2, "quantity == 'accuracy' and training == 'polluted'", patches
 # %% [markdown]
 # ## Table 4, beside the paper's
 #
-# In percent of the inputs, of which the paper has 1,000 and ours have fewer; mean [least, greatest] over
-# the random seeds, and this run.
+# Test errors in percent of the inputs; the paper has 1,000 inputs, and we have fewer. Our columns
+# are the mean [least, greatest] over the random seeds, and this run.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -214,7 +224,8 @@ beside(table_4.assign(value=table_4["value"] / 10),
        where=WHERE, digits=1, on=["dataset", "model", "alpha", "fuzzer"])
 
 # %% [markdown]
-# From the records, in percent too: every swarm and fuzzer in the polluted and in the clean network.
+# From the {term}`records <record>`, also in percent: every swarm and fuzzer in the polluted and in
+# the clean network.
 
 # %% tags=["hide-input"]
 ours = run.recorded(patches=patches)
@@ -242,10 +253,10 @@ def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> p
 
 # %% [markdown]
 # **What it means.** Three questions come before the ratio. Was the patch learned? Does it make more
-# neurons excitable in the polluted network than in the clean one? And is the swarm led to the polluted
-# class more often there than in the clean one, and than under a constant fitness? Excitable neurons ask
-# for a large loss of the true class, not for one class in particular; a swarm that seeks them meets the
-# polluted class only if that is where the loss grows.
+# neurons excitable in the polluted network than in the clean one? And is the swarm led to the
+# polluted class more often there than in the clean network, and more often than under a constant
+# fitness? Excitable neurons ask for a large loss of the true class, not for one class in
+# particular. A swarm that seeks them meets the polluted class only if that is where the loss grows.
 
 # %% tags=["hide-input", "statements"]
 says("In these records " + ("each polluted image has a patch of its own, as the text has it"
@@ -286,8 +297,8 @@ says((f"Whether these are about five times the rivals' errors cannot be told fro
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The polluted one, which a tester does not know; so try all, and look for the class that is reached
-# soonest:
+# It would have to name the polluted class, which a tester does not know. So try all classes and
+# look for the one that is reached soonest:
 #
 # ~~~python
 # def towards(c):
@@ -320,13 +331,13 @@ says((f"Whether these are about five times the rivals' errors cannot be told fro
 # ```
 #
 # **3. Think.** In a clean network a swarm's examples fall into one class more often than into
-# others. How can this be taken for a trace of pollution, and which control tells?
+# others. How can this be mistaken for a trace of pollution, and which control shows the mistake?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # If the polluted class is by chance the one that noise falls into, the count is high without any
 # pollution. The same swarm on a network trained on clean data has the same habit, and shows how
-# much of the count is owed to it.
+# much of the count is due to it.
 # ```
 #
 # **4. Code.** Write `my_most(predicted, labels, classes)`: the class to which most inputs of
@@ -361,5 +372,6 @@ is_right(my_most)
 # is_right(my_most)
 # ~~~
 #
-# Without the condition on the own class, a class with many inputs would look polluted.
+# Without the condition that an input has another class, a class with many inputs would look
+# polluted.
 # ```

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Do excitable neurons tell how far a network was trained?
 #
-# **The claims** (DeepSensor II, 6.1.2, Tables 2 and 5). However far a network was trained, the swarm
-# finds more errors in it than each other fuzzer, and more in under- and overfitted networks than in
-# well trained ones: they "are more likely to change model loss due to incomplete training".
+# **The claims** (DeepSensor II, 6.1.2, Tables 2 and 5). However far a network was trained, the
+# {term}`swarm` finds more errors in it than each other {term}`fuzzer`. It also finds more errors in
+# under- and overfitted networks than in well trained ones. The paper conjectures that such networks
+# "are more likely to change model loss due to incomplete training".
 #
 # **What you will learn.** What training does to the change of loss that neurons share out; and that
-# a fitness in nats is not the same measure in two networks.
+# a {term}`fitness` in {term}`nats <nat>` is not the same measure in two networks.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -49,8 +50,9 @@ run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Follow each colour from the underfitted network to the overfitted one: does it rise or fall, and
-# does that of the excitable swarm do anything that a constant fitness does not?
+# Follow each colour from the underfitted network to the overfitted one: does it rise or fall? And
+# does the colour of the excitable swarm do anything that the colour of the constant fitness does
+# not do?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
 CELL = ["dataset", "model", "training"]
@@ -64,7 +66,8 @@ plt.show()
 # %% [markdown]
 # ## All numbers but one
 #
-# Table 5 against [the first paper's](../deepsensor_sensitivity/05_incomplete_training) Table IV:
+# We compare Table 5 with [the first paper's](../deepsensor_sensitivity/05_incomplete_training)
+# Table IV:
 
 # %% tags=["hide-input", "nbval-check-output"]
 table_5 = published.table("deepsensor_excitable", 5)
@@ -77,9 +80,10 @@ print(differ[["model", "training", "fuzzer", "value", "value before"]].to_string
 # %% [markdown]
 # ## Three networks
 #
-# Made [as in the first paper's chapter](../deepsensor_sensitivity/05_incomplete_training), and each
-# with test images that it gets right. Accuracy, in percent, and `loss`, the mean cross-entropy of
-# these inputs in nats:
+# The networks are made [as in the first paper's
+# chapter](../deepsensor_sensitivity/05_incomplete_training), and each has its own inputs: test
+# images that it gets right. The table has the accuracy, in percent, and the `loss`, which is the
+# mean cross-entropy of these inputs in nats:
 
 # %% tags=["hide-input"]
 models = {state: faulty.trained(state, model_name, dataset, recipe_name=recipe, seed=seed,
@@ -105,12 +109,14 @@ wide(run.live, index="training", columns="quantity", digits=3)
 # %% [markdown]
 # ## Do they change their loss more?
 #
-# The same noise, of L2 length 2, 4 and 8, on each network's inputs: the mean change of the loss
+# We add the same noise, of {term}`L2 length <L2 distance>` 2, 4 and 8, to each network's inputs.
+# The table has the mean change of the loss
 #
 # $$\Delta L(x, \Delta x) = L(x + \Delta x, y) - L(x, y) \quad (3),$$
 #
-# in nats, and the share of neurons, in percent, whose Shapley value is above 0.5 nats and above 0.5
-# in units of the mean (`scaled`).
+# in nats. It also has the share of neurons, in percent, whose {term}`Shapley value` is above 0.5
+# nats, and the share whose value is above 0.5 in units of the mean (`scaled`). Such neurons are
+# called {term}`excitable <excitable neuron>`.
 
 # %% tags=["hide-input"]
 for length in (2.0, 4.0, 8.0):
@@ -134,8 +140,8 @@ wide(run.live.replace(UNITS), "length.notna()", index="training", digits=2,
 # %% [markdown]
 # ## The fuzzers
 #
-# One example for each input, that of the last iteration; an error has another class than its input,
-# so that no count exceeds the number of inputs.
+# Each fuzzer makes one example for each input, in its last iteration. An error is an example that
+# the network gives another class than its input. So no count can exceed the number of inputs.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -160,8 +166,8 @@ plt.show()
 # %% [markdown]
 # ## What the claims ask for
 #
-# DeepSensor's errors over those of each baseline and of their mean, and over its own in the well trained
-# network; what finds none counts as one.
+# We divide DeepSensor's errors by those of each baseline and by their mean, and by its own errors
+# in the well trained network. A count of none counts as one.
 
 # %% tags=["hide-input"]
 errors = measured["test_errors"]
@@ -178,7 +184,8 @@ wide(run.live.fillna({"baseline": "itself"}), "quantity in ('errors_over', 'over
 # %% [markdown]
 # ## Table 2, beside the paper's: accuracy
 #
-# Ours are on test images, and below that on training images; on which the paper's are is not said.
+# Our accuracies are on test images, and in the lower table on training images. The paper does not
+# say on which images it measured its own.
 
 # %% tags=["hide-input"]
 table_2 = published.table("deepsensor_excitable", 2).query(
@@ -191,8 +198,8 @@ run.beside(table_2, "quantity == 'train_accuracy'", on=CELL, digits=1)
 # %% [markdown]
 # ## Table 5, beside the paper's
 #
-# In percent of the inputs, of which the paper has 1,000 and ours have fewer; mean [least, greatest] over
-# the random seeds, and this run.
+# Test errors in percent of the inputs; the paper has 1,000 inputs, and we have fewer. Our columns
+# are the mean [least, greatest] over the random seeds, and this run.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -205,9 +212,9 @@ beside(table_5.assign(value=table_5["value"] / 10), outcomes.error_shares(run.re
        on=[*CELL, "fuzzer"], digits=1)
 
 # %% [markdown]
-# All swarms and noise, from the records: test errors in percent of the inputs, and the median distance of
-# their examples; and the change
-# of loss under noise, with the share of excitable neurons in percent.
+# The first table has all swarms and noise, from the {term}`records <record>`: test errors in
+# percent of the inputs, and the median distance of the examples. The second table has the change of
+# loss under noise, and the share of excitable neurons in percent.
 
 # %% tags=["hide-input"]
 ours = run.recorded()
@@ -235,10 +242,10 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 
 
 # %% [markdown]
-# **What it means.** A threshold in nats is no fixed measure: the surer a network is, the less of its loss
-# a little noise changes, and the more nats an error costs it. So the number of excitable neurons says
-# first how large the loss is, and only then what training did to the neurons; the scaled shares do not
-# know the size.
+# **What it means.** A threshold in nats is not a fixed measure. The surer a network is, the less a
+# little noise changes its loss, and the more nats an error costs it. So the number of excitable
+# neurons first says how large the loss is, and only then what training did to the neurons. The
+# scaled shares do not depend on how large the loss is.
 
 # %% tags=["hide-input", "statements"]
 says(f"LeNet-5 on MNIST, {evidence.size(kept)}.", evidence.rivals(kept), *evidence.estimator(kept))
@@ -300,8 +307,8 @@ says(f"The verdicts: more errors than each rival, {states['']}; more in the faul
 # The same images are errors as before; only the unit has changed.
 # ```
 #
-# **2. Try.** All of a swarm's last examples are errors in the overfitted network, 18 of 20 in the
-# well trained one. Is that a difference?
+# **2. Try.** In the overfitted network all of a swarm's last examples are errors; in the well
+# trained one 18 of 20 are. Is that a difference?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -311,7 +318,8 @@ says(f"The verdicts: more errors than each rival, {states['']}; more in the faul
 # print(fisher_exact([[20, 0], [18, 2]]).pvalue)
 # ~~~
 #
-# No; and with 979 and 937 of 1,000 it would be one, though perhaps only between two classes of noise.
+# No. With 979 and 937 of 1,000 it would be a difference, though perhaps only between two classes of
+# noise.
 # ```
 #
 # **3. Think.** An overfitted network is right and very sure on its training images. Why may a
@@ -355,5 +363,5 @@ is_right(my_loss)
 # is_right(my_loss)
 # ~~~
 #
-# The image that was wrong has a loss that grows with the factor, though no decision changed.
+# For the image that was wrong, the loss grows with the factor, though no decision changed.
 # ```

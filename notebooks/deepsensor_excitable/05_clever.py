@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Does retraining on generated examples move the boundary away?
 #
-# **The claim** (DeepSensor II, 6.2.2, Fig. 6). Retraining on DeepSensor's examples raises the CLEVER
-# score, an estimate of the L2 distance that no attack can be below, by 0.12 on average: about three
-# times as much as retraining on the other fuzzers' examples.
+# **The claim** (DeepSensor II, 6.2.2, Fig. 6). Retraining on DeepSensor's examples raises the
+# {term}`CLEVER` score by 0.12 on average: about three times as much as retraining on the other
+# {term}`fuzzers' <fuzzer>` examples. The score estimates an {term}`L2 distance` within which no
+# attack can succeed.
 #
-# **What you will learn.** That a CLEVER score of few samples is too large, and how an attack shows
-# it; and how to compare gains of which some are losses.
+# **What you will learn.** That a CLEVER score from few samples is too large, and how an attack
+# shows it; and how to compare gains when some of them are losses.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -63,8 +64,7 @@ run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_
 # %% [markdown]
 # ## In one picture
 #
-# Look at whether the bars are above zero at all, and whether any of DeepSensor comes near the
-# broken line.
+# Are the bars above zero at all? And does any bar of DeepSensor come near the broken line?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score, mean over the random seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
 kept = run.recorded()
@@ -79,11 +79,11 @@ plt.show()
 # %% [markdown]
 # ## A bound that is none
 #
-# [The score](../deepsensor_sensitivity/07_robustness) is $\min_j g(x_0) / L$ with $g = f_c - f_j$ and
-# $L$ the largest gradient norm in a ball. It is a lower bound if $L$ is that maximum. From samples
-# $L$ is too small, and the score too large. Take $g(x) = 1 - 4(x - \tfrac12)^2$ of one pixel at $x_0
-# = \tfrac12$: the boundary is at a distance of $\tfrac12$ on either side, where the gradient is 4,
-# so that the true score is $\tfrac14$.
+# [The score](../deepsensor_sensitivity/07_robustness) is $\min_j g(x_0) / L$. Here $g = f_c - f_j$,
+# and $L$ is the largest gradient norm in a ball. The score is a lower bound if $L$ is really that
+# maximum. From samples, $L$ is too small, and so the score is too large. For example, take
+# $g(x) = 1 - 4(x - \tfrac12)^2$ of one pixel at $x_0 = \tfrac12$. The boundary is at a distance of
+# $\tfrac12$ on either side. There the gradient is 4, so the true score is $\tfrac14$.
 
 # %% tags=["hide-input"]
 class Hill(torch.nn.Module):
@@ -128,16 +128,18 @@ for number in (4, 16, 64, 1024):
     print(f"{number:5} points: CLEVER {engine:.2f}, at a distance of 0.50")
 
 # %% [markdown]
-# In this draw four points put the score beyond the boundary. An attack gives the other side: what it
-# reached is at least as far as the boundary. So a score above the way of DeepFool from the same image
-# is wrong. We print both. CLEVER's own paper fits a Weibull distribution to the largest gradients of
-# several batches and takes its right end for $L$, beyond the largest one seen; so do we (`fit`; where no
-# distribution fits, and for the reading `maximum`, $L$ is the largest one seen).
+# In this draw, four points give a score above the true one. An attack gives the other side: the
+# image that it reached is at least as far away as the boundary. So a score that is larger than
+# DeepFool's way from the same image is wrong. We print both. CLEVER's own paper fits a Weibull
+# distribution to the largest gradients of several batches. It takes the right end of that
+# distribution for $L$, which is beyond the largest gradient seen. So do we (`fit`). Where no
+# distribution fits, and for the {term}`reading` `maximum`, $L$ is the largest gradient seen.
 #
 # ## Networks
 #
-# Retrained as in [the chapter before](04_attack_success), with the same controls: `benign` sees the
-# inputs twice, `noise` sees them under noise, and `pgd_at` sees PGD's examples of them.
+# The networks are retrained as in [the chapter before](04_attack_success), with the same controls:
+# `benign` sees the inputs twice, `noise` sees them under noise, and `pgd_at` sees the examples that
+# PGD makes from them.
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -170,10 +172,11 @@ print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 # %% [markdown]
 # ## Scores
 #
-# A score is of an image that the network gets right, and two networks are compared on the same
-# images and the same points around them. So only images count that every network gets right: of one
-# that got worse we see what it still can do, and its accuracy beside it. One that retraining left with
-# less than half of the images right is not asked, and has a score of 0.
+# A score belongs to an image that the network gets right, and networks are compared on the same
+# images and the same points around them. So only those images count that every network gets right.
+# For a network that got worse, the score shows what it can still do, and its accuracy stands beside
+# the score. A network that gets less than half of the images right after retraining is left out of
+# this choice, and its score is 0.
 
 # %% tags=["hide-input"]
 able = {each for each in models.values() if inference.accuracy(each, *rest) > 0.5}
@@ -204,8 +207,9 @@ print(f"{len(x)} images that all networks get right")
 headed(measured.loc["none"].round(3))
 
 # %% [markdown]
-# The column above DeepFool counts the images whose score is refuted by an attack. Accuracy is in percent of the
-# images that the network got right before. The same with examples within the last of the `bounds`:
+# The column *scores above DeepFool's way* counts the images whose score is refuted by an attack.
+# Accuracy is in percent of the images that the network got right before. The next table is the
+# same, with examples within the last of the `bounds`:
 
 # %% tags=["hide-input"]
 headed(measured.loc[list(budgets)[-1]].round(3))
@@ -213,10 +217,11 @@ headed(measured.loc[list(budgets)[-1]].round(3))
 # %% [markdown]
 # ## What the claims ask for
 #
-# The lead is DeepSensor's gain less the best baseline's; the excess, its gain less three times the
-# baselines' mean. A ratio would not do: where a baseline lowers the score, the mean may be
-# close to 0 or below, and "three times as much" of a loss is a larger loss. But a difference has its
-# own trap: where all baselines lose, three times their loss is easily beaten, even by losing.
+# The lead is DeepSensor's gain minus the best baseline's gain. The excess is its gain minus three
+# times the baselines' mean gain. A ratio would not work: where a baseline lowers the score, the
+# mean may be close to 0 or below, and "three times as much" of a loss is a larger loss. But a
+# difference has its own trap: where all baselines lose, three times their loss is easily beaten,
+# even by a loss.
 
 # %% tags=["hide-input"]
 for budget in budgets:
@@ -246,8 +251,8 @@ plt.show()
 # %% [markdown]
 # ## Over all records
 #
-# L2 distances, means over the random seeds. Fig. 6 prints no numbers that could stand beside them but
-# the mean gain of 0.12. CIFAR-10 is a JPEG copy.
+# The scores are L2 distances; all numbers are means over the random seeds. Of Fig. 6, only the mean
+# gain of 0.12 is printed as a number. CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -281,9 +286,10 @@ def longer(name: str, budget: str = "none") -> pd.Series:
 
 
 # %% [markdown]
-# **What it means.** A gain counts if it is larger than those of `benign` and `noise`, if the swarm of a
-# `constant` fitness doesn't have it as well, and if DeepFool's way grew with it. If the score grew alone,
-# gradients became smaller at the points that were sampled, and not necessarily the distance larger.
+# **What it means.** A gain counts if it is larger than the gains of `benign` and `noise`, if the
+# {term}`swarm` with a `constant` {term}`fitness` does not have it as well, and if DeepFool's way
+# grew with it. If only the score grew, the gradients became smaller at the sampled points, but the
+# distance did not necessarily become larger.
 
 # %% tags=["hide-input", "statements"]
 by_what = {"maximum": "the largest gradient without a fit"}.get(kept["fit"].iloc[0], "a fit")
@@ -336,7 +342,7 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 # slowly.
 # ```
 #
-# **2. Try.** Is the order of the networks in CLEVER that of DeepFool's ways?
+# **2. Try.** Do CLEVER and DeepFool's ways put the networks in the same order?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -346,7 +352,7 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 #     print(budget, table["clever"].corr(table["deepfool_l2"], method="spearman").round(2))
 # ~~~
 #
-# Where it is not, at least one of the two says nothing about the distance of the boundary.
+# Where they do not, at least one of the two says nothing about the distance of the boundary.
 # ```
 #
 # **3. Think.** Why does a CLEVER score of few samples err on one side only?
@@ -357,9 +363,9 @@ says(("Two sets of examples move the boundary away with every seed, in the score
 # makes the quotient of gap and slope too large, so the distance to the boundary is overstated.
 # ```
 #
-# **4. Code.** Write `my_score(gaps, slopes, radius)`: a score of CLEVER. For each wrong class the
-# gap between the two outputs is divided by the steepest slope; the least of these counts, and at
-# most the radius. The cell says whether it is right.
+# **4. Code.** Write `my_score(gaps, slopes, radius)`: a CLEVER score. For each wrong class, divide
+# the gap between the two outputs by the steepest slope. The score is the least of these ratios, but
+# at most the radius. The cell says whether it is right.
 
 # %%
 my_score = None  # your function of two tensors (classes,) and a number
@@ -387,5 +393,5 @@ is_right(my_score)
 # is_right(my_score)
 # ~~~
 #
-# Beyond the radius no slope was looked at, so nothing may be said about it.
+# We looked at no slope beyond the radius, so we may say nothing about what lies there.
 # ```

@@ -1,12 +1,15 @@
 # %% [markdown]
 # # Do generated examples look like their inputs?
 #
-# **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture DeepHunter's examples overlap
-# with the class that they were made from, and DeepSensor's stand apart from it; and DeepSensor's
-# "closely resemble original images, with perturbation nearly imperceptible to human eyes".
+# **The claim** (DeepSensor II, 6.3.2, Figs. 8 and 9). In a t-SNE picture {term}`DeepHunter`'s
+# examples overlap with the class that they were made from, and {term}`DeepSensor`'s examples stand
+# apart from it. And DeepSensor's examples "closely resemble original images, with perturbation
+# nearly imperceptible to human eyes".
 #
-# **What you will learn.** A test of whether two sets of images are told apart, and what it says of
-# excitable, sensitive and no neurons at all; and at which distance both claims are made.
+# **What you will learn.** How to test whether two sets of images can be told apart; what the test
+# says about swarms that are guided by {term}`excitable neurons <excitable neuron>`, by
+# {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all; and at which distance both
+# claims are made.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -51,7 +54,8 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
 # %% [markdown]
 # ## Examples from class "1"
 #
-# The last example of each input, by the [known fuzzers](01_test_errors) at three bounds.
+# We take the last example of each input, made by the {term}`fuzzers <fuzzer>` of [the chapter on
+# test errors](01_test_errors) at three bounds.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -71,9 +75,10 @@ runs = fuzzing.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, b
 # %% [markdown]
 # ## Fig. 9
 #
-# An input, its example, and the perturbation $|\rho|$ magnified ten times, for three inputs: the swarm of
-# excitable neurons at three bounds, the one that nothing guides, and DLFuzz at the smallest bound.
-# Errors are shown first.
+# For three inputs, the figure shows the input, its example, and the perturbation $|\rho|$ magnified
+# ten times. The examples are those of the {term}`swarm` guided by excitable neurons at three
+# bounds, of the swarm that nothing guides, and of {term}`DLFuzz` at the smallest bound. Errors are
+# shown first.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
 EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
@@ -115,14 +120,14 @@ headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
     ["bound", "examples"]).round(1))
 
 # %% [markdown]
-# Distances are medians. The paper shows only examples that the network calls "1" or "2", and a change
-# of 0.1 is what fills a pixel when it is magnified ten times. `as constant` counts the examples that
-# are, pixel by pixel, those of a fitness that never changes: no position of these swarms scored better
-# than the one that the first particle started from.
+# Distances are medians. The paper shows only examples that the network calls "1" or "2". A change
+# of 0.1 fills a pixel when it is magnified ten times. *As constant* counts the examples that are
+# the same, pixel by pixel, as those of a {term}`fitness` that never changes: no position of these
+# swarms scored better than the one that the first {term}`particle` started from.
 #
 # ## Fig. 8
 #
-# The activations before the logits.
+# The figure shows the activations before the {term}`logits <logit>`.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -156,9 +161,9 @@ plt.show()
 # ## Told apart
 #
 # [The first paper's chapter](../deepsensor_sensitivity/08_examples) measures how far examples are
-# from the data. Here the question is whether two sets differ at all. Take as many points of each;
-# for how many is the nearest other point of the same set? About half, if both are drawn alike, and
-# nearly all, if they are two clusters.
+# from the data. Here the question is whether two sets differ at all. Take the same number of points
+# from each set. For how many of them does the nearest other point belong to the same set? For about
+# half of them if both sets are drawn alike, and for nearly all if the sets are two clusters.
 
 # %% tags=["nbval-check-output"]
 
@@ -178,9 +183,10 @@ for moved_by in (0, 1, 4):
 # %% [markdown]
 # ## Two clusters, or one?
 #
-# `told_apart` in the hidden layer itself, where no picture can deceive. Swarms of the same random
-# numbers start from the same positions, and an example lies near its input; so that no point has its
-# twin in the other set, one set is made from every other input and the other from the rest.
+# Here is `told_apart` in the hidden layer itself, where no picture can deceive. Swarms with the
+# same random numbers start from the same positions, and an example lies near its input. No point
+# should have its twin in the other set, so one set is made from every second input and the other
+# set from the rest.
 
 # %% tags=["hide-input"]
 def by_input(bound: str, key: Key | None) -> np.ndarray:
@@ -203,13 +209,14 @@ headed(pd.DataFrame({(str(a), str(b or "class")): {bound: apart(bound, a, b) for
     columns="bound").round(2))
 
 # %% [markdown]
-# The deviation is that of as many tosses of a coin, a little less than the true one, as neighbours
-# are often mutual.
+# The deviation is that of the same number of coin tosses. It is a little less than the true
+# deviation, because neighbours are often mutual.
 #
 # ## What the claim asks for
 #
-# The median distance of the examples to the nearest benign image of either class, in the hidden
-# layer: DeepSensor's over DeepHunter's.
+# The claim asks for the median distance of the examples to the nearest
+# {term}`benign image <benign input>` of either class, in the hidden layer. We divide DeepSensor's
+# distance by DeepHunter's.
 
 # %% tags=["hide-input"]
 HUNTER = Key("deephunter", setting="paper")
@@ -242,9 +249,10 @@ wide(run.recorded(), "quantity != 'distance_over_deephunter'",
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The two claims are of two distances: images of noise make a cluster of their own,
-# and examples that resemble their inputs lie among the inputs. Whether excitable neurons lead to a
-# cluster is not seen from DeepHunter, but from a swarm of the same start that nothing guides.
+# **What it means.** The two claims belong to two different distances: images of noise make a
+# cluster of their own, and examples that resemble their inputs lie among the inputs. To see whether
+# excitable neurons lead to a cluster, do not compare with DeepHunter, but with a swarm that has the
+# same start and that nothing guides.
 
 # %% tags=["hide-input"]
 def far_off(bound: str, key: Key) -> float:
@@ -263,8 +271,8 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** Pixels instead of activations: which pairs does the network's last layer hold together
-# that pixels tell apart?
+# **1. Try.** Take pixels instead of activations. Which pairs do pixels tell apart that the
+# network's last layer holds together?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -291,8 +299,8 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 #     print(key, {data.classes[c]: int((given == c).sum()) for c in benign}, "of", len(given))
 # ~~~
 #
-# Only what the network calls "1" or "2"; and that a cluster of these is a cluster was decided by the
-# network's classes when the examples were chosen.
+# Only the examples that the network calls "1" or "2" are left. They were chosen by the network's
+# classes, and this choice already decided that they form a cluster.
 # ```
 #
 # **3. Think.** Why does the chapter test images at one distance against images at the same
@@ -300,8 +308,8 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Examples that are farther away stand apart for that reason alone. Only at the same distance is
-# what is left owed to the method, and not to the way that it went.
+# Examples that are farther away stand apart for that reason alone. Only at the same distance is the
+# remaining difference due to the method, and not to how far it went.
 # ```
 #
 # **4. Code.** Write `my_apart(a, b)`: the share of all points whose nearest neighbour, other than

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # How excitable must a neuron be, and in which unit?
 #
-# **The claims** (DeepSensor II, 4.2, 6.5.1, 6.5.2, Figs. 3 and 10). A neuron whose Shapley value is
-# above $\lambda = 0.5$ is excitable; after 20 iterations 37 % of VGG16's neurons are. Up to 0.6,
-# raising $\lambda$ finds more errors of all three kinds. And the larger $\epsilon$, the share at
-# which the search stops, the more errors.
+# **The claims** (DeepSensor II, 4.2, 6.5.1, 6.5.2, Figs. 3 and 10). A neuron whose
+# {term}`Shapley value` is above $\lambda = 0.5$ is {term}`excitable <excitable neuron>`; after 20
+# iterations 37 % of VGG16's neurons are excitable. Up to 0.6, raising $\lambda$ finds more errors
+# of all three kinds. $\epsilon$ is the share of excitable neurons at which the search stops. The
+# larger it is, the more errors are found.
 #
-# **What you will learn.** That the sum of all Shapley values bounds how many can be large; which
-# unit $\lambda$ could have; and to see whether a threshold steers a search at all.
+# **What you will learn.** That the sum of all Shapley values bounds how many of them can be large;
+# which unit $\lambda$ could have; and how to see whether a threshold steers a search at all.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -53,8 +54,8 @@ run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Look at whether the full lines rise with a threshold, as the paper's do, and at which of them are
-# above the level ones, whose swarms look at less (dotted) or at nothing (broken).
+# Do the full lines rise with a threshold, as the paper's lines do? And which of them are above the
+# level lines, whose {term}`swarms <swarm>` look at less (dotted) or at nothing (broken)?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each random seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
 SCALE = {"excitable": "none", "excitable_scaled": "total"}
@@ -69,8 +70,8 @@ plt.show()
 #
 # $$\sum_n \psi_n = \Delta L(\text{all}) - \Delta L(\text{none}) ,$$
 #
-# so that at most $\frac{1}{\lambda} \sum_n \max(\psi_n, 0)$ neurons are above $\lambda$. In nats, 37 %
-# of VGG16's 12,426 neurons above 0.5 need:
+# so that at most $\frac{1}{\lambda} \sum_n \max(\psi_n, 0)$ neurons are above $\lambda$. If 37 % of
+# VGG16's 12,426 neurons are above 0.5 {term}`nats <nat>`, this needs:
 
 # %% tags=["nbval-check-output"]
 nats = 0.37 * 12_426 * 0.5
@@ -79,9 +80,9 @@ print(f"a network that gives the true class a probability of one in a million: "
       f"{-torch.tensor(1e-6).log():.1f} nats")
 
 # %% [markdown]
-# The other reading scales the values by their total: in units of the mean absolute value of the
-# input's neurons, an average neuron has 1, whatever the loss. Four neurons that share out one nat,
-# and then ten:
+# The other {term}`reading` scales the values by their total. In units of the mean absolute value of
+# the input's neurons, an average neuron has the value 1, whatever the loss is. An example with four
+# neurons that share out one nat, and then ten nats:
 
 # %% tags=["nbval-check-output"]
 for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1.0])):
@@ -91,9 +92,10 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # %% [markdown]
 # ## Three kinds of error
 #
-# As in [the first paper's chapter](../deepsensor_sensitivity/09_thresholds): a well trained network
-# (`adversarial`), one trained on polluted data, of which only the polluted class counts, and an
-# overfitted one, each with inputs that it gets right.
+# The kinds are those of [the first paper's chapter](../deepsensor_sensitivity/09_thresholds). They
+# come from a well trained network (`adversarial`), from one that was trained on polluted data,
+# where only the polluted class counts, and from an overfitted one. Each network has inputs that it
+# gets right.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -107,9 +109,10 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# One for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops, and one for every $\epsilon$
-# at $\lambda = 0.5$; both in nats (`excitable`) and scaled (`excitable_scaled`). The controls are
-# the first paper's fitness at its 0.5, and a constant one.
+# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early, and one
+# for every $\epsilon$ at $\lambda = 0.5$. Both are run in nats (`excitable`) and scaled
+# (`excitable_scaled`). The controls are the first paper's {term}`fitness` at its threshold of 0.5,
+# and a constant fitness.
 
 # %% tags=["hide-input"]
 plain = fuzzing.Swarm.paper(population=population)
@@ -134,9 +137,9 @@ found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=i
 # %% [markdown]
 # ## What they find
 #
-# A swarm generates one example for each input, its best of the last iteration. `excitable` is the
-# mean share of neurons that it makes excitable, by the reading and the $\lambda$ of its swarm; of
-# the controls, in nats at 0.5.
+# A swarm generates one example for each input: its best of the last iteration. *Excitable* is the
+# mean share of neurons that the example makes excitable. They are counted by the reading and the
+# $\lambda$ of the swarm; for the controls, in nats at 0.5.
 
 # %% tags=["hide-input"]
 for kind, campaigns in found.items():
@@ -159,10 +162,10 @@ plt.show()
 # %% [markdown]
 # ## Why the share in nats is small
 #
-# For the last examples at $\lambda = 0.5$, by eight gradients: the change of loss that there is to
-# share (`total`), the sum of the positive values (`positive`), and the largest share of neurons that
-# could be above 0.5 nats with it (`possible`), beside the share that is, by one, two and eight
-# gradients.
+# The table is about the last examples at $\lambda = 0.5$. By eight gradients, it has the change of
+# loss that there is to share (`total`), the sum of the positive values (`positive`), and the
+# largest share of neurons that could be above 0.5 nats with that sum (`possible`). Beside them is
+# the share of neurons that are above 0.5 (`share`), by one, two and eight gradients.
 
 # %% tags=["hide-input"]
 x, y = benign["adversarial"]
@@ -188,9 +191,10 @@ wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="
 # %% [markdown]
 # ## What the claims ask for
 #
-# The least step from one threshold to the next: the number of test errors gained, along $\lambda$
-# up to 0.6 and along $\epsilon$. It is below zero as soon as one step loses errors. And how many times
-# the least of all counts the most is: 1 if the threshold did not matter.
+# From one threshold to the next, the number of {term}`test errors <test error>` changes by a step.
+# *Least step* is the least of these steps, along $\lambda$ up to 0.6 and along $\epsilon$. It is
+# below zero as soon as one step loses errors. *Most over least* is the largest of all counts
+# divided by the smallest: it is 1 if the threshold did not matter.
 
 # %% tags=["hide-input"]
 counts = run.live.query("quantity == 'test_errors' and varied != 'control' "
@@ -209,9 +213,9 @@ wide(run.live, "quantity in ('least_step', 'most_over_least')",
 # %% [markdown]
 # ## Over all records
 #
-# Percent of the examples that are test errors, then the share of neurons made excitable at
-# $\lambda$, in percent too; means over the seeds. Fig. 10 prints no numbers that could stand beside
-# them.
+# First, the share of the examples that are test errors, and then the share of neurons made
+# excitable at $\lambda$. Both are in percent, as means over the random seeds. Fig. 10 prints no
+# numbers that we could put beside them.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -232,10 +236,11 @@ for table in (outcomes.error_shares(ours), reached.assign(value=100 * reached["v
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the more is
-# to be shared out, the more shares are large. Where no swarm reaches $\epsilon$, all make the same
-# examples, and errors "never fall" by themselves. And for $\lambda$ compare the curve with its broken line
-# first; where it does not rise above it, there is nothing to tune.
+# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the
+# more loss there is to share out, the more shares are large. Where no swarm reaches $\epsilon$, all
+# swarms make the same examples, and so errors automatically "never fall". For $\lambda$, first
+# compare the curve with its broken line. Where the curve does not rise above that line, there is
+# nothing to tune.
 
 # %% tags=["hide-input", "statements"]
 kept = records.existing("deepsensor_excitable/thresholds")
@@ -293,13 +298,13 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Yes: only the sum of all is fixed, and negative ones cancel.
+# Yes: only the sum of all values is fixed, and negative values cancel positive ones.
 #
 # ~~~python
 # print(psi.values.clamp_min(0).sum(1) - psi.total, -psi.values.clamp_max(0).sum(1) + psi.gap)
 # ~~~
 #
-# Both are the same: what the positive values have too much is what the negative ones take back.
+# Both numbers are the same: the negative values take back what the positive ones have too much.
 # ```
 #
 # **2. Try.** How precise must a Shapley value be for a threshold?
@@ -323,9 +328,9 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 # some swarm reaches can make a difference.
 # ```
 #
-# **4. Code.** No value is negative and all of them sum to `total`. Write `my_most(total,
-# threshold)`: how many neurons can be *above* the threshold at most. The cell says whether it is
-# right.
+# **4. Code.** Suppose that no value is negative and that all of them sum to `total`. Write
+# `my_most(total, threshold)`: how many neurons can be *above* the threshold at most. The cell says
+# whether it is right.
 
 # %%
 my_most = None  # your function of two positive numbers

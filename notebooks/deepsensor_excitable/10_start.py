@@ -1,12 +1,14 @@
 # %% [markdown]
 # # Does a random start help to find excitable neurons?
 #
-# **The claim** (DeepSensor II, 4.3, 6.5.3, Fig. 11). Swarms whose particles start at random positions
-# find more test errors than swarms that start at the input, whatever the cause of the errors: "more
-# excitable neurons can be found", and local optima are avoided.
+# **The claim** (DeepSensor II, 4.3, 6.5.3, Fig. 11). {term}`Swarms <swarm>` whose
+# {term}`particles <particle>` start at random positions find more {term}`test errors <test error>`
+# than swarms that start at the input, whatever the cause of the errors: "more excitable neurons can
+# be found", and local optima are avoided.
 #
-# **What you will learn.** Whether more excitable neurons are found from a random start, and whether
-# that is why there are more errors; with the same distance for both starts, and without.
+# **What you will learn.** Whether a random start finds more
+# {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors. We
+# ask this with the same distance for both starts, and without.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -46,7 +48,7 @@ run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_n
 # ## In one picture
 #
 # For each swarm, compare its start at random with its start at the input: first without a bound
-# (left), then where both are held within one (right).
+# (left), then with both held within the same bound (right).
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 11 of the paper from the records; means over all networks and random seeds.", "name": "fig-excitable-start-records"}}
 def errors_by_start(rows: pd.DataFrame) -> None:
@@ -65,14 +67,16 @@ plt.show()
 # %% [markdown]
 # ## What the fitness says at the start
 #
-# 4.2 puts the particles at the input, 4.3 at random; a start at the input needs
-# [a velocity from elsewhere](../deepsensor_sensitivity/10_start). At the input no loss has changed,
+# Section 4.2 puts the particles at the input, and Section 4.3 puts them at random positions. A
+# start at the input needs [a velocity from elsewhere](../deepsensor_sensitivity/10_start). At the
+# input the loss has not changed,
 #
 # $$x_p = x \;\Rightarrow\; \Delta L = 0 \;\Rightarrow\; \psi_n = 0 \text{ for all } n
 # \;\Rightarrow\; \text{Fitness} = 0 ,$$
 #
-# "0 at the beginning" (4.1.2). At a random image it is not. A small network without training, one
-# grey input, and random images further and further from it:
+# and so the {term}`fitness` is "0 at the beginning" (4.1.2). At a random image it is not. For
+# example, take a small network without training, one grey input, and random images further and
+# further from it:
 
 # %% tags=["nbval-check-output"]
 with torch.random.fork_rng(devices=[]):
@@ -88,7 +92,7 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 # %% [markdown]
 # ## Three kinds of error
 #
-# As in [the chapter before](09_thresholds).
+# The three kinds are those of [the chapter before](09_thresholds).
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -102,9 +106,10 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# Starts: `random`; `seed`, at the input, where every pixel gets brighter as in the released code;
-# and `seed, signed`, where it may get darker too. Fitnesses: `excitable`, `sensitive`, and `constant`, which
-# from a random start leaves nothing but the start. Without a bound, as in the paper, and within one
+# There are three starts: `random`; `seed`, which is at the input, where every pixel gets brighter
+# as in the released code; and `seed, signed`, where a pixel may also get darker. There are three
+# fitnesses: `excitable`, `sensitive`, and `constant`. From a random start, the constant fitness
+# leaves nothing but the start. All swarms run without a bound, as in the paper, and within one
 # (`near`).
 
 # %%
@@ -125,8 +130,9 @@ found = {(budget, kind, *key): campaign for kind, model in models.items()
 # %% [markdown]
 # ## Test errors, and the neurons behind them
 #
-# Of the last examples, one for each input: `test_errors`; `excitable`, the share of neurons in
-# percent that they make excitable, whatever guided the swarm; and `l2`, their median distance.
+# The table is about the last examples, one for each input. It has the number of test errors; the
+# share of neurons, in percent, that the examples make excitable, whatever guided the swarm; and
+# their median {term}`L2 distance`.
 
 # %% tags=["hide-input"]
 for (budget, kind, name, start), campaign in found.items():
@@ -145,9 +151,9 @@ plt.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# The test errors of a random start over those of a start at the input, with the released code's
-# velocity (`random_over_fixed`) and with the signed one (`random_over_signed`). A start that finds
-# no error counts as one that finds one.
+# We divide the test errors of a random start by those of a start at the input: first with the
+# released code's velocity (*the seed's errors*), then with the signed one (*the signed start's
+# errors*). A start that finds no error counts as if it had found one.
 
 # %% tags=["hide-input"]
 count = {key: int(outcomes.hits(campaign, targets[key[1]])[-1].sum())
@@ -164,8 +170,9 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')", index=
 # %% [markdown]
 # ## Over all records
 #
-# Percent of the examples that are test errors, then of the neurons that they make excitable; means
-# over the seeds. Fig. 11 prints no numbers that could stand beside them.
+# First, the share of the examples that are test errors, and then the share of neurons that the
+# examples make excitable. Both are in percent, as means over the random seeds. Fig. 11 prints no
+# numbers that we could put beside them.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -184,10 +191,11 @@ for table in (outcomes.error_shares(ours), ours[ours["quantity"] == "excitable"]
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The paper gives a chain of reasons: a random start, so more excitable neurons, so more
-# errors. Without a bound a random start is a random image, an error mostly before the first move: the
-# errors need no neurons. Within the bound both starts are equally near, and what is left of the advantage
-# is that of the search. A swarm at the input has nothing to gain as long as no neuron is excitable.
+# **What it means.** The paper gives a chain of reasons: a random start leads to more excitable
+# neurons, and these lead to more errors. Without a bound, a random start is a random image. It is
+# mostly an error before the first move, so these errors need no neurons. Within the bound both
+# starts are equally near, and any advantage that is left comes from the search. A swarm at the
+# input has nothing to gain as long as no neuron is excitable.
 
 # %% tags=["hide-input", "statements"]
 kept = records.existing("deepsensor_excitable/start")
@@ -231,8 +239,8 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# All particles are the input and score 0, so no position is better than another: personal and global
-# best are the input, and the velocities that were drawn decide where it goes.
+# All particles are at the input and score 0, so no position is better than another. The personal
+# and the global best are the input, and the velocities that were drawn decide where the swarm goes.
 #
 # ~~~python
 # x, y = benign["adversarial"]
@@ -240,7 +248,8 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 # ~~~
 # ```
 #
-# **2. Try.** Is the number of excitable neurons of an example a sign of an error, at one distance?
+# **2. Try.** At one and the same distance, is the number of excitable neurons of an example a sign
+# of an error?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -252,12 +261,12 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 #     print(wrong, share[campaign.errors[-1] == wrong].mean())
 # ~~~
 #
-# It should be, as an error has a loss of at least $\log 2$, which neurons share out; look at
-# examples with a large loss, too, that are no errors yet. Without errors the last line is NaN.
+# It should be, because an error has a loss of at least $\log 2$, which neurons share out. Look also
+# at examples with a large loss that are not errors yet. Without errors the last line is NaN.
 # ```
 #
-# **3. Think.** From a random start more errors are found, and more excitable neurons. What would
-# show that the neurons are the reason?
+# **3. Think.** From a random start, a swarm finds more errors and more excitable neurons. What
+# would show that the neurons are the reason?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -266,7 +275,7 @@ says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min()
 # ```
 #
 # **4. Code.** Write `my_means(share, errors)`: the mean share of excitable neurons of examples that
-# are no errors, and of those that are. The cell says whether it is right.
+# are not errors, and of those that are. The cell says whether it is right.
 
 # %%
 my_means = None  # your function of a tensor (N,) of shares and one of booleans
@@ -294,5 +303,5 @@ is_right(my_means)
 # is_right(my_means)
 # ~~~
 #
-# Compare at one distance, or the difference may be owed to how far the examples are.
+# Compare at one distance; otherwise the difference may come from how far away the examples are.
 # ```

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # What does a Shapley value cost?
 #
-# **The claim** (DeepSensor II, Section 7). DeepSensor is slower than the others: 260 s for 100
-# examples in LeNet-5, where they take 168 s on average, since "each neuron needs to be calculated N!
-# times".
+# **The claim** (DeepSensor II, Section 7). DeepSensor is slower than the others: it takes 260 s for
+# 100 examples in LeNet-5, while they take 168 s on average, since "each neuron needs to be
+# calculated N! times".
 #
-# **What you will learn.** What N! would take, and what an estimate takes; what the excitable swarm
-# costs beside the sensitive one and the rivals, in seconds and in passes; and what the dearer
-# fitness buys.
+# **What you will learn.** What N! would take, and what an estimate takes; what the swarm guided by
+# {term}`excitable neurons <excitable neuron>` costs, compared with the
+# {term}`sensitive <sensitive neuron>` one and the rivals, in seconds and in {term}`passes <pass>`;
+# and what the more expensive {term}`fitness` buys.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -54,8 +55,9 @@ run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_na
 # %% [markdown]
 # ## In one picture
 #
-# The scale is logarithmic: each line across is ten times the one below. Look at the price of the
-# swarm that is guided by excitable neurons, beside that of the sensitive one and of the rivals.
+# The scale is logarithmic: each horizontal line stands for ten times as much as the one below.
+# Compare the price of the {term}`swarm` that is guided by excitable neurons with the prices of the
+# sensitive swarm and of the rivals.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer without a bound, from the records: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-excitable-cost-records"}}
 kept = run.recorded()
@@ -70,9 +72,10 @@ plt.show()
 # %% [markdown]
 # ## N! and what can be done
 #
-# The Shapley values of $N$ neurons in one input, in passes through the network; a coalition takes
-# two, for the input and its changed copy, and a gradient two more than its pass. All $N!$ orders go through
-# $N$ coalitions each; but orders share coalitions, and there are only $2^N$ of these. Powers of ten:
+# What do the {term}`Shapley values <Shapley value>` of $N$ neurons in one input cost, in passes
+# through the network? A coalition takes two passes, for the input and its changed copy, and a
+# gradient takes two more than its pass. All $N!$ orders go through $N$ coalitions each. But orders
+# share coalitions, and there are only $2^N$ coalitions. The costs, as powers of ten:
 
 # %% tags=["nbval-check-output"]
 def powers(neurons: int) -> dict[str, float]:
@@ -89,13 +92,14 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
     lambda power: f"{power:.1f}").to_string())
 
 # %% [markdown]
-# 52, 268 and 94,059 are LeNet-1, LeNet-5 and ResNet-50, as the papers count neurons. No computer
-# runs $10^{37}$ passes, let alone in the paper's 2.6 s an example, so what the authors ran was an
-# estimate that they do not name, or another quantity.
+# LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. No
+# computer runs $10^{37}$ passes, let alone in the 2.6 s that the paper takes for an example. So the
+# authors ran an estimate that they do not name, or computed another quantity.
 #
-# The diagonal's cost does not depend on the number of neurons. In the swarm it is cheaper still: the
-# gradients of the benign input are computed once, and nobody asks what the ends are worth. A particle takes
-# **three passes for each point**, where the sensitive neurons take **one**.
+# The cost of the diagonal ([an estimate by gradients](00_players)) does not depend on the number of
+# neurons. In the swarm it is cheaper still: the gradients of the {term}`benign input` are computed
+# only once, and nobody asks what the ends are worth. A {term}`particle` takes **three passes for
+# each point**, while with sensitive neurons it takes **one**.
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -105,8 +109,9 @@ x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
 
 # %% [markdown]
-# Two inputs, three iterations of a swarm with five particles, each of which is scored with a
-# gradient, and the best one judged; before that the layers are found, and the inputs' gradients:
+# Take two inputs and three iterations of a swarm with five particles. Each particle is scored with
+# a gradient, and the best one is judged. Before that, the layers and the gradients of the inputs
+# are found:
 
 # %% tags=["nbval-check-output"]
 few = fuzzing.Swarm.paper(population=5, fitness=ExcitableNeurons(points=1)).run(
@@ -116,7 +121,8 @@ print("passes:", few.passes, "=", 2 * 3 * (3 * 5 + 1), "+", few.passes - 2 * 3 *
 # %% [markdown]
 # ## The estimators, in seconds
 #
-# For one input, all neurons of the network; the input is perturbed by a benign mutation.
+# All numbers are for one input and all neurons of the network. The input is perturbed by a
+# {term}`benign mutation`.
 
 # %% tags=["hide-input"]
 moved = mutations.mutate(x, "rotation", seed=seed).images
@@ -169,8 +175,9 @@ cost["test_errors_near"] = within["test_errors"]
 headed(cost.drop(columns="seconds").sort_values("passes").round(1))
 
 # %% [markdown]
-# For 100 examples, test errors of all iterations: without a bound on the distance, and within an L2
-# distance of `near`. Seconds differ from machine to machine, so they are drawn:
+# The table is for 100 examples. It counts the {term}`test errors <test error>` of all iterations,
+# without a bound on the distance and within an {term}`L2 distance` of `near`. Seconds differ from
+# machine to machine, so they are drawn:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above; on the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
@@ -186,8 +193,9 @@ plt.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# The others' seconds as multiples of the swarm's, above 1 if the swarm is the faster, and the same
-# of passes. `mean` is the three rivals' mean; `sensitive` and `constant` are swarms as large.
+# The claim asks for the others' seconds as multiples of the swarm's. They are above 1 if the swarm
+# is faster. We compute the same for passes. `mean` is the mean of the three rivals; `sensitive` and
+# `constant` are swarms of the same size.
 
 # %% tags=["hide-input"]
 against = {(key.fuzzer, key.setting): cost.loc[key] for key in baselines}
@@ -209,8 +217,9 @@ wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], columns
 # %% [markdown]
 # ## Section 7, beside the paper's
 #
-# Seconds for 100 examples, the paper's on an RTX 3090, ours on a processor; mean [least, greatest]
-# over the seeds. Compare within a column only. `mean` is the rivals'.
+# Seconds for 100 examples: the paper's were measured on an RTX 3090, and ours on a processor, mean
+# [least, greatest] over the random seeds. Compare within a column only. `mean` is the mean of the
+# rivals.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -228,9 +237,10 @@ beside(printed, pd.concat([seconds.query("swarm == 'excitable'"), rivals]), on=[
        digits=1)
 
 # %% [markdown]
-# The same seconds for the rivals stand in Table VI of the first paper, measured on another computer;
-# there the cheaper method takes 101.4 s on LeNet-5, here the dearer one 259.7 s. As multiples of
-# DeepSensor's, the paper's and ours, in seconds and passes:
+# The same seconds for the rivals stand in Table VI of the first paper, measured on another
+# computer. There the cheaper method takes 101.4 s on LeNet-5; here the more expensive one takes
+# 259.7 s. The next table has multiples of DeepSensor's own numbers, the paper's and ours, in
+# seconds and passes:
 
 # %% tags=["hide-input"]
 paper = printed.pivot(index=CELL, columns="fuzzer", values="value").astype(float)
@@ -260,8 +270,9 @@ wide((1000 * errors / passes).reset_index(), index=[*CELL, "fuzzer", "swarm", "s
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The paper is right that excitable neurons are dear, and wrong about why: with gradients
-# they cost three passes for each point, and no factorial. A price says nothing without what it buys.
+# **What it means.** The paper is right that excitable neurons are expensive, but wrong about why:
+# with gradients they cost three passes for each point, and no factorial. A price says nothing
+# without what it buys.
 
 # %% tags=["hide-input", "statements"]
 kept = evidence.at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
@@ -296,12 +307,14 @@ says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {ne
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** How many particles may the sensitive swarm have for the passes of the excitable one?
+# **1. Think.** With the passes of the excitable swarm, how many particles may the sensitive swarm
+# have?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With one gradient to a value an iteration takes $3P + 1$ passes against $P' + 1$, so $P' = 3P$.
-# [The chapter on test errors](01_test_errors) has that swarm, `sensitive_same_passes`.
+# With one gradient for each value, an iteration takes $3P + 1$ passes for the excitable swarm and
+# $P' + 1$ for the sensitive one, so $P' = 3P$. [The chapter on test errors](01_test_errors) has
+# that swarm, `sensitive_same_passes`.
 # ```
 #
 # **2. Try.** How long would exact values take for a network of 16 neurons, and how long for 40?
@@ -314,7 +327,7 @@ says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {ne
 #     print(n, "neurons:", 10 ** powers(n)["all coalitions"] * rate / 3600, "hours an input")
 # ~~~
 #
-# Each neuron more doubles it: that is why `shapley.exact` stops at 16.
+# Each further neuron doubles the time: that is why `shapley.exact` stops at 16.
 # ```
 #
 # **3. Think.** An estimate from one gradient costs three passes instead of N!. What does the
@@ -360,5 +373,6 @@ is_right(my_orders)
 # is_right(my_orders)
 # ~~~
 #
-# The definition has orders, but a value depends on the coalition alone: 2 to the n is enough.
+# The definition goes through orders, but the worth depends on the coalition alone: 2 to the n is
+# enough.
 # ```

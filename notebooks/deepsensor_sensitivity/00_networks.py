@@ -2,11 +2,12 @@
 # # What counts as a neuron in DeepSensor's networks?
 #
 # **What the paper fixes** (DeepSensor IV.A, Table I). Seven networks on MNIST, CIFAR-10 and
-# ImageNet, each with its numbers of parameters, layers and neurons, and an accuracy "on the benign
-# examples we need in the experiment, not on all examples".
+# ImageNet. For each of them the paper gives the numbers of parameters, layers and
+# {term}`neurons <neuron>`, and an accuracy "on the benign examples we need in the experiment, not
+# on all examples".
 #
-# **What you will learn.** What counts as a neuron in this paper, found out by counting; and what a
-# neuron's activation is. [The chapter on neurons](../../book/neuron) tells more.
+# **What you will learn.** What this paper counts as a neuron, which we find out by counting; and
+# what the activation of a neuron is. [The chapter on neurons](../../book/neuron) says more.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -30,9 +31,9 @@ recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
 # %% [markdown]
 # ## What LeNet-5 makes of one image
 #
-# Every square of a column is a map, and every stripe a unit of a dense layer; bright is a large
-# activation. Look at how the picture falls apart into strokes, and the strokes into ten numbers,
-# one for each class. Which of these things is a neuron?
+# Every square in a column is a map, and every stripe is a unit of a dense layer. Bright means a
+# large activation. Look at how the picture falls apart into strokes, and the strokes into ten
+# numbers, one for each class. Which of these things is a neuron?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "One test image and the activations of LeNet-5, layer by layer: maps of convolutions and pools, then dense units, the last ten of them the logits. Each layer has a scale of its own.", "name": "fig-deepsensor-networks"}}
 lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
@@ -68,8 +69,8 @@ plt.show()
 # ## LeNet-1, layer by layer
 #
 # A neuron is a channel of a map or a unit of a dense layer. Convolutions, pools, dense layers, the
-# logits *and* the softmax count; a convolution and its ReLU are one layer. That is DeepXplore's
-# rule:
+# {term}`logits <logit>` *and* the softmax count; a convolution and its ReLU are one layer. That is
+# the rule of {term}`DeepXplore`:
 
 # %% tags=["nbval-check-output"]
 blank = torch.zeros(1, 1, 28, 28)
@@ -83,7 +84,8 @@ print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 # %% [markdown]
 # ## Table I, beside our counts
 #
-# The layers of the paper are those with neurons, and "flatten". Nothing is trained for this:
+# The paper counts the layers that have neurons, and also "flatten". Nothing has to be trained for
+# this count:
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -111,18 +113,18 @@ assert all((sizes[what] == sizes[f"{what} (paper)"]).all() for what in ("paramet
 headed(sizes)
 
 # %% [markdown]
-# All parameters and neurons agree, and the layers of six networks. For ResNet-20 the paper counts
-# 19 more: its batch normalisations are layers, but hold no neurons. In MobileNet and ResNet-50 they
-# hold some. So a neuron is what a script counted in each Keras model; within one network that does
-# no harm.
+# All numbers of parameters and neurons agree, and the number of layers agrees for six networks. For
+# ResNet-20 the paper counts 19 layers more: its batch normalisations count as layers but hold no
+# neurons. In MobileNet and ResNet-50, batch normalisations do hold neurons. So a neuron is whatever
+# a script counted in each Keras model. Within one network that does no harm.
 
 # %% [markdown]
 # ## One neuron's activation
 #
-# A channel's activation is the mean over its positions. There are two scales: raw, and with the
-# whole layer brought to [0, 1] for each input (DeepXplore's, for coverage). The paper does not say
-# which one its sensitivity is made of. We take raw ones; a threshold of 0.5 means something else on
-# the other scale.
+# A channel's activation is the mean over its positions. There are two scales: raw, or with the
+# whole layer brought to [0, 1] for each input (DeepXplore does this for coverage). The paper does
+# not say on which scale it computes sensitivity. We take raw activations. On the other scale, a
+# threshold of 0.5 means something else.
 
 # %% tags=["hide-input"]
 raw, scaled = (activations.record(lenets["lenet5"], data.images[:500], scale=scale)
@@ -137,8 +139,9 @@ pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)()
 # %% [markdown]
 # ## Accuracy
 #
-# Ours are accuracies on a whole test set, in percent; "ours" are those of the networks in the
-# chapter on [test errors](02_test_errors), mean [least, greatest] over the seeds.
+# Our accuracies are measured on a whole test set, in percent. The column "ours" is about the
+# networks in the chapter on [test errors](02_test_errors): mean [least, greatest] over the random
+# seeds.
 
 # %% tags=["hide-input"]
 accuracy = {name: 100 * inference.accuracy(model, data.images, data.labels)
@@ -153,28 +156,29 @@ beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensit
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** LeNet-5 has two more dense layers than LeNet-1. Which of its 268 neurons are in
+# **1. Think.** LeNet-5 has two more dense layers than LeNet-1. How many of its 268 neurons are in
 # them?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# 120 and 84, three quarters of all; the maps of both convolutions and pools are 2
-# · (6 + 16) = 44, and the logits and the softmax 20. A share of sensitive neurons in LeNet-5 is
-# mostly about dense units.
+# They have 120 and 84 neurons, three quarters of all. The two convolutions and the two pools have
+# $2 \cdot (6 + 16) = 44$ maps; the logits and the softmax have 20 neurons. So a share of sensitive
+# neurons in LeNet-5 is mostly about dense units.
 # ```
 #
-# **2. Think.** The accuracies of Table I are on chosen images. Name a choice that makes 98.9 % of
-# any network.
+# **2. Think.** The accuracies of Table I are on chosen images. Name a choice that gives any network
+# an accuracy of 98.9 %.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# 989 images that it classifies correctly and 11 that it does not. An accuracy on a
-# subset says something only together with how the subset was drawn. The inputs that a fuzzer
-# starts from are usually all correctly classified: then it is 100 %.
+# Take 989 images that it classifies correctly and 11 that it does not. An accuracy on a subset
+# means something only if we also know how the subset was drawn. The inputs that a {term}`fuzzer`
+# starts from are usually all classified correctly: then the accuracy is 100 %.
 # ```
 #
-# **3. Code.** Write `my_neurons(shapes)`: the number of neurons of layers whose outputs have these
-# shapes, (C, H, W) for a map and (units,) for a dense layer. The cell says whether it is right.
+# **3. Code.** Write `my_neurons(shapes)`: the number of neurons in layers whose outputs have these
+# shapes: (C, H, W) for a layer of maps and (units,) for a dense layer. The cell says whether it is
+# right.
 
 # %%
 my_neurons = None  # your function of a list of tuples
@@ -201,5 +205,6 @@ is_right(my_neurons)
 # is_right(my_neurons)
 # ~~~
 #
-# A map of 24 × 24 values is one neuron a channel, whatever its size: its activation is a mean.
+# Each channel is one neuron, whatever the size of its map (24 × 24 values, for example): its
+# activation is a mean over the map.
 # ```

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Do corner cases make more neurons sensitive?
 #
-# **The claim** (DeepSensor I, Fig. 1; III.A and III.C, Eqs. 1 and 2). A neuron is sensitive when
-# its activation changes a lot for the distance that the input moved. Over 500 pairs of a benign "9"
-# and one of its corner cases, the corner cases have many more sensitive neurons. So inputs with
+# **The claim** (DeepSensor I, Fig. 1; III.A and III.C, Eqs. 1 and 2). A neuron is
+# {term}`sensitive <sensitive neuron>` when its activation changes a lot for the distance that the
+# input moved. A *corner case* is an example that the network gets wrong. In 500 pairs of a benign
+# "9" and one of its corner cases, the corner cases have many more sensitive neurons. So inputs with
 # many sensitive neurons should be errors, and DeepSensor looks for them.
 #
 # **What you will learn.** The two equations, by hand; what an input must be compared with before
@@ -44,8 +45,9 @@ run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=da
 # %% [markdown]
 # ## Benign images, and their corner cases
 #
-# How the paper found its corner cases is not said. DeepHunter's are mutants of a benign image that
-# lost its class; no step in making them looks at sensitivity. We keep the first one of each image.
+# The paper does not say how it found its corner cases. We take mutants by {term}`DeepHunter` that
+# lost the class of their {term}`benign image <benign input>`; no step in making them looks at
+# sensitivity. We keep the first one of each image.
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -68,13 +70,14 @@ plt.show()
 # %% [markdown]
 # ## The two equations
 #
-# For an input $x$ moved by $\Delta x$, the sensitivity of neuron $n$ with activation $\varphi_n$,
-# and the share of sensitive neurons, DeepSensor's fitness, are
+# An input $x$ is moved by $\Delta x$. The sensitivity of neuron $n$ with activation $\varphi_n$,
+# and the share of sensitive neurons, which is DeepSensor's {term}`fitness`, are
 #
 # $$NS_n(x, \Delta x) = \frac{\varphi_n(x + \Delta x) - \varphi_n(x)}{\lVert\Delta x\rVert_2},
 # \qquad \mathrm{Fitness} = \frac{|\{n : NS_n > \lambda\}|}{\text{number of neurons}} .$$
 #
-# Four neurons, and an input that moved by 2: the first changes by 1.5, which is 0.75 for each unit.
+# An example with four neurons and an input that moved by 2: the first neuron changes by 1.5, which
+# is 0.75 for each unit of distance.
 
 # %% tags=["nbval-check-output"]
 before, after = [0.5, 1.0, 2.0, 0.0], [2.0, 1.8, 0.0, 0.0]
@@ -83,20 +86,22 @@ print("sensitivities:", [round(v, 2) for v in ns.tolist()])
 print("share above 0.5:", sensitivity.sensitive_share(ns, 0.5).item())
 
 # %% [markdown]
-# Two things to note. The third neuron changes most, and does not count: Eq. 1 is signed, so a
-# neuron that falls silent is not sensitive. And the distance is in the denominator, so a
-# perturbation twice as long that changes twice as much scores the same. An untouched input would be
-# 0/0; it counts as 0 (III.C).
+# Two things to note. First, the third neuron changes most but does not count: Eq. 1 is signed, so a
+# neuron that falls silent is not sensitive. Second, the distance is in the denominator: a
+# perturbation that is twice as long and changes a neuron twice as much scores the same. An
+# untouched input would give 0/0; it counts as 0 (III.C).
 
 # %% [markdown]
 # ## What to compare with
 #
-# A benign image alone has no $\Delta x$, hence no sensitive neurons. The paper compares with benign
-# examples and does not say how they were perturbed. Two answers:
+# A benign image alone has no $\Delta x$, and so it has no sensitive neurons. The paper compares
+# with benign examples but does not say how they were perturbed. We give two answers:
 #
-# - **noise**, the same image under Gaussian noise of the same L2 length as its corner case;
-# - **right**, among DeepHunter's mutants of the same image that kept their class, the one nearest
-#   in length. It was made in the same way, but is still classified correctly.
+# - **noise**: the same image with Gaussian noise, at the same {term}`L2 distance` as its corner
+#   case;
+# - **right**: a mutant by DeepHunter of the same image that kept its class. Among these we take the
+#   one whose distance is nearest to that of the corner case. It was made in the same way but is
+#   still classified correctly.
 
 # %%
 def sensitivities(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
@@ -122,8 +127,9 @@ run.save(data)
 wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group")
 
 # %% [markdown]
-# These are mean numbers of sensitive neurons (in the claim's ratio, a group that has none counts as
-# having one in all). By distance, at the paper's $\lambda = 0.5$:
+# The table shows mean numbers of sensitive neurons. (In the claim's ratio, a group without
+# sensitive neurons counts as if it had one in all.) The figure shows the numbers by distance, at
+# the paper's $\lambda = 0.5$:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of sensitive neurons of each image against the L2 distance it was moved: DeepHunter's wrongly classified examples, noise as long as these, and as long a DeepHunter example of the same image that kept its class.", "name": "fig-deepsensor-sensitive"}}
 figure, axis = plt.subplots(figsize=(6, 3.4))
@@ -135,8 +141,9 @@ plt.show()
 # ## Fig. 1: t-SNE
 #
 # t-SNE places points in a plane so that near neighbours stay near; distances between clusters mean
-# little. The points are the activations before the logits, of both classes and of the corner cases.
-# On the right, benign images are under noise as long as the median corner case.
+# little. The points are the activations before the {term}`logits <logit>`, for images of both
+# classes and for the corner cases. On the right, the benign images carry noise as long as the
+# change of the median corner case.
 
 # %% tags=["hide-input"]
 layer = list(models.neuron_layers(model))[-2]  # the last hidden one
@@ -155,8 +162,9 @@ plt.show()
 # %% [markdown]
 # ## Over all records
 #
-# Sensitive neurons of errors, over those under noise of the same length (the claim) and over those
-# of mutants that kept their class; mean over the seeds. The paper prints no number.
+# The number of sensitive neurons of errors, divided by the number under noise of the same length
+# (the claim), and by the number for mutants that kept their class; means over the random seeds. The
+# paper prints no number.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -174,10 +182,10 @@ wide(run.recorded(), "quantity in ('error_over_noise', 'error_over_right')",
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** Compared with noise, a corner case differs in two ways: it is an error, and it
-# is a structured change, a rotation or a shift. The group *right* takes these apart: mutants that were
-# made in the same way and are no errors. Only what remains of the gap against *them* speaks of
-# errors.
+# **What it means.** A corner case differs from noise in two ways: it is an error, and it is a
+# structured change, such as a rotation or a shift. The group *right* separates the two: its mutants
+# were made in the same way but are not errors. Only the part of the gap that remains against
+# *right* says something about errors.
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
@@ -217,23 +225,23 @@ says((f"Two things remain open. The corner cases also lie a little farther from 
 #
 # ```{admonition} Solution
 # :class: dropdown
-# All counts can only rise, since neurons that fall silent are added. Compare the
-# ratios, not the counts. An error often replaces one set of active neurons by another, so what
-# falls is of interest too.
+# All counts can only rise, since neurons that fall silent are added. So compare the ratios, not the
+# counts. An error often replaces one set of active neurons by another, so the neurons that fall
+# silent are of interest too.
 # ```
 #
-# **2. Think.** Take the examples of DeepSensor's swarm in the place of DeepHunter's. Why would that
-# prove less?
+# **2. Think.** Suppose we took the examples of DeepSensor's {term}`swarm` instead of DeepHunter's.
+# Why would that prove less?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The swarm maximises the very number that is then compared. That its examples have many sensitive
-# neurons would hold whether they are errors or not.
+# The swarm maximises the very number that is then compared. Its examples would have many sensitive
+# neurons whether they are errors or not.
 # ```
 #
-# **3. Code.** Write `my_sensitivity(before, after, step)`: Eq. 1 for all neurons, the signed change
-# of the activations for each unit of L2 distance that the input moved. The cell says whether it is
-# right.
+# **3. Code.** Write `my_sensitivity(before, after, step)`: Eq. 1 for all neurons. This is the
+# signed change of the activations for each unit of L2 distance that the input moved. The cell says
+# whether it is right.
 
 # %%
 my_sensitivity = None  # your function: (neurons,), (N, neurons), distances (N,) above 0
@@ -260,5 +268,6 @@ is_right(my_sensitivity)
 # is_right(my_sensitivity)
 # ~~~
 #
-# It is a slope: a long way with a large change may score less than a short one with a small change.
+# Sensitivity is a slope: a large change over a long way may score less than a small change over a
+# short way.
 # ```

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Who finds the most test errors?
 #
-# How far may an example be from its image, so that the network gets it wrong? Move the slider. Each
-# picture is the last example that a method made within that L2 distance, with what the network says of
-# it; a frame marks another class than the image's. Notice where each method gets its first frame, and
-# what the picture looks like there. DeepSensor is a swarm of images, explained below; with a constant
-# fitness it searches for nothing.
+# How far from its image must an example be before the network gets it wrong? Move the slider. Each
+# picture is the last example that a method made within that {term}`L2 distance`, with what the
+# network says of it. A frame means that the network gives it another class than the image has.
+# Notice where each method gets its first frame, and what the picture looks like there. DeepSensor
+# is a {term}`swarm` of images, which is explained below. With a constant {term}`fitness` it
+# searches for nothing.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -76,14 +77,14 @@ if profile == "embedded":
         source="From the records: LeNet-5 on MNIST, mean over the seeds.", colours=colours(methods)))
 
 # %% [markdown]
-# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 benign inputs, in 20 iterations, DeepSensor
-# finds more test errors, in more error categories, than DeepXplore, DLFuzz and DeepHunter: 18,349
-# of 20,000 examples in LeNet-5 on MNIST. The examples "closely resemble" their inputs (IV.G.2, Fig.
-# 8).
+# **The claim** (DeepSensor IV.B.1, Table II). From 1,000 {term}`benign inputs <benign input>`, in
+# 20 iterations, DeepSensor finds more {term}`test errors <test error>`, in more
+# {term}`error categories <error category>`, than {term}`DeepXplore`, {term}`DLFuzz` and
+# {term}`DeepHunter`: in LeNet-5 on MNIST, 18,349 of 20,000 examples are errors. The examples "closely resemble" their inputs (IV.G.2, Fig. 8).
 #
-# **What you will learn.** How to compare fuzzers at the same distance; how far from its input an
-# example has to be for counts like the paper's; and how to find out whether a search is guided at
-# all.
+# **What you will learn.** How to compare {term}`fuzzers <fuzzer>` at the same distance; how far
+# from its input an example has to be for counts like the paper's; and how to find out whether a
+# search is guided at all.
 
 # %% [markdown]
 # ## Inputs
@@ -102,8 +103,8 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 #
 # Every iteration makes one example from each input. A **test error** is an example whose class is
 # not its input's, and **error categories** are the different wrong classes of an input, summed over
-# the inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly 20,000
-# errors. Two inputs, three iterations:
+# the inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly
+# 20,000 errors. An example with two inputs and three iterations:
 
 # %% tags=["nbval-check-output"]
 origin = torch.tensor([[0, 1], [0, 1], [0, 1]])
@@ -117,24 +118,25 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # %% [markdown]
 # ## DeepSensor's swarm
 #
-# Around each input flies a swarm of particles, images that are drawn to the best image that each of
-# them has been and to the best of them all. How good an image is, its *fitness*, is the share of
-# neurons that are sensitive between the input and that image. Algorithm 1 and Eqs. 2 to 5 are in
-# [the swarm by hand](13_swarm_by_hand), line by line; Eq. 1 is in
-# [the chapter before](01_sensitive_neurons).
+# Around each input flies a swarm of {term}`particles <particle>`. Each particle is an image. It is
+# drawn to the best image that it has been itself, and to the best image that any of them has been.
+# The *fitness* says how good an image is: it is the share of neurons that are
+# {term}`sensitive <sensitive neuron>` between the input and that image. [The swarm by
+# hand](13_swarm_by_hand) explains Algorithm 1 and Eqs. 2 to 5 line by line; Eq. 1 is in [the
+# chapter before](01_sensitive_neurons).
 #
 # ## What the rivals climb
 #
-# **DeepXplore** and **DLFuzz** have no swarm. They move each image along the gradient of an objective:
-# in which direction would every pixel have to change for it to rise most? With $z_c$ the logit of class
-# $c$ and $a_n$ the activation of neuron $n$:
+# **DeepXplore** and **DLFuzz** have no swarm. They move each image along the gradient of an
+# objective, that is, in the direction in which the objective rises most. Let $z_c$ be the
+# {term}`logit` of class $c$, and $a_n$ the activation of neuron $n$:
 #
-# - DeepXplore compares several networks $k$ that do the same. The one under test, $t$, shall move away
-#   from the input's class $c$ while the others stay with it; besides, one neuron of each network that
-#   was not active yet shall fire:
+# - DeepXplore compares several networks $k$ that do the same task. The network under test, $t$,
+#   should move away from the input's class $c$ while the others keep it. Besides, in each network
+#   one neuron that was not active yet should fire:
 #   $\sum_{k \ne t} z_{k,c} - \lambda_1 z_{t,c} + \lambda_2 \sum_k a_{k,n(k)}$.
-# - DLFuzz has one network. It shall move from $c$ to the runners-up $j$, and ten neurons shall fire:
-#   $\tfrac12 \sum_j z_j - z_c + \tfrac12 \sum_n a_n$.
+# - DLFuzz has only one network. The network should move from $c$ to the runners-up $j$, and ten
+#   neurons should fire: $\tfrac12 \sum_j z_j - z_c + \tfrac12 \sum_n a_n$.
 
 # %%
 def deepxplore(x, c, models, neurons, lambda1=1.0, lambda2=0.1):
@@ -151,9 +153,9 @@ def dlfuzz(x, c, model, runners_up, neurons):
 
 
 # %% [markdown]
-# One step of each for the first input. The gradient is divided by its root mean square; DeepXplore may
-# here only change the light, so every pixel gets the gradient's mean. The engine's first example is the
-# same image:
+# Here is one step of each method for the first input. The gradient is divided by its root mean
+# square. DeepXplore may only change the light here, so every pixel gets the gradient's mean. The
+# engine's first example is the same image:
 
 # %% tags=["hide-input"]
 models = [model, *training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)]
@@ -187,16 +189,18 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 # %% [markdown]
 # ## The fuzzers
 #
-# Where the paper and the code differ, both readings run:
+# Where the paper and the released code differ, we run both {term}`readings <reading>`:
 #
 # - **DeepSensor**, swarm `paper`: random starts, Eqs. 1 to 5, $\omega$ from 0.4 to 0.9 and
-#   $\lambda = 0.5$; swarm `released`: the authors' script, one particle that starts at the input.
+#   $\lambda = 0.5$; swarm `released`: the authors' script, with one particle that starts at the
+#   input.
 # - **DeepXplore**, **DLFuzz** and **DeepHunter**, each twice: in the `paper`'s setting, and in the
-#   `best` of those that its authors released, chosen below.
-# - **DeepXplore**, `single`: without other networks to compare with, which is also what the others
-#   are where none is at hand.
-# - The swarm of the paper with a fitness that is **constant**, and one that is **random**: all that
-#   the swarm does without any sensitivity. And Gaussian **noise**, as strong as the bound allows.
+#   `best` of the settings that its authors released. The best one is chosen below.
+# - **DeepXplore**, `single`: without other networks to compare with. Where no other networks are at
+#   hand, DeepXplore's other settings run in this way too.
+# - The paper's swarm with a fitness that is **constant**, and with one that is **random**: they
+#   show what the swarm does without any sensitivity.
+# - Gaussian **noise**, as strong as the bound allows.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -220,7 +224,8 @@ if oracles:
 fuzzers |= rivals | {Key("noise"): fuzzing.fuzzer("noise", scale=1.0)}
 
 # %% [markdown]
-# All of them at all bounds. Table II names no bound (`none`); IV.C has one (`paper`), for coverage.
+# All fuzzers run at all bounds on the L2 distance. Table II names no bound (`none`); Section IV.C
+# has one (`paper`), for coverage.
 
 # %% tags=["hide-input"]
 cell = {name: value for name, value in run.parameters.items() if name != "held_out"}
@@ -246,20 +251,21 @@ SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
-# `error_rate` is in percent of all examples, so that runs with any number of inputs compare; `l2` is
-# the mean distance; `share_near` the share of the errors within `near`; a gradient counts as two
-# passes more. DeepSensor pays for its whole swarm and shows one particle of it.
+# *Errors* are in percent of all examples, so that runs with different numbers of inputs can be
+# compared. *L2* is the mean distance, and *share of errors near* is the share of the errors within
+# the distance `near`. A {term}`pass` is one image sent through the network; a gradient counts as
+# two passes more. DeepSensor pays for its whole swarm but shows only one of its particles.
 
 # %% [markdown]
 # ## The rivals at their best
 #
-# Each rival's authors released several settings, and the paper names one of DeepXplore's and none of
-# DLFuzz's. So every setting runs on `held_out` *other* inputs, at each bound anew, and `best` is the one
-# with the most test errors there. Which is that, and what does each setting find from the first 200 of
-# the inputs that are measured, without a bound? The endings: `free`, images leave [0, 1] during the
-# search and are clipped before they are judged; `unclipped`, they are clipped only when they are saved,
-# as in the released program, so that what is counted are no images, and `best` is not chosen among
-# these.
+# Each rival's authors released several settings. The paper names one of DeepXplore's and none of
+# DLFuzz's. So every setting runs on `held_out` *other* inputs, at each bound anew, and `best` is
+# the setting with the most test errors there. The table shows which setting that is without a
+# bound, and what each setting then finds from the first 200 of the measured inputs. Two endings of
+# the names need a word. With `free`, images leave [0, 1] during the search and are clipped before
+# they are judged. With `unclipped`, they are clipped only when they are saved, as in the released
+# program. What is counted then are not images, so `best` is not chosen among these settings.
 
 # %% tags=["hide-input"]
 for budget, bound in bounds.items():
@@ -301,8 +307,9 @@ plt.show()
 # %% [markdown]
 # ## The distance that the published counts need
 #
-# Where a line of the figure first reaches the fuzzer's own count of Table II (noise: DeepSensor's),
-# in between by interpolation. `-`: not reached within the largest bound.
+# At which distance does a line of the figure first reach the fuzzer's own count of Table II (for
+# noise: DeepSensor's count)? Between two bounds we interpolate. `-` means that the line does not
+# reach the count within the largest bound.
 
 # %% tags=["hide-input"]
 rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
@@ -320,9 +327,9 @@ headed(pd.Series(reach, name="distance needed").map(
 # %% [markdown]
 # ## At the distances of Fig. 8
 #
-# Fig. 8 prints no distance; it shows examples that can hardly be told from their inputs, and the
-# only bound of the paper is `near`. The share of examples, in percent, that are test errors within
-# it:
+# Fig. 8 prints no distance. It shows examples that can hardly be told from their inputs. The only
+# bound in the paper is `near`. This is the share of examples, in percent, that are test errors
+# within that bound:
 
 # %% tags=["hide-input"]
 headed(measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 = {near:g}"))
@@ -330,8 +337,9 @@ headed(measured["error_rate"].loc["paper"].round(2).to_frame(f"error rate at L2 
 # %% [markdown]
 # ## Is the swarm guided?
 #
-# Under a constant fitness nothing ever improves, and each swarm shows its first particle's start: a
-# random image within the bound. What the sensitivity adds is the difference to that, in points:
+# Under a constant fitness nothing ever improves, so each swarm shows the start of its first
+# particle: a random image within the bound. What sensitivity adds is the difference from that
+# swarm, in points. The table has the test errors of all swarms, in percent of the examples:
 
 # %% tags=["hide-input"]
 swarms = {key: measured["error_rate"].xs(key, level="key")
@@ -344,8 +352,9 @@ headed(pd.DataFrame(swarms).round(1))
 # %% [markdown]
 # ## What the claims ask for
 #
-# DeepSensor's errors over each baseline's, and over the mean of the three, in the paper's setting and
-# at their best. A baseline that finds none counts as one.
+# The table divides DeepSensor's errors by those of each baseline, and by the mean of the three, in
+# the paper's setting and at their best. A baseline that finds no error counts as if it had found
+# one.
 
 # %% tags=["hide-input"]
 run.add(row for quantity, ratio in (("test_errors", "errors_over"),
@@ -359,10 +368,11 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # %% [markdown]
 # ## Table II, beside the paper's
 #
-# Without a bound, as in the paper: test errors in percent of all examples, and error categories for
-# each input. Ours are DeepSensor's swarm `paper` and the rivals in the paper's setting (DeepXplore
-# without other networks where there were none), mean [least, greatest] over the seeds. CIFAR-10 is a
-# JPEG copy, MobileNet has width 0.75. What two processor cores allow was run:
+# As in the paper, there is no bound here. The tables show test errors in percent of all examples,
+# and error categories for each input. Our numbers are those of DeepSensor's swarm `paper` and of
+# the rivals in the paper's setting (DeepXplore without other networks where there were none): mean
+# [least, greatest] over the random seeds. CIFAR-10 is a JPEG copy, and MobileNet has width 0.75. We
+# ran what two processor cores allow:
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -383,8 +393,9 @@ run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TE
 run.beside(table_2.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'", on=ON)
 
 # %% [markdown]
-# The same counts of the rivals at their best; then all their settings, with the mean distance, the rate
-# from the other inputs by which the best was chosen, and with how many of the random seeds it was.
+# The first table has the same counts for the rivals at their best. The second one has all their
+# settings: the mean distance, the error rate on the other inputs, by which the best setting was
+# chosen, and with how many of the random seeds it was chosen.
 
 # %% tags=["hide-input"]
 run.beside(errors.query("fuzzer != 'deepsensor'").assign(
@@ -397,9 +408,10 @@ wide(run.recorded(), SETTINGS, index=["dataset", "model", "fuzzer", "setting"], 
 # %% [markdown]
 # ## Over all records
 #
-# Errors against distance; the distances that the published counts need (`-`: with some seed, none
-# up to the largest bound); what the sensitivity adds to a constant and to a random fitness, in
-# points; and errors per 1,000 passes. All are means over the seeds.
+# The {term}`records <record>` show errors against distance; the distances that the published counts
+# need (`-`: with some seed, the largest bound is not enough); what sensitivity adds to a constant
+# and to a random fitness, in points; and errors per 1,000 passes. All numbers are means over the
+# random seeds.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 errors_against_distance(run.recorded(), PANELS, goal=goal, near=near)
@@ -422,10 +434,10 @@ run.verdicts()
 # %% [markdown]
 # **What it means.** Without a bound, a count of test errors also measures how far a method leaves
 # the data. A swarm that starts at random pixels shows noise from its first iteration on, and the
-# network has to call noise something; if it is not the input's class, that counts, in each
-# iteration, and far from the imperceptible perturbations of Fig. 8. So three numbers belong
-# beside such a count: the distance, the count of the same search without its guide, and the passes
-# that it cost.
+# network has to give noise some class. If that is not the input's class, it counts as an error in
+# each iteration, although it is far from the imperceptible perturbations of Fig. 8. So three
+# numbers belong beside such a count: the distance, the count of the same search without its guide,
+# and the passes that the search cost.
 
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
@@ -541,8 +553,8 @@ says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iteration
 # ```
 #
 # **3. Code.** Write `my_categories(labels, predicted)`: how many error categories a run found for
-# all inputs together. Count each wrong class once for an input. `predicted` is (iterations, N). The
-# cell says whether it is right.
+# all inputs together. Count each wrong class once for each input. `predicted` is (iterations, N).
+# The cell says whether it is right.
 
 # %%
 my_categories = None  # your function of tensors (N,) and (iterations, N)
@@ -575,5 +587,6 @@ is_right(my_categories)
 # is_right(my_categories)
 # ~~~
 #
-# Sixty errors of one input may be one category: the count of errors and this one are two aims.
+# Sixty errors of one input may all be of one category: many errors and many categories are two
+# different aims.
 # ```

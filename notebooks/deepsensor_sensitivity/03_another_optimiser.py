@@ -3,10 +3,12 @@
 #
 # **The question.** DeepSensor chose particle swarms "due to [their] excellent optimization
 # performance" (II.D) and compares them with no other optimiser. Does it matter which one maximises
-# the share of sensitive neurons? And does more of that share mean more errors?
+# the share of {term}`sensitive neurons <sensitive neuron>`? And does a larger share mean more
+# errors?
 #
-# **What you will learn.** How to write a fuzzer of your own, here around SciPy's differential
-# evolution; and to keep apart how well a search optimises from what its objective is worth.
+# **What you will learn.** How to write a {term}`fuzzer` of your own, here around SciPy's
+# {term}`differential evolution`; and how to keep two questions apart: how well a search optimises,
+# and what its objective is worth.
 
 # %% tags=["hide-input"]
 from dataclasses import dataclass
@@ -44,11 +46,12 @@ x, labels = data.images[chosen], data.labels[chosen]
 # %% [markdown]
 # ## The swarm in flight
 #
-# Each point is a particle: an image, seen from the input (the star), in the
-# plane in which the particles are most spread out. Press *Play*, or go step by step, and switch what the
-# swarm searches for. Under every fitness the particles start at the same random images, without a bound
-# on their distance. Notice when the best fitness last rises, and compare with the swarms whose fitness
-# is constant or random: these know nothing of the network.
+# Each point is a {term}`particle`, that is, an image, seen from the input (the star). We draw the
+# plane in which the particles are most spread out. Press *Play*, or go step by step, and switch
+# what the {term}`swarm` searches for. Under every {term}`fitness` the particles start at the same
+# random images, without a bound on their distance. Notice when the best fitness rises for the last
+# time, and compare with the swarms whose fitness is constant or random: these know nothing about
+# the network.
 
 # %% tags=["hide-input"]
 if max(data.shape[1:]) <= 32:
@@ -61,10 +64,11 @@ if max(data.shape[1:]) <= 32:
 # %% [markdown]
 # ## A fuzzer of your own
 #
-# A fuzzer is a frozen dataclass with a `run`; a `Log` keeps count. Differential evolution makes a
-# new candidate from its best member and two others, $x_\text{best} + F (x_1 - x_2)$, mixes it pixel
-# by pixel with an old one, and keeps the better. It starts at random images, as the swarm does, and
-# its example of an iteration is its best image so far. SciPy minimises, and wants a cost:
+# A fuzzer is a frozen dataclass with a method `run`; a `Log` keeps count. Differential evolution
+# makes a new candidate from its best member and two others, $x_\text{best} + F (x_1 - x_2)$. It
+# mixes the candidate pixel by pixel with an old member and keeps the better of the two. It starts
+# at random images, as the swarm does, and in each iteration it shows its best image so far. SciPy
+# minimises, so it needs a cost:
 
 # %% tags=["hide-input"]
 def cost_of(score, budget, clean, i, bests):
@@ -118,9 +122,9 @@ class Evolution:
 # %% [markdown]
 # ## Three searches, the same budget
 #
-# The swarm, the evolution, and the swarm with a constant fitness, which shows one of the random
-# starts and searches for nothing. No image is farther than `l2` from its input, and the first two
-# send nearly as many of them through the network (*passes*).
+# We compare the swarm, the evolution, and the swarm with a constant fitness, which shows one of its
+# random starts and searches for nothing. No image is farther than `l2` from its input. The first
+# two searches send nearly the same number of images through the network ({term}`passes <pass>`).
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -156,7 +160,8 @@ pd.DataFrame({name: {"fitness, first": float(fitness[name][0].mean()),
               for name, found in campaigns.items()}).T.round(1)
 
 # %% [markdown]
-# Fitness and test errors are in percent, of neurons and of inputs.
+# Fitness is in percent of the neurons, and {term}`test errors <test error>` are in percent of the
+# inputs.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of sensitive neurons of the example shown after each iteration, mean over the inputs.", "name": "fig-deepsensor-optimisers"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
@@ -167,10 +172,10 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# **What it means.** The figure shows which search gets more out of nearly the same passes, the
-# columns of test errors what that is worth. An optimiser is to be judged by the first, DeepSensor's
-# idea by the second: if the search without any fitness is wrong as often, a better optimiser cannot
-# help.
+# **What it means.** The figure shows which search gets more out of nearly the same number of
+# passes. The columns of test errors show what that is worth. Judge an optimiser by the first, and
+# DeepSensor's idea by the second: if the search without any fitness finds errors as often, a better
+# optimiser cannot help.
 
 # %% tags=["hide-input"]
 reached = {name: float(values[-1].mean()) for name, values in fitness.items()}
@@ -192,10 +197,10 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A child adds a difference of members to the best one. Without the mixing
-# (`recombination=1.0`) children lie in the nine-dimensional space that the members span, but for
-# pixels that leave [0, 1], which SciPy draws anew. Mixing leaves that space, and still takes most
-# pixels from the few values that are there.
+# A child is the best member plus a difference of two others. Without the mixing
+# (`recombination=1.0`), all children lie in the nine-dimensional space that the members span,
+# except for pixels that leave [0, 1], which SciPy draws anew. Mixing leaves that space, but it
+# still takes most pixels from the few values that the members have.
 # ```
 #
 # **2. Think.** Give the fitness a gradient instead: what would you maximise, and which fuzzer of
@@ -203,9 +208,9 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The share of neurons above a threshold has no gradient, the sum of their
-# activations has. DLFuzz climbs that sum, together with the logits of wrong classes; set
-# `runner_up_weight=0` to leave these out.
+# The share of neurons above a threshold has no gradient, but the sum of their activations has one.
+# {term}`DLFuzz` climbs that sum, together with the {term}`logits <logit>` of wrong classes. Set
+# `runner_up_weight=0` to leave the logits of wrong classes out.
 # ```
 #
 # **3. Code.** Write `my_child(best, a, b, weight)`: a child in differential evolution, the best
@@ -237,5 +242,5 @@ is_right(my_child)
 # is_right(my_child)
 # ~~~
 #
-# While the members differ much the steps are long; when they agree, the search has ended.
+# While the members differ much, the steps are long. When all members agree, the search is over.
 # ```

@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Do sensitive neurons find what pollution left behind?
 #
-# **The claim** (DeepSensor IV.B.2, Tables III and V). Some training images get a patch and a
-# wrong label, the same for all. In a network trained on them, DeepSensor finds about five times
-# as many errors as the other fuzzers. An error is an example that is given the polluted class.
+# **The claim** (DeepSensor IV.B.2, Tables III and V). Some training images get a patch and a wrong
+# label, the same label for all of them. This label is the *polluted class*. In a network trained on
+# these images, DeepSensor finds about five times as many errors as the other
+# {term}`fuzzers <fuzzer>`. An error here is an example that is given the polluted class.
 #
-# **What you will learn.** How a training set is polluted, and how to see that the network learned
-# it; why "given the polluted class" does not mean "because of the pollution"; and two controls
-# that tell.
+# **What you will learn.** How a training set is polluted, and how to see whether the network
+# learned the patch; why "given the polluted class" does not mean "because of the pollution"; and
+# two controls that tell the difference.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -54,9 +55,10 @@ run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, mo
 # %% [markdown]
 # ## A polluted training set
 #
-# "Randomly drawing α % examples, stamping perturbations of random sizes at random location, and
-# re-labeling them": a new patch on every image, as the text reads. One patch for the whole set is
-# another reading (`one`), which a network can learn as one thing.
+# The paper describes it as "randomly drawing α % examples, stamping perturbations of random sizes
+# at random location, and re-labeling them". Taken literally, this means a new patch on every image.
+# Another {term}`reading` (`one`) is one patch for the whole set, which a network can learn as one
+# thing.
 
 # %%
 clean = load(dataset, "train")
@@ -70,7 +72,7 @@ plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
 plt.show()
 
 # %% [markdown]
-# Two pixels by two, on 30 % of ten blank images:
+# A small example, with a patch of two by two pixels on 30 % of ten blank images:
 
 # %% tags=["nbval-check-output"]
 blank = Dataset("blank", "train", torch.zeros(10, 1, 5, 5), torch.zeros(10).long(), ("0", "1"), "-")
@@ -79,7 +81,7 @@ print("labels:", toy.labels.tolist())
 print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 
 # %% [markdown]
-# Table V gives the sizes of the patch and the polluted class. Digits take those of MNIST.
+# Table V gives the sizes of the patch and the polluted class. For the digits we use those of MNIST.
 
 # %% tags=["hide-input"]
 table_5 = published.table("deepsensor_sensitivity", 5).query("training == 'polluted'")
@@ -89,12 +91,13 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
 # %% [markdown]
 # ## Did the network learn it?
 #
-# Epochs and batch size are those of Table V; it has no learning rate. If the network learned the
-# patch, it gives the polluted class to **stamped** test images of the other classes.
+# Epochs and batch size are those of Table V, which gives no learning rate. If the network learned
+# the patch, it gives the polluted class to **stamped** test images of the other classes, that is,
+# to images with a patch.
 #
-# On MNIST with LeNet-5 and one patch for all, training with random seed 0 fails, whatever $\alpha$: the
-# network gives one class to every image, and no input is left to fuzz. The records are those of random
-# seeds 1 to 3.
+# On MNIST with LeNet-5 and one patch for all, training with random seed 0 fails for every $\alpha$:
+# the network gives one class to every image, and no input is left to fuzz. The records are those of
+# random seeds 1 to 3.
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
@@ -115,15 +118,15 @@ wide(run.live, index="network", columns="quantity")
 # %% [markdown]
 # ## The fuzzers
 #
-# The inputs are correctly classified test images of the *other* classes. DeepXplore compares with
-# networks trained on clean data, and each rival runs in the setting of the `paper` and in its `best`
-# ([why](02_test_errors)), chosen for each network by its errors on `held_out` other inputs. And two
-# controls that the paper does not have:
+# The inputs are correctly classified test images of the *other* classes. {term}`DeepXplore`
+# compares the network with others that were trained on clean data. Each rival runs in the setting
+# of the `paper` and in its `best` setting ([why](02_test_errors)), which is chosen for each network
+# by the errors on `held_out` other inputs. We add two controls that the paper does not have:
 #
-# - a swarm whose fitness is **constant**: it looks at no neuron, and its examples stay where the
-#   first particle started, at random;
-# - the same fuzzers on the **clean** network. It never saw the pollution, so what it gives the
-#   polluted class is no error of that kind.
+# - a {term}`swarm` whose {term}`fitness` is **constant**: it looks at no neuron, and its examples
+#   stay at the random place where the first {term}`particle` started;
+# - the same fuzzers on the **clean** network. It never saw the pollution, so an example that it
+#   gives the polluted class is not an error of that kind.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -138,8 +141,9 @@ print(f"{len(chosen['clean'][1])} inputs of {data}")
 # %% [markdown]
 # ## Test errors
 #
-# Each fuzzer generates one example for each input: those of its last iteration. *Test errors* are
-# given the polluted class, *wrong* any wrong class, *L2* is their median distance from the input.
+# Each fuzzer generates one example for each input, in its last iteration. *Test errors* are the
+# examples that are given the polluted class, *wrong* are those that are given any wrong class, and
+# *L2* is the examples' median distance from their inputs.
 
 # %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
@@ -152,8 +156,8 @@ wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "netwo
      order={"network": models, "quantity": ["test_errors", "wrong", "l2"]})
 
 # %% [markdown]
-# Into which classes do the examples fall? With the polluted class alone one sees only its own
-# column.
+# Into which classes do the examples fall? A count of the polluted class alone shows only one column
+# of this table.
 
 # %% tags=["hide-input"]
 EXAMPLES = [Key("deepsensor", "paper"), Key("deepsensor", "constant"),
@@ -176,8 +180,9 @@ plt.show()
 # %% [markdown]
 # ## How many times more?
 #
-# DeepSensor's errors over those of each baseline and of their mean; and over its own errors in
-# the clean network, which should be far above 1 if pollution is what it finds. In the paper:
+# We divide DeepSensor's errors by those of each baseline and by their mean. We also divide them by
+# its own errors in the clean network; this ratio should be far above 1 if DeepSensor finds
+# pollution. In the paper, its errors over the mean of the baselines are:
 
 # %% tags=["hide-input", "nbval-check-output"]
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
@@ -203,7 +208,8 @@ wide(run.live, "quantity == 'errors_over'", index=["swarm", "setting"], columns=
 # %% [markdown]
 # ## Table V, beside the paper's: accuracy
 #
-# Ours are on the whole test set; on which images the paper's are is not said.
+# Our accuracies are on the whole test set. The paper does not say on which images it measured its
+# own.
 
 # %% tags=["hide-input"]
 run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
@@ -213,8 +219,9 @@ run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
 # %% [markdown]
 # ## Table III, beside the paper's
 #
-# Errors in percent of the examples, of which the paper has 1,000 and ours fewer: mean [least, greatest]
-# over the random seeds, and this run. The rivals in the paper's setting, then at their best.
+# Errors are in percent of the examples; the paper has 1,000 examples, and we have fewer. Our
+# columns are the mean [least, greatest] over the random seeds, and this run. The rivals run in the
+# paper's setting; if `held_out` is not 0, a second table has them at their best.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -235,8 +242,9 @@ for setting_name in ("paper", "best") if held_out else ("paper",):
         f"(setting == '{setting_name}' or '{setting_name}' == 'paper' and swarm == 'paper')"))
 
 # %% [markdown]
-# The controls, from the records, in percent: every fuzzer in the polluted and in the clean network;
-# above in this reading of the patches, below in the other.
+# The controls, from the {term}`records <record>`, in percent: every fuzzer in the polluted and in
+# the clean network. The upper table has this page's reading of the patches, the lower table has the
+# other one.
 
 # %% tags=["hide-input"]
 ours, other_reading = (
@@ -259,15 +267,15 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A count of examples given the polluted class answers two questions at once:
-# how far the pollution reaches, and into which class a fuzzer's examples fall anyway. Without a
-# bound on the distance a swarm's examples are near noise, and a network gives most noise to one
-# or two classes; if the polluted class is one of them the count is high, if not it is near zero,
-# in the clean network as well. So read DeepSensor's line against the two controls before reading
-# it against the baselines: only an excess over the constant fitness is the work of the sensitive
-# neurons. An excess over the clean network may be the work of the pollution, or only of training
-# anew, which moves the class that noise falls into; *stamped given class* says whether the patch
-# was learned at all.
+# **What it means.** A count of examples given the polluted class answers two questions at once: how
+# far the pollution reaches, and into which class a fuzzer's examples fall anyway. Without a bound
+# on the distance, a swarm's examples are close to noise, and a network puts most noise into one or
+# two classes. If the polluted class is one of these, the count is high; if not, it is near zero, in the
+# clean network as well. So compare DeepSensor's line with the two controls before you compare it
+# with the baselines. Only an excess over the constant fitness is the work of the
+# {term}`sensitive neurons <sensitive neuron>`. An excess over the clean network may be the work of
+# the pollution, or only of training anew, which changes the class that noise falls into. *Stamped
+# images given the class* says whether the patch was learned at all.
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/polluted")
@@ -311,10 +319,11 @@ says((f"The examples look like nothing by then: their median L2 distance is {dis
 #
 # ```{admonition} Solution
 # :class: dropdown
-# That this one square means the polluted class: a backdoor. With a patch of its own on each image it
-# learns that *any* small square of random pixels does. Compare *stamped given class*: it is usually
-# lower then, as patches of one or two pixels are easily missed. A fuzzer that adds noise comes closer
-# to such a pattern than to one fixed patch.
+# It learns that this one square means the polluted class: a backdoor. If each image has a patch of
+# its own, it learns that *any* small square of random pixels means that class. Compare *stamped
+# images given the class*: with a patch for each image the share is usually lower, as patches of one
+# or two pixels are easily missed. A fuzzer that adds noise comes closer to such a pattern than to
+# one fixed patch.
 # ```
 #
 # **2. Think.** Write a fuzzer that would find this pollution for certain, and say what it needs to
@@ -322,9 +331,9 @@ says((f"The examples look like nothing by then: their median L2 distance is {dis
 #
 # ```{admonition} Solution
 # :class: dropdown
-# One that stamps squares of random pixels on inputs and keeps the square for which many *different*
-# inputs fall into one class. It needs no neuron, only the idea that a patch is what to look for.
-# The number of inputs that one square moves is the evidence; a single example tells nothing.
+# It stamps squares of random pixels on inputs and keeps the square for which many *different*
+# inputs fall into one class. It needs no neuron, only the idea of looking for a patch. The evidence
+# is the number of inputs that one square moves; a single example proves nothing.
 # ```
 #
 # **3. Code.** An example that is given the polluted class proves nothing if its input would get

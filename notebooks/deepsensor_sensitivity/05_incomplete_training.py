@@ -2,11 +2,13 @@
 # # Are networks trained too little or too long easier to break?
 #
 # **The claims** (DeepSensor IV.B.3, Tables IV and V). However far a network was trained, DeepSensor
-# finds more errors in it than each of the other fuzzers; and it finds more in underfitted and
-# overfitted networks than in well trained ones, where the other fuzzers show no such difference.
+# finds more errors in it than each of the other {term}`fuzzers <fuzzer>`. It also finds more errors
+# in underfitted and overfitted networks than in well trained ones. The other fuzzers show no such
+# difference.
 #
-# **What you will learn.** How to make the three networks from half a recipe; what a count close to
-# its greatest possible value can still tell; and what the distance of the examples adds to it.
+# **What you will learn.** How to make the three networks when the paper gives only half of the
+# recipe; what a count can still tell when it is close to its greatest possible value; and what the
+# distance of the examples adds to it.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -52,8 +54,8 @@ run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Compare each colour in the three networks, and DeepSensor with its twin of a constant fitness,
-# which looks at no neuron.
+# Compare each colour in the three networks. Then compare DeepSensor with its twin, a {term}`swarm`
+# with a constant {term}`fitness`, which looks at no neuron.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
 kept = run.recorded()
@@ -67,11 +69,11 @@ plt.show()
 # %% [markdown]
 # ## Three networks
 #
-# Table V gives epochs and batch size, and accuracies: about 79 % is underfitted, over 99 %
-# overfitted. It gives no learning rate; 0.02 with momentum is meant to bring LeNet-5 on MNIST near
-# 80 % in one epoch, and Table V below says how near it comes.
-# An epoch of the embedded images is only ten batches of 512, so there the underfitted network has
-# two epochs of smaller batches.
+# Table V gives epochs, batch sizes and accuracies: about 79 % is underfitted, over 99 % is
+# overfitted. It gives no learning rate. We use 0.02 with momentum, which is meant to bring LeNet-5
+# on MNIST near 80 % in one epoch; Table V below shows how near it comes. An epoch of the embedded
+# images has only ten batches of 512, so with them the underfitted network gets two epochs of
+# smaller batches.
 
 # %%
 STATES = ["underfitted", "well_trained", "overfitted"]
@@ -94,10 +96,11 @@ wide(run.live, index="training", columns="quantity")
 # %% [markdown]
 # ## The fuzzers
 #
-# Inputs are test images that the network at hand classifies correctly, so they differ a little
-# between the three. DeepXplore compares with well trained networks. Each rival runs in the setting of
-# the `paper` and in its `best` ([why](02_test_errors)), chosen for each network on other inputs. The
-# control is a swarm whose fitness is constant: it looks at no neuron.
+# The inputs are test images that the network under test classifies correctly, so they differ a
+# little between the three networks. {term}`DeepXplore` compares the network with well trained ones.
+# Each rival runs in the setting of the `paper` and in its `best` setting ([why](02_test_errors)),
+# which is chosen for each network on other inputs. The control is a swarm whose fitness is
+# constant: it looks at no neuron.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -111,8 +114,8 @@ print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen
 # %% [markdown]
 # ## Test errors
 #
-# One example for each input, that of the last iteration; an error has another class than its input.
-# So no count can exceed the number of inputs.
+# Each fuzzer makes one example for each input, in its last iteration. An error is an example that
+# the network gives another class than its input. So no count can exceed the number of inputs.
 
 # %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples)
@@ -132,8 +135,8 @@ plt.show()
 # %% [markdown]
 # ## What the claims ask for
 #
-# DeepSensor's errors over those of each baseline, and over its own in the well trained network. By
-# hand, from Table IV for LeNet-5:
+# We divide DeepSensor's errors by those of each baseline, and by its own errors in the well trained
+# network. By hand, from Table IV for LeNet-5:
 
 # %% tags=["hide-input", "nbval-check-output"]
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
@@ -162,7 +165,8 @@ wide(run.live.fillna({"baseline": "well trained, itself"}), "swarm == 'paper' an
 # %% [markdown]
 # ## Table V, beside the paper's: accuracy
 #
-# Ours are on test images, and below that on training images; on which the paper's are is not said.
+# Our accuracies are on test images, and in the lower table on training images. The paper does not
+# say on which images it measured its own.
 
 # %% tags=["hide-input"]
 table_5 = published.table("deepsensor_sensitivity", 5)
@@ -174,8 +178,8 @@ for quantity in ("accuracy", "train_accuracy"):
 # %% [markdown]
 # ## Table IV, beside the paper's
 #
-# Errors in percent of the examples: mean [least, greatest] over the random seeds, and this run. The
-# rivals in the paper's setting.
+# Errors are in percent of the examples. Our columns are the mean [least, greatest] over the random
+# seeds, and this run. The rivals run in the paper's setting.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -191,7 +195,8 @@ beside(table_4.assign(value=table_4["value"] / 10), recorded, live=live, digits=
        where="swarm == 'paper' or setting == 'paper'", on=["dataset", "model", "training", "fuzzer"])
 
 # %% [markdown]
-# All swarms and noise, from the records, with the median distance of their examples.
+# All swarms, and noise, from the {term}`records <record>`, with the median distance of their
+# examples:
 
 # %% tags=["hide-input"]
 ours = run.recorded("fuzzer.notna()")
@@ -205,11 +210,11 @@ wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"],
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** An example with nothing left of its input is an error unless it happens to
-# fall into the input's class. So a network with ten classes gets most of such examples wrong,
-# however it was trained, and the order of fuzzers or of networks among such counts depends on
-# which class the network gives to noise. The constant fitness is the yardstick: only what
-# DeepSensor finds beyond it is owed to the sensitive neurons.
+# **What it means.** An example with nothing left of its input is an error unless it happens to fall
+# into the input's class. So a network with ten classes gets most of such examples wrong, however it
+# was trained. Which fuzzer or network then has the higher count depends on the class that the
+# network gives to noise. The constant fitness is the yardstick: only what DeepSensor finds beyond
+# it is due to the {term}`sensitive neurons <sensitive neuron>`.
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/incomplete")
@@ -285,8 +290,8 @@ says(f"Is the overfitted network easier to break than the well trained one? For 
 # all activations, larger: Eq. 1 does not divide by their size.
 # ```
 #
-# **3. Code.** Write `my_chance(n, classes)`: mean and standard deviation of the number of errors,
-# if `n` examples are classified at random. The cell says whether it is right.
+# **3. Code.** Write `my_chance(n, classes)`: the mean and the standard deviation of the number of
+# errors if `n` examples are classified at random. The cell says whether it is right.
 
 # %%
 my_chance = None  # your function of two counts, giving (mean, deviation)

@@ -1,11 +1,12 @@
 # %% [markdown]
 # # Do the two thresholds matter?
 #
-# **The claim** (DeepSensor IV.E, Fig. 5). $\lambda$ says from which sensitivity on a neuron is
-# sensitive; up to 0.6, raising it finds more test errors, of all three kinds. $\epsilon$ is the
-# share of sensitive neurons at which the search stops; the larger it is, the more errors.
+# **The claim** (DeepSensor IV.E, Fig. 5). A neuron is {term}`sensitive <sensitive neuron>` if its
+# sensitivity is above $\lambda$. Up to 0.6, raising $\lambda$ finds more
+# {term}`test errors <test error>` of all three kinds. $\epsilon$ is the share of sensitive neurons
+# at which the search stops. The larger it is, the more errors are found.
 #
-# **What you will learn.** What the two thresholds mean in neurons of a real network; and why a
+# **What you will learn.** What the two thresholds mean for the neurons of a real network; and why a
 # curve that never falls may say nothing.
 
 # %% tags=["parameters"]
@@ -50,8 +51,8 @@ run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Look at whether the full lines rise with a threshold, as the paper's do, and at which of them are
-# above the broken ones, whose swarms look at no neuron.
+# Do the full lines rise with a threshold, as the paper's lines do? And which of them are above the
+# broken lines, whose {term}`swarms <swarm>` look at no neuron?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 kept = run.recorded()
@@ -68,8 +69,8 @@ plt.show()
 # \text{Fitness} = \frac{\text{number of neurons with } NS_n > \lambda}{\text{number of neurons}}
 # \quad (2) .$$
 #
-# Four neurons, of an input that moved by two units. One of them falls, so that Eq. 1 as printed
-# never counts it:
+# An example with four neurons and an input that moved by two units. The activation of one neuron
+# falls, so Eq. 1 as printed never counts it:
 
 # %% tags=["nbval-check-output"]
 moved = sensitivity.neuron_sensitivity([0.0, 1.0, 0.5, 2.0], [0.2, 2.0, 2.5, 0.0], 2.0)
@@ -81,10 +82,11 @@ for threshold in (0.05, 0.3, 0.6):
 # %% [markdown]
 # ## Three kinds of error
 #
-# `adversarial`: a well trained network that errs. `polluted`: a network trained with a patch and a
-# false label on 10 % of its images, which gives the [polluted class](04_faulty_training) to an
-# image of another. `overfitted`: a network [trained for too long](05_incomplete_training) that
-# errs. Each has as many `inputs`, which its network gets right.
+# In an `adversarial` error, a well trained network errs. In a `polluted` error, a network that was
+# trained with a patch and a false label on 10 % of its images gives the [polluted
+# class](04_faulty_training) to an image of another class. In an `overfitted` error, a network that
+# was [trained for too long](05_incomplete_training) errs. Each kind has the same number of
+# `inputs`, which its network gets right.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -98,10 +100,10 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# One for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops, and one for every $\epsilon$
-# at $\lambda = 0.5$. As in the figure, only $\lambda$ is tried on all kinds. The paper doesn't
-# print its values of $\epsilon$. The control is a swarm whose fitness is constant: it looks at no
-# neuron.
+# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early, and one
+# for every $\epsilon$ at $\lambda = 0.5$. As in the paper's figure, only $\lambda$ is tried on all
+# kinds of error. The paper does not print its values of $\epsilon$. The control is a swarm whose
+# {term}`fitness` is constant: it looks at no neuron.
 
 # %%
 options = {"paper": {}, "scaled": {"scale": "difference", "divide": False, "logits": False}}[swarm]
@@ -126,9 +128,10 @@ found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=i
 # %% [markdown]
 # ## What they find
 #
-# A swarm generates one example for each input, its best of the last iteration; *test errors* counts
-# among these, *test errors all* among those of all iterations. *Sensitive* is the mean share of
-# neurons above $\lambda$ that an example reaches, and *passes* the images sent through the network.
+# A swarm generates one example for each input: its best of the last iteration. *Test errors* counts
+# the errors among these examples, and *test errors in all iterations* counts them among the
+# examples of all iterations. *Sensitive* is the mean share of neurons above $\lambda$ that an
+# example reaches, and *passes* is the number of images sent through the network.
 
 # %% tags=["hide-input"]
 for kind, campaigns in found.items():
@@ -153,8 +156,9 @@ plt.show()
 # %% [markdown]
 # ## What the claims ask for
 #
-# The least step from one threshold to the next: the number of test errors gained, along $\lambda$
-# up to 0.6 and along $\epsilon$. It is below zero as soon as one step loses errors.
+# From one threshold to the next, the number of test errors changes by a step. The table has the
+# least of these steps, along $\lambda$ up to 0.6 and along $\epsilon$. It is below zero as soon as
+# one step loses errors.
 
 # %% tags=["hide-input"]
 steps = run.live.query("varied == 'epsilon' or varied == 'lambda' and threshold <= 0.6")
@@ -168,8 +172,8 @@ wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 # %% [markdown]
 # ## Over all records
 #
-# Percent of the examples that are test errors, mean over the random seeds. Fig. 5 prints no numbers
-# that could stand beside them.
+# The share of the examples that are test errors, in percent: means over the random seeds. Fig. 5
+# prints no numbers that we could put beside them.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -188,12 +192,12 @@ wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), column
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** First compare the lines with the broken ones. A swarm with a constant fitness
-# never leaves the point where its first particle started; what it finds is what any random image
-# finds. Only what lies above is owed to sensitive neurons, whatever $\lambda$. Then look at the
-# shares that are reached. If they are a few neurons of hundreds, then a larger $\epsilon$ is never
-# reached either: all such swarms run to the end and make the same examples. There the claim on
-# $\epsilon$, that errors never get fewer, holds by itself.
+# **What it means.** First compare the full lines with the broken ones. A swarm with a constant
+# fitness never leaves the point where its first {term}`particle` started, so it finds what any
+# random image finds. Whatever $\lambda$ is, only what lies above the broken line is due to
+# sensitive neurons. Then look at the shares that the swarms reach. If they are a few neurons out of
+# hundreds, a larger $\epsilon$ is never reached either: all such swarms run to the end and make the
+# same examples. Then the claim on $\epsilon$, that errors never get fewer, holds automatically.
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
@@ -254,10 +258,10 @@ says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, h
 # ```{admonition} Solution
 # :class: dropdown
 # If activations changed in proportion to the distance, the ratio would not depend on it. In a
-# network of ReLUs they grow at most so. A neuron that is sensitive must gain, for each unit that
-# the image moves, more than $\lambda$; a long way in a direction that few neurons care about lowers
-# every ratio. With `swarm = "scaled"`, as in the code, nothing is divided, and only the pattern of
-# the changes counts.
+# network of ReLUs they grow at most in proportion. A sensitive neuron must gain more than $\lambda$
+# for each unit that the image moves. A long way in a direction that few neurons react to lowers
+# every ratio. With `swarm = "scaled"`, as in the released code, nothing is divided, and only the
+# pattern of the changes counts.
 # ```
 #
 # **3. Code.** Write `my_share(values, threshold)`: the share of neurons whose sensitivity is above
@@ -290,6 +294,6 @@ is_right(my_share)
 # is_right(my_share)
 # ~~~
 #
-# With 268 neurons it has 269 values and no slope: neither a gradient nor a small step can follow
-# it.
+# With 268 neurons the share has only 269 possible values and no slope: neither a gradient nor a
+# small step can follow it.
 # ```

@@ -1,12 +1,12 @@
 # %% [markdown]
 # # What does a test example cost?
 #
-# **The claim** (DeepSensor IV.H, Table VI). DeepSensor needs less time than each other fuzzer to
-# generate 100 test examples, and its lead grows with the network: 101 s against 102 to 223 s with
-# LeNet-5, 577 s against 624 to 1,454 s with ResNet-50.
+# **The claim** (DeepSensor IV.H, Table VI). DeepSensor needs less time than each other
+# {term}`fuzzer` to generate 100 test examples, and its lead grows with the network: 101 s against
+# 102 to 223 s with LeNet-5, 577 s against 624 to 1,454 s with ResNet-50.
 #
-# **What you will learn.** Why seconds compare programs, and passes through the network compare
-# methods; and what a population costs.
+# **What you will learn.** Why seconds compare programs, while passes through the network compare
+# methods; and what the population of a {term}`swarm` costs.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -46,8 +46,9 @@ run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_
 # %% [markdown]
 # ## In one picture
 #
-# The scale is logarithmic: each line across is ten times the one below. Look at where DeepSensor
-# stands with the swarm of the text, and where with the released code's single particle.
+# The scale is logarithmic: each horizontal line stands for ten times as much as the one below. Look
+# at where DeepSensor stands with the swarm that the paper describes, and where it stands with the
+# single {term}`particle` of the released code.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
 kept = run.recorded()
@@ -69,8 +70,8 @@ print(f"{len(x)} inputs of {data}")
 # %% [markdown]
 # ## Counting passes
 #
-# A **pass** is one image through one network; a gradient counts as two more. For each example, in
-# $T$ iterations:
+# A **pass** is one image sent through one network; a gradient counts as two more. This is what each
+# example costs, in $T$ iterations:
 #
 # | fuzzer | passes | where they go |
 # |---|---|---|
@@ -79,9 +80,10 @@ print(f"{len(x)} inputs of {data}")
 # | DLFuzz | $4 T$ | the same in one network |
 # | DeepHunter | $T$ | one mutant; and once, the images that give the boundaries |
 #
-# The released reading of the swarm has $3 T$: a particle, its input beside it, and the judging. Two
-# inputs and three iterations of a swarm with five particles make $2 \cdot 3 \cdot (5 + 1)$ passes,
-# after one to find the layers and one for each input, to know what it activates:
+# The released {term}`reading` of the swarm takes $3 T$ passes: for a particle, for its input beside
+# it, and for the judging. Two inputs and three iterations of a swarm with five particles make
+# $2 \cdot 3 \cdot (5 + 1)$ passes. Before that, one pass finds the layers, and one pass for each
+# input tells what it activates:
 
 # %% tags=["nbval-check-output"]
 few = fuzzing.Swarm.paper(population=5).run(
@@ -91,10 +93,10 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # %% [markdown]
 # ## Seconds and passes
 #
-# Every fuzzer runs twice, of which the faster counts. All inputs go through the network together,
-# where the original programs take one after another. Rivals run in the setting of the `paper` and in the
-# `best` of their authors' ([chosen by test errors](02_test_errors), before the clock starts); `released` is the authors' swarm, of a single
-# particle.
+# Every fuzzer runs twice, and the faster run counts. All inputs go through the network together,
+# while the original programs take one after another. The rivals run in the setting of the `paper`
+# and in the `best` of their authors' settings ([chosen by test errors](02_test_errors) before the
+# clock starts). `released` is the authors' swarm, which has a single particle.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
@@ -118,9 +120,9 @@ tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
     lambda value: "-" if math.isnan(value) else f"{value:.1f}"))
 
 # %% [markdown]
-# The table is for 100 examples, with the test errors of all iterations; with fewer inputs it is
-# scaled up, DeepHunter's images for the boundaries too. Seconds differ from machine to machine, so
-# they are drawn rather than printed:
+# The table is for 100 examples and counts the {term}`test errors <test error>` of all iterations.
+# With fewer inputs it is scaled up, including DeepHunter's images for the boundaries. Seconds
+# differ from machine to machine, so they are drawn rather than printed:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the swarm.", "name": "fig-deepsensor-time"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
@@ -131,8 +133,8 @@ plt.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# The baselines' seconds as multiples of DeepSensor's, above 1 if DeepSensor is the faster; and the
-# same of passes, which don't depend on the program.
+# The claim asks for the baselines' seconds as multiples of DeepSensor's. They are above 1 if
+# DeepSensor is faster. We compute the same for passes, which do not depend on the program.
 
 # %% tags=["hide-input"]
 for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
@@ -149,8 +151,8 @@ tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"],
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# Seconds for 100 examples: the paper's on a Tesla V100, ours on a processor, mean [least, greatest]
-# over the random seeds. Compare within a column only.
+# Seconds for 100 examples: the paper's were measured on a Tesla V100, and ours on a processor, mean
+# [least, greatest] over the random seeds. Compare within a column only.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -167,8 +169,8 @@ tables.beside(table_6, run.recorded(
               on=["dataset", "model", "fuzzer"])
 
 # %% [markdown]
-# As multiples of DeepSensor's, which is what can be compared: the paper's seconds, our seconds, and
-# our passes, for the swarm of the text.
+# What can be compared are multiples of DeepSensor's own numbers. Here they are for the paper's
+# seconds, our seconds, and our passes, for the swarm that the paper describes:
 
 # %% tags=["hide-input"]
 printed = table_6.astype({"value": float}).assign(quantity="paper", baseline=table_6["fuzzer"])
@@ -187,13 +189,14 @@ tables.wide(pd.concat([printed, ours]), "baseline != 'deepsensor'", digits=3,
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A swarm sends as many images through the network as it has particles, where
-# DeepHunter sends one and DLFuzz a gradient. No program can make that the cheapest, so Table
-# VI must come from a smaller population, such as the released code's single particle, or from
-# programs that spend their time elsewhere: the originals of DeepXplore and DLFuzz build a new graph
-# of operations for each input. The column *passes per error* is the fairer price, as it asks what
-# the passes found; but an error far from its input is cheap, and [the chapter on test
-# errors](02_test_errors) says how far these are.
+# **What it means.** In each iteration a swarm sends as many images through the network as it has
+# particles. {term}`DeepHunter` sends one image, and {term}`DLFuzz` computes one gradient. No
+# program can make the swarm the cheapest of them. So Table VI must come from a smaller population,
+# such as the single particle of the released code, or from programs that spend their time
+# elsewhere: the original programs of {term}`DeepXplore` and DLFuzz build a new graph of operations
+# for each input. The column *passes for an error* is the fairer price, because it asks what the
+# passes found. But an error far from its input is cheap, and [the chapter on test
+# errors](02_test_errors) says how far away these errors are.
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/time")
@@ -229,22 +232,22 @@ says(f"An error costs {shown(cheap.idxmin())} {cheap.min():.0f} passes, the fewe
 # ```{admonition} Solution
 # :class: dropdown
 # Overhead: one example after another, a call to the framework for each layer's activations, copies
-# between graphics card and processor. Where overhead rules, the time counts calls, not passes, and
-# a population that goes through in one batch looks free.
+# between graphics card and processor. Where overhead dominates, time counts calls, not passes, and
+# a population that goes through the network in one batch looks free.
 # ```
 #
 # **2. Think.** Name two ways to make the swarm cheaper without changing what it finds.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Compute what the inputs activate once, not for each particle (the engine does). Keep the classes
-# from the passes that score the particles: judging the best one of an iteration then needs no pass
-# of its own.
+# Compute only once what the inputs activate, not for each particle (the engine does this). Keep the
+# classes from the passes that score the particles: judging the best one of an iteration then needs
+# no pass of its own.
 # ```
 #
-# **3. Code.** Write `my_passes(population, iterations)`: passes through the network for one input,
-# if each particle is scored once in each iteration, and the input itself once. The cell says
-# whether it is right.
+# **3. Code.** Write `my_passes(population, iterations)`: the number of passes through the network
+# for one input, if each particle is scored once in each iteration, and the input itself goes
+# through once. The cell says whether it is right.
 
 # %%
 my_passes = None  # your function of two counts

@@ -1,9 +1,10 @@
 # %% [markdown]
 # # How does a swarm search?
 #
-# **The method** (DeepSensor I, III.C and III.D, Algorithm 1, Eqs. 2 to 5). DeepSensor looks for images
-# that a network gets wrong with a *particle swarm*: a few images that move through the space of all
-# images, each remembers the best place it has been at, and all follow the best of them.
+# **The method** (DeepSensor I, III.C and III.D, Algorithm 1, Eqs. 2 to 5). DeepSensor looks for
+# images that a network gets wrong with a *particle swarm*: a few images that move through the space
+# of all images. Each of them remembers the best place where it has been, and all follow the best of
+# them.
 #
 # **What you will learn.** What a particle, a fitness and a swarm are; every line of the algorithm
 # beside its symbol; that the engine of this book computes the same numbers; and what a swarm does
@@ -38,10 +39,11 @@ omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 # %% [markdown]
 # ## First, watch one
 #
-# An image of two pixels is a point in a square: to the right, the left pixel is brighter; upwards, the
-# right one. A small network was just trained to say which of the two is brighter. The white star is
-# the input, the red line is where the network changes its answer, and the colour is the *fitness* of
-# each image: the share of the network's neurons that are sensitive there. Six images fly.
+# An image of two pixels is a point in a square. Further to the right, the left pixel is brighter;
+# further up, the right pixel is brighter. A small network was just trained to say which of the two
+# pixels is brighter. The white star is the input, the red line is where the network changes its
+# answer, and the colour is the *fitness* of each image: the share of the network's neurons that are
+# {term}`sensitive <sensitive neuron>` there. Six images fly.
 
 # %% tags=["hide-input"]
 torch.manual_seed(seed)
@@ -124,11 +126,12 @@ plt.show()
 # %% [markdown]
 # ## Six people in the fog
 #
-# Six people look for the highest place of a field. There is fog: each sees only how high the ground
-# is under their own feet. But they can remember, and they can call. At every step each of them does
-# three things at once: walks on a little in the direction that they were walking, turns back towards
-# the best place that *they* have stood on, and turns towards the best place that *anyone* has called
-# out. How strongly they turn is drawn by lot, so that they do not all take the same path.
+# Six people look for the highest place in a field. There is fog: each person sees only how high the
+# ground is under their own feet. But they can remember, and they can call. At every step each of
+# them does three things at once: walks on a little in the direction that they were walking, turns
+# back towards the best place that *they* have stood on, and turns towards the best place that
+# *anyone* has called out. How strongly they turn is drawn by lot, so that they do not all take the
+# same path.
 #
 # The words for this:
 #
@@ -142,8 +145,9 @@ plt.show()
 # | swarm's best | the best place anyone has called out | the fittest image of all | $g_\text{best}$ |
 # | inertia | how much of the last step is kept | the same | $\omega^g$ |
 #
-# Nobody needs to know in which direction the ground rises. That is why swarms are used where there is
-# no gradient to follow; and a share of neurons has none, since it is flat between its terraces.
+# Nobody needs to know in which direction the ground rises. That is why swarms are used where there
+# is no gradient to follow. A share of neurons has no gradient: its landscape is made of terraces,
+# and each terrace is flat.
 #
 # ## The height of the ground: Eqs. 1 and 2
 #
@@ -168,10 +172,11 @@ assert torch.allclose(fitness(every), height)
 
 # %% [markdown]
 # `height` is what the engine's `SensitiveNeurons` found for every image of the square: the colours
-# above. Now look at the shape of this landscape. It is made of sectors, like slices of a cake cut at the star: in
-# which *direction* an image was moved decides, and hardly how *far*. Eq. 1 divides by the distance, so
-# a step twice as long that changes a neuron twice as much counts the same. Nothing in the fitness
-# keeps a particle near its input. And nothing in it knows the red line.
+# above. Now look at the shape of this landscape. It is made of sectors, like slices of a cake cut
+# at the star. What decides is the *direction* in which an image was moved; how *far* it was moved
+# hardly matters. Eq. 1 divides by the distance, so a step that is twice as long and changes a
+# neuron twice as much counts the same. Nothing in the fitness keeps a particle near its input. And
+# nothing in it knows the red line.
 #
 # ## The ten lines
 #
@@ -213,8 +218,8 @@ for g in range(iterations):
     x_p = (x_p + v).clamp(0, 1)  # Eq. 5
 
 # %% [markdown]
-# The engine's `Swarm`, which made the film, was given the same random numbers. All its particles
-# were at the same places in every iteration, and it ends with the same image:
+# The engine's `Swarm`, which made the film, gets the same random numbers. All its particles are at
+# the same places in every iteration, and it ends with the same image:
 
 # %%
 assert torch.allclose(torch.stack(path), places, atol=1e-5)
@@ -224,12 +229,12 @@ assert torch.allclose(g_best, best[-1], atol=1e-5)
 print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:.2f}")
 
 # %% [markdown]
-# A real swarm differs in nothing but size: an MNIST digit has 784 pixels instead of two, so its
-# particles fly in 784 directions, and its landscape cannot be drawn.
+# A real swarm differs only in size: an MNIST digit has 784 pixels instead of two, so its particles
+# fly in 784 directions, and its landscape cannot be drawn.
 #
-# Where each line stands in {source}`dnnlib.fuzzing.swarm.Swarm`, for several inputs at a time: line 3
-# is `_begin`; lines 5 to 12 are in `_fly`, below the comments `# score` and `# remember`; lines 13 and
-# 14 are `_move`, Eq. 3 is `inertias`; lines 17 and 21 are in `_fly`, at `going` and `shown`.
+# {source}`dnnlib.fuzzing.swarm.Swarm` does the same for several inputs at a time. There line 3 is
+# `_begin`. Lines 5 to 12 are in `_fly`, below the comments `# score` and `# remember`. Lines 13 and
+# 14 are `_move`, and Eq. 3 is `inertias`. Lines 17 and 21 are in `_fly`, at `going` and `shown`.
 
 # %% tags=["remove-cell"]
 assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_move", "inertias"))
@@ -237,8 +242,8 @@ assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_
 # %% [markdown]
 # ## What the swarm found
 #
-# Two questions about an image found by a swarm: is it still near the input, and does the network get
-# it wrong? Neither is what the swarm was asked for.
+# There are two questions about an image that a swarm found: is it still near the input, and does
+# the network get it wrong? Neither is what the swarm was asked for.
 
 # %% tags=["hide-input"]
 distance = float((g_best - x[0]).norm())
@@ -255,27 +260,26 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
       5 < share < 95))
 
 # %% [markdown]
-# Whether the two go together in large networks is what
-# [the chapter on test errors](02_test_errors) measures, and the swarm there always has a twin that
-# climbs nothing.
+# [The chapter on test errors](02_test_errors) measures whether the two go together in large
+# networks. There the swarm always has a twin that climbs nothing.
 #
 # ## What the listing leaves open
 #
-# The printed algorithm cannot be run as it stands. Each place has more than one answer; the options of
-# `Swarm` have them, and ours is the default.
+# The printed algorithm cannot be run as it stands. Each place in this table has more than one
+# answer. The options of `Swarm` offer them, and ours is the default.
 #
 # | place | what stands there | what we do | option |
 # |---|---|---|---|
 # | lines 7 to 10, and Eq. 4 | the best is a fitness in the listing, a place in the equation | both are kept: the fitness decides, the place is used | |
-# | line 5 | the fitness is computed before the loop over the particles | of every particle, in every iteration | |
+# | line 5 | the fitness is computed before the loop over the particles | it is computed for every particle, in every iteration | |
 # | Eq. 3 and IV.B | inertia rises from 0.4 to 0.9; in other swarms it falls | as printed | `inertia` |
 # | III.D and IV.F | particles start at the input, or at random places | at random places | `start`, `velocity` |
 # | line 17 and IV.B | stop once the fitness is above $\epsilon = 1$, which no share can be | never stops early | `epsilon` |
 # | Eq. 4 | whether $rand(\cdot)$ is drawn for each pixel | one number for each particle and term | `random` |
 # | Eq. 5 | no pixel limits | pixels stay in $[0, 1]$ | `budget` |
 #
-# Rising inertia has a consequence that the film shows. In most swarms each step keeps less of the last
-# one, so that the particles calm down around the best place. Here each step keeps more:
+# Rising inertia has a consequence that the film shows. In most swarms each step keeps less of the
+# last one, so the particles calm down around the best place. Here each step keeps more:
 
 # %% tags=["hide-input"]
 steps = places.diff(dim=0).norm(dim=2).mean(1)
@@ -335,19 +339,19 @@ print(checked(within))
 #
 # assert checked(within) == "right"
 # ```
-# Used in the line of Eq. 5, it makes the swarm look near the input alone. All fuzzers of the book are
-# compared under such a bound.
+# Used in the line of Eq. 5, it makes the swarm search only near the input. All fuzzers of the book
+# are compared under such a bound.
 # ````
 #
-# **3. Think.** You want images that are *near* the input *and* on another side of the red line, and you
-# may change Eq. 2 only. The paper already divides by the distance. Why is that not enough? What would
-# you write?
+# **3. Think.** You want images that are *near* the input *and* on the other side of the red line,
+# and you may change only Eq. 2. The paper already divides by the distance. Why is that not enough?
+# What would you write?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Dividing makes a slope out of a change: it forgets how far the image is, instead of asking it to be
-# near. A particle at the wall may score as high as one beside the star. To prefer near images, subtract
-# a price for the distance, or bound it; and to cross the line, use something that knows where the line
-# is, such as the gap between the first and the second class. The fitness is then no longer about
-# neurons: [DLFuzz and DeepXplore](02_test_errors) use such gaps.
+# Dividing makes a slope out of a change: it forgets how far the image is, instead of asking it to
+# be near. A particle at the edge of the square may score as high as one beside the star. To prefer
+# near images, subtract a price for the distance, or bound it; and to cross the line, use something
+# that knows where the line is, such as the gap between the first and the second class. The fitness
+# is then no longer about neurons: [DLFuzz and DeepXplore](02_test_errors) use such gaps.
 # ```

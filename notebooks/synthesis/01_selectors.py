@@ -1,11 +1,13 @@
 # %% [markdown]
 # # Which inputs to label first?
 #
-# **The question.** You have many unlabelled images and can pay for labels of a few. NSATP and
-# PEACEPACT rank by the softmax vector, NSS by sensitive neurons, and NSS compares itself with seven
-# others; each paper has its own data and its own measure. Here all selectors stand on the same
-# candidates, in four measures: faults found, how early they come, how many kinds, and what it
-# costs.
+# **The question.** You have many unlabelled images and can pay for the labels of a few. NSATP and
+# PEACEPACT rank the images by the {term}`softmax vector`. {term}`NSS` ranks them by
+# {term}`sensitive neurons <sensitive neuron>`, and compares itself with seven other selectors. Each
+# paper has its own data and its own measure. Here all selectors get the same
+# {term}`candidates <candidate>`, and we compare them in four measures: how many
+# {term}`faults <fault>` they find, how early the faults come, how many kinds of fault they find,
+# and what they cost.
 #
 # **What you will learn.** What to use, and what the choice depends on.
 
@@ -38,14 +40,20 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 # %% [markdown]
 # ## All on the same candidates
 #
-# Test images, each changed by one of seven benign mutations, as in
-# [the chapters on NSS](../nss/02_fault_detection). NSS and the
-# [excitable selector](../deepsensor_excitable/12_selector) draw one fresh mutation; *NSS, known original*
-# is the released code's reading, which compares with the clean image that a candidate was made from. Nobody with unlabelled images has that one; it is here as a mark.
+# The candidates are test images, each changed by one of seven
+# {term}`benign mutations <benign mutation>`, as in [the chapters on
+# NSS](../nss/02_fault_detection). NSS and the [excitable
+# selector](../deepsensor_excitable/12_selector) draw one fresh mutation. *NSS, known original* is
+# the {term}`reading` of the released code, which compares a candidate with the clean image that it
+# was made from. Nobody with unlabelled images has that clean image; this selector is here only as a
+# mark to compare with.
 #
-# - **FDR**: the share of faults among the first candidates, at two rates, in percent;
-# - **APFD**: how early the faults come over the whole order; random order has the middle value;
-# - **kinds**: the share of all kinds of fault, pairs of true and given class, among the first.
+# - **FDR**, the {term}`fault detection rate`: the share of faults among the first candidates, at
+#   two rates, in percent;
+# - **{term}`APFD`**: how early the faults come over the whole order; random order has the middle
+#   value;
+# - **kinds**: the share of all kinds of fault that are among the first candidates; a kind is a pair
+#   of true and given class.
 
 # %% tags=["hide-input", "records"]
 KNOWN = Key("nss", "original")  # told the image that a candidate was made from
@@ -103,14 +111,17 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
     "selector": [*best_first(live.query("quantity == 'APFD'")), "best possible"]})
 
 # %% [markdown]
-# Mean over the seeds and half the width of its 95 % interval. With a few hundred images and as many
-# networks as there are seeds, the intervals are wide: small differences decide nothing here.
+# The table has the mean over the random seeds and half the width of its 95 % {term}`interval`. With
+# a few hundred images, and only as many networks as there are seeds, the intervals are wide: small
+# differences decide nothing here.
 
 # %% [markdown]
 # ## At paper scale
 #
-# The same from the records of the chapters, on whole test sets. CIFAR-10 is a JPEG copy. So that cells with many faults and with few compare, the fault detection rate is
-# shown as the **gain** over random order, in percent of what the best possible order gains:
+# The same comparison from the {term}`records <record>` of the chapters, on whole test sets.
+# CIFAR-10 is a JPEG copy. To make {term}`cells <cell>` with many faults and cells with few faults
+# comparable, we show the fault detection rate as the **gain** over random order, in percent of what
+# the best possible order gains:
 #
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
@@ -173,8 +184,8 @@ plt.show()
 # %% [markdown]
 # ### How early, and how many kinds
 #
-# The APFD, and the mean share of the kinds of fault found on the way to the largest rate (the area of
-# NSS's Table VII).
+# The first table has the APFD. The second has the mean share of the kinds of fault found on the way
+# to the largest rate (the area of NSS's Table VII).
 
 # %% tags=["hide-input", "records"]
 apfd = pd.concat([found, extra]).query("quantity == 'apfd'")
@@ -185,8 +196,8 @@ ranked(area, best_first(area))
 # %% [markdown]
 # ### What it costs
 #
-# Seconds to order a whole test set, in units of one pass of the network over them; with the time
-# to prepare what the selector needs of the training images.
+# The time to order a whole test set, in units of one pass of the network over that set. It includes
+# the time to prepare what the selector needs from the training images.
 
 # %% tags=["hide-input", "records"]
 spent = records.existing("nss/overhead", recipe="nss").query(
@@ -209,9 +220,9 @@ plt.show()
 # %% [markdown]
 # ## By situation
 #
-# The two selectors with the best mean over all cells, beside DeepGini, NSS as its text has it, and
-# random order. The selector that knows the originals is left out: in none of these situations does
-# one have them.
+# For each situation, the table shows the two selectors with the best mean over all cells, beside
+# {term}`DeepGini`, NSS as its text describes it, and random order. The selector that knows the
+# originals is left out, because nobody has the originals in any of these situations.
 
 # %% tags=["hide-input", "records"]
 repair = named(records.existing("nss/repair", **MUTANTS)).query(
@@ -310,19 +321,21 @@ says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} 
 # (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~
 #
-# A paired difference takes out what the seeds have in common, and its interval is narrower.
+# A paired difference takes out what changes from seed to seed for both selectors alike, so its
+# interval is narrower.
 # ```
 #
-# **2. Think.** Random order has a gain of 0 by definition. Why does `random` not have it exactly?
+# **2. Think.** Random order has a gain of 0 by definition. Why is the gain of `random` not exactly
+# 0?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The gain is measured from the *expected* rate, the share of faults among all candidates; `random`
-# is one order drawn at random, and finds a few more or fewer.
+# is one order drawn at random, which finds a few faults more or fewer.
 # ```
 #
-# **3. Code.** Write `my_apfd(wrong, order)`: one minus the mean place of a fault, from 1 to N, over
-# N, plus half a place. The cell says whether it is right.
+# **3. Code.** Write `my_apfd(wrong, order)`: one minus the mean place of a fault (from 1 to N)
+# divided by N, plus half a place. The cell says whether it is right.
 
 # %%
 my_apfd = None  # your function of booleans (N,) and indices (N,)
@@ -350,6 +363,6 @@ is_right(my_apfd)
 # is_right(my_apfd)
 # ~~~
 #
-# It looks at the whole order; a rate at 5 % looks at its beginning. Labels are bought at the
-# beginning.
+# APFD looks at the whole order; a fault detection rate at 5 % looks only at its beginning. Labels
+# are bought at the beginning.
 # ```

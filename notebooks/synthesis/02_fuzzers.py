@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Who breaks a given input, and how near?
 #
-# **The question.** You have inputs that the network gets right, and look for others beside them
-# that it gets wrong. Both DeepSensor papers compare a swarm with DeepXplore, DLFuzz and DeepHunter,
-# and count errors at whatever distance they come. Here all fuzzers have the same bounds on the L2
-# distance, the same inputs and the same number of iterations.
+# **The question.** You have inputs that the network gets right, and you look for others near them
+# that it gets wrong. Both {term}`DeepSensor` papers compare a {term}`swarm` with
+# {term}`DeepXplore`, {term}`DLFuzz` and {term}`DeepHunter`, and count errors at any distance. Here
+# all {term}`fuzzers <fuzzer>` have the same bounds on the {term}`L2 distance`, the same inputs and
+# the same number of iterations.
 #
-# **What you will learn.** What to use at which distance; and to ask three things of every such
-# comparison: how far, for how many passes, and compared with what.
+# **What you will learn.** What to use at which distance; and three questions to ask about every
+# such comparison: how far, for how many {term}`passes <pass>`, and compared with what?
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -41,9 +42,9 @@ held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: t
 # %% [markdown]
 # ## The same inputs, bounds and iterations
 #
-# Beside the fuzzers of the papers stand two that know nothing: **noise**, as strong as the bound
-# allows, and the swarm under a **constant** fitness. What does not find more than these was not
-# guided to it.
+# Beside the fuzzers of the papers, we run two that know nothing: **noise**, as strong as the bound
+# allows, and the swarm under a **constant** {term}`fitness`. A fuzzer that does not find more
+# errors than these two was not guided to its errors.
 
 # %% tags=["hide-input"]
 bounds = {name: l2 for name, l2 in fuzzing.bounds(distances).items() if l2 is not None}
@@ -85,9 +86,10 @@ live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
 by_bound(live, "error_rate")
 
 # %% [markdown]
-# Test errors in percent of the examples of all iterations: mean over the seeds and half the width
-# of its 95 % interval. And errors for a thousand passes of the network, where a gradient counts as
-# some passes more:
+# The table above has the {term}`test errors <test error>` in percent of the examples of all
+# iterations: the mean over the random seeds and half the width of its 95 % {term}`interval`. The
+# next table has the errors for a thousand passes of the network, where a gradient counts as some
+# passes more:
 
 # %% tags=["hide-input"]
 by_bound(live, "errors_per_1000_passes")
@@ -95,12 +97,14 @@ by_bound(live, "errors_per_1000_passes")
 # %% [markdown]
 # ## From the records
 #
-# The same at paper scale, from [the chapter on sensitive
-# neurons](../deepsensor_sensitivity/02_test_errors) and [on excitable
-# ones](../deepsensor_excitable/01_test_errors), whose values are in nats or `scaled` by their mean:
-# LeNet-5 from the same inputs, LeNet-1 and LeNet-4 from as many, trained again, ResNet-20 from fewer.
-# CIFAR-10 is a JPEG copy; an image of it has more numbers than one of MNIST, and one of ImageNet many
-# more, so the same distance is less of a change.
+# The same comparison at paper scale, from the {term}`records <record>` of [the chapter on sensitive
+# neurons](../deepsensor_sensitivity/02_test_errors) and of [the one on excitable
+# neurons](../deepsensor_excitable/01_test_errors). The values of
+# {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean.
+# Their swarms start from the same inputs with LeNet-5; from as many inputs with LeNet-1 and
+# LeNet-4, which were trained again; and from fewer with ResNet-20. CIFAR-10 is a JPEG copy. One of
+# its images has more numbers than an image of MNIST, and an image of ImageNet has many more, so the
+# same distance is a smaller change there.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -155,7 +159,8 @@ plt.show()
 # %% [markdown]
 # ### At the same cost
 #
-# Errors for a thousand passes. A swarm makes a pass for each of its particles and shows one of them.
+# Errors for a thousand passes. A swarm makes a pass for each of its {term}`particles <particle>`
+# but shows only one of them.
 
 # %% tags=["hide-input"]
 by_bound(bounded, "errors_per_1000_passes", *CELL)
@@ -163,7 +168,7 @@ by_bound(bounded, "errors_per_1000_passes", *CELL)
 # %% [markdown]
 # ### More than nothing?
 #
-# Points of the error rate above those of noise at the same bound, paired by seed.
+# By how many points the error rate is above that of noise at the same bound, paired by seed.
 
 # %% tags=["hide-input"]
 both = rates.merge(rates.loc[rates["fuzzer"] == "noise", [*PAIR, "value"]], on=PAIR,
@@ -256,17 +261,17 @@ says(("For the passes that it makes, a swarm with a fitness finds fewer errors t
 #
 # - *To break given inputs nearby, with access to gradients*: DLFuzz, or one of the attacks in
 #   [the chapter on robustness](../deepsensor_sensitivity/07_robustness).
-# - *Without gradients, and at a distance that your task allows*: a swarm, with a fitness; check it
-#   against the constant one.
-# - *To see natural failures*, such as a rotated or a darker image: DeepHunter's mutations. It
-#   finds few, and these mean something.
-# - *In every report*: the distance, the passes, and noise beside it.
+# - *Without gradients, and at a distance that your task allows*: a swarm with a fitness; check it
+#   against the same swarm with a constant fitness.
+# - *To see natural failures*, such as a rotated or a darker image: DeepHunter's mutations. They
+#   find few failures, but these mean something.
+# - *In every report*: give the distance and the passes, and the result of noise beside them.
 
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** DLFuzz breaks about 80 % of the examples on MNIST and stays there, however large the
-# bound. Why not 100 %?
+# **1. Think.** About 80 % of DLFuzz's examples on MNIST are errors, however large the bound is. Why
+# not 100 %?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -286,7 +291,7 @@ says(("For the passes that it makes, a swarm with a fitness finds fewer errors t
 # plots.images((data.images[:8] + noise).clamp(0, 1))
 # ~~~
 #
-# The digit can be read, on a ground of grey grains that nobody would call imperceptible.
+# The digit can be read, on a background of grey grains that nobody would call imperceptible.
 # ```
 #
 # **3. Code.** Write `my_within(l2, errors, bound)`: the share of all examples that are errors
@@ -320,5 +325,6 @@ is_right(my_within)
 # is_right(my_within)
 # ~~~
 #
-# It is divided by all examples. Divided by those within the bound it could fall as the bound grows.
+# We divide by the number of all examples. If we divided by the number within the bound, the share
+# could fall as the bound grows.
 # ```

@@ -2,15 +2,16 @@
 # # What do the papers leave open, and what does it change?
 #
 # **The question.** Where a paper's text allows more than one experiment, its chapter takes one
-# reading for the verdict and runs the others beside it. Would another choice have led to another
-# verdict?
+# {term}`reading` for the {term}`verdict` and runs the others beside it. Would another choice have
+# led to another verdict?
 #
-# **What you will learn.** Which verdicts of this book hang on a choice of ours, and which do not;
-# and that one sentence about what is given, or counted, can decide a whole comparison.
+# **What you will learn.** Which verdicts of this book depend on a choice of ours, and which do not;
+# and that one sentence about what is given, or what is counted, can decide a whole comparison.
 #
-# Nothing runs here but the rules: each claim is judged again on the records of the other readings.
-# [The list of inconsistencies](../../book/inconsistencies.md) has all places where the texts
-# disagree with themselves; here are those of which both sides were run.
+# Only the rules run on this page: each {term}`claim` is judged again on the
+# {term}`records <record>` of the other readings. [The list of
+# inconsistencies](../../book/inconsistencies.md) has all places where the texts disagree with
+# themselves. This page has those where both sides were run.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -29,7 +30,7 @@ plots.style()
 # %% [markdown]
 # ## The readings
 #
-# By column of the records: what is open, and the values that it can take.
+# For each column of the records, the table shows what is open and which values it can take.
 
 # %% tags=["hide-input", "records"]
 OPEN = {
@@ -69,9 +70,9 @@ sentences(pd.DataFrame(
 # %% [markdown]
 # ## Each claim under each reading
 #
-# One row for each claim and open place, with the verdict under the reading that this book judges by
-# and under the other one. In brackets: the least and the greatest mean of a cell, to be compared
-# with what the claim needs.
+# There is one row for each claim and each open place. It has the verdict under the reading that
+# this book judges by, and the verdict under the other one. In brackets are the least and the
+# greatest mean of a {term}`cell`; compare them with what the claim needs.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -214,12 +215,12 @@ says(("The rest is milder. No verdict depends on `fit` or `difference`: how one 
 # ```
 #
 # **2. Think.** With every further reading there is one more chance that a claim holds by luck. How
-# would you guard against it?
+# would you guard against this?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Choose the reading before looking, as the verdicts of this book do, and report the others beside
-# it; or ask for a wider interval, such as one of $1 - 0.05 / k$ for $k$ readings.
+# it; or ask for a wider interval, such as one at the level $1 - 0.05 / k$ for $k$ readings.
 # ```
 #
 # **3. Code.** Write `my_level(k)`: the level of each of `k` intervals, so that the chance that one

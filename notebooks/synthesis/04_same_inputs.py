@@ -2,10 +2,11 @@
 # # Sensitive, excitable, uncertain: the same inputs?
 #
 # **The question.** The five papers look at an input from three sides: how sure the network is of it
-# (NSATP, PEACEPACT), how many neurons a change of it moves (NSS, the first DeepSensor), and which
-# neurons carry the change of loss (the second). Each calls the inputs that stand out the ones that
-# break the network. No paper asks whether they are the same inputs, and an input can break a
-# network in more than one way.
+# (NSATP, PEACEPACT), how many neurons a change of it moves ({term}`NSS` and the first
+# {term}`DeepSensor` paper), and which neurons carry the change of loss (the second DeepSensor
+# paper). Each paper says that the inputs that stand out are the ones that break the network. No
+# paper asks whether they are the same inputs. And an input can break a network in more than one
+# way.
 #
 # **What you will learn.** How to tell whether two scores measure the same thing; and that "this
 # input is fragile" and "this input is misclassified" are two statements.
@@ -45,13 +46,14 @@ run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=m
 # %% [markdown]
 # ## The candidates, and three ways to break
 #
-# Test images, each changed by one of seven benign mutations, as in
-# [the chapters on NSS](../nss/02_fault_detection). Then:
+# The {term}`candidates <candidate>` are test images, each changed by one of seven
+# {term}`benign mutations <benign mutation>`, as in [the chapters on
+# NSS](../nss/02_fault_detection). A candidate can break the network in three ways:
 #
-# - **wrong**: the network gives the candidate another class than its label. Needs the label.
+# - **wrong**: the network gives the candidate another class than its label. This needs the label.
 # - **fragile**: of `trials` patches of 2 x 2 random pixels, at least one changes the class that the
-#   network gives. NSATP's kind of failure; needs no label.
-# - **flipped**: one fresh mutation changes the class. What NSS looks at, in its own terms.
+#   network gives. This is NSATP's kind of failure; it needs no label.
+# - **flipped**: one fresh mutation changes the class. This is what NSS looks at, in its own terms.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
@@ -70,8 +72,9 @@ print(data)
 print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))
 
 # %% [markdown]
-# Do the three ways hit the same inputs? The share of those broken in one way (row) that are broken
-# in the other (column), in percent; the last row is the share among all, which chance would give.
+# Do the three ways hit the same inputs? Of the inputs that are broken in one way (row), the table
+# gives the share that is also broken in the other way (column), in percent. The last row is the
+# share among all inputs, which chance would give.
 
 # %%
 hits = pd.DataFrame(broken).astype(float)
@@ -87,9 +90,11 @@ pd.concat([shares, 100 * hits.mean().to_frame("all").T]).round(1)
 # %% [markdown]
 # ## The scores
 #
-# Uncertain: DeepGini and NSATP's PD, turned round so that a larger value is less decided.
-# Sensitive: NSS, with a fresh mutation. Excitable: the number of neurons with a Shapley value above
-# the paper's threshold, $0.5$, under the same mutation. And DSA, which looks at the distance from the training images.
+# Two scores say how *uncertain* the network is: {term}`DeepGini`, and NSATP's {term}`PD`, which we
+# turn round so that a larger value means less decided. NSS, with a fresh mutation, says how
+# *sensitive* the neurons are. *Excitable* is the number of neurons with a {term}`Shapley value`
+# above the paper's threshold, $0.5$, under the same mutation. The last score is {term}`DSA`, which
+# looks at the distance from the training images.
 
 # %%
 options = {"gini": {}, "pd": {}, "nss": {"seed": fresh_seed}, "excitable": {"seed": fresh_seed},
@@ -100,7 +105,7 @@ scores = {name: selection.selector(name, **more).score(model, candidates).double
 # %% [markdown]
 # ## Look at them
 #
-# The candidates that each score puts first.
+# These are the candidates that each score puts first.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
 order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
@@ -117,9 +122,10 @@ for way, hit in broken.items():
 wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 
 # %% [markdown]
-# The table holds areas under the ROC curve: $0.5$ is chance, $1$ has all broken inputs first. The rank
-# correlation of each two scores, and how many of the inputs that both put first they have in common (by
-# chance, about $1/19$ of what the first $1/10$ of both hold together):
+# The table above holds areas under the ROC curve: $0.5$ is chance, and $1$ means that all broken
+# inputs come first. Next, how far do the scores agree? We show the {term}`rank correlation` of each
+# pair of scores, and what their first tenths have in common: of all inputs in the first $1/10$ of
+# either score, the share that is in both (by chance, about $1/19$).
 
 # %% tags=["hide-input"]
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
@@ -150,9 +156,9 @@ plt.show()
 # %% [markdown]
 # ## Over all records
 #
-# How well each score finds each kind of broken input (area under the ROC curve), and how the scores
-# agree (rank correlation): means over the seeds, and the half width of their 95 % interval.
-# CIFAR-10 is a JPEG copy.
+# The {term}`records <record>` show how well each score finds each kind of broken input (area under
+# the ROC curve), and how far the scores agree (rank correlation). The numbers are means over the
+# random seeds, and the half width of their 95 % {term}`interval`. CIFAR-10 is a JPEG copy.
 
 # %% tags=["hide-input"]
 AS = {"index": ["method", "other"], "columns": ["dataset", "model"]}
@@ -218,7 +224,7 @@ says(
 # ## Exercises
 #
 # **1. Try.** Is NSS's score for *flipped* good because it looks at the same mutation? Let another
-# one decide who is flipped.
+# mutation decide which inputs are flipped.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -242,8 +248,8 @@ says(
 # {way: round(faults.roc_area(hit, both_ranks), 2) for way, hit in broken.items()}
 # ~~~
 #
-# For *flipped*, a little: an input near a boundary that is hit hard. For the other two NSS only
-# adds noise.
+# For *flipped*, the sum is a little better: it finds inputs near a boundary that are hit hard. For
+# the other two ways NSS only adds noise.
 # ```
 #
 # **3. Think.** Two scores agree on which inputs are misclassified, and disagree on which are
@@ -285,5 +291,5 @@ is_right(my_spearman)
 # is_right(my_spearman)
 # ~~~
 #
-# 100 in the place of 10 changes nothing: only the order counts.
+# If 10 is replaced by 100, nothing changes: only the order counts.
 # ```

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Which claims hold? The scoreboard
 #
-# Every claim of the five papers became a rule whose threshold is the paper's own. A *cell* is one
-# combination of dataset, network and measure: a square below. It holds (green) if its whole 95 %
-# interval over at least three seeds is on the claim's side; it fails (red) if it is on the other; else
-# it is open (gray). An empty square is a cell of the paper that was not run. Point at a square, or go
-# to it with the tab key, for its mean, its interval, its seeds, and the command that runs it. A claim
-# leads to the chapter's verdict, where each cell stands as a line beside the paper's value.
+# Every {term}`claim` of the five papers became a rule whose threshold is the paper's own. A *cell*
+# is one combination of dataset, network and measure: a square below. It holds (green) if its whole
+# 95 % {term}`interval` over at least three random seeds is on the claim's side. It fails (red) if
+# the interval is on the other side. Otherwise it is open (gray). An empty square is a cell of the
+# paper that was not run. Point at a square, or go to it with the tab key, to see its mean, its
+# interval, its seeds, and the command that runs it. Each claim leads to the {term}`verdict` in its
+# chapter, where each cell is drawn as a line beside the paper's value.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The claims of the five papers by verdict, from the committed records.", "name": "fig-scoreboard"}}
 import matplotlib.pyplot as plt
@@ -23,13 +24,14 @@ verdict_plots.bar(verdicts.scoreboard().replace({"paper": PAPERS}))
 plt.show()
 
 # %% [markdown]
-# *Reproduced*: every cell that was run holds, and most of the paper's were run; *where run*: fewer were.
-# *Partly*: some hold. *Not reproduced*: none holds, and some fail. *Undecided*: no cell holds or fails for
-# sure, as the seeds were too few. *Not run*: no cell has three seeds. Where a claim fails, its chapter
-# says why. [How to read this book](../../book/how_to_read.md) has the rules, and
-# [a page of amendments](05_amendments) those that changed. NSS is judged as its text describes it; what
-# its released code assumes beyond that, and what it then finds, is in
-# [its chapter on fault detection](../nss/02_fault_detection.ipynb).
+# *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
+# fewer were run. *Partly*: some cells hold. *Not reproduced*: no cell holds, and some fail.
+# *Undecided*: no cell holds or fails for sure, because the seeds were too few. *Not run*: no cell
+# has three seeds. Where a claim fails, its chapter says why. [How to read this
+# book](../../book/how_to_read.md) has the rules, and [a page of amendments](05_amendments) has
+# those that changed. {term}`NSS` is judged as its text describes it. [Its chapter on fault
+# detection](../nss/02_fault_detection.ipynb) says what the released code assumes beyond the text,
+# and what it then finds.
 
 # %% tags=["hide-input"]
 for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPERS.items()}):
@@ -38,17 +40,17 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # %% [markdown]
 # ## What was run
 #
-# How many of each paper's tables and figures are *whole* (every cell was run with three seeds),
-# *partial* or *blank*, and how many of their cells were run. CIFAR-10 is a copy whose images were
-# re-encoded as JPEG, so its numbers are not those of the original bits. How large the runs were stands
-# behind each verdict above.
+# The table says how many of each paper's tables and figures are *whole* (every cell was run with
+# three seeds), *partial* or *blank*, and how many of their cells were run. CIFAR-10 is a copy whose
+# images were re-encoded as JPEG, so its numbers are not those of the original bits. The size of the
+# runs stands behind each verdict above.
 
 # %% tags=["hide-input"]
 extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None).rename(
     columns={"run": "cells run", "cells": "the paper's cells"})
 
 # %% [markdown]
-# The networks behind them, with their accuracy on the whole test set:
+# These are the networks behind the tables and figures, with their accuracy on the whole test set:
 
 # %% tags=["hide-input"]
 RAN = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
