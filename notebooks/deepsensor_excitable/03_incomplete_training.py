@@ -115,7 +115,7 @@ wide(run.live, index="training", columns="quantity", digits=3)
 # $$\Delta L(x, \Delta x) = L(x + \Delta x, y) - L(x, y) \quad (3),$$
 #
 # in nats. It also has the share of neurons, in percent, whose {term}`Shapley value` is above 0.5
-# nats, and the share whose value is above 0.5 in units of the mean (`scaled`). Such neurons are
+# nats, and the share whose value is above 0.5 in units of the mean (`scaled`). These neurons are
 # called {term}`excitable <excitable neuron>`.
 
 # %% tags=["hide-input"]

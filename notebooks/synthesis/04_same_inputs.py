@@ -124,8 +124,8 @@ wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 # %% [markdown]
 # The table above holds areas under the ROC curve: $0.5$ is chance, and $1$ means that all broken
 # inputs come first. Next, how far do the scores agree? We show the {term}`rank correlation` of each
-# pair of scores, and what their first tenths have in common: of all inputs in the first $1/10$ of
-# either score, the share that is in both (by chance, about $1/19$).
+# pair of scores, and what they have in common at the top: of all inputs in the first $1/10$ of
+# either score, the share that is in the first $1/10$ of both (by chance, about $1/19$).
 
 # %% tags=["hide-input"]
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
