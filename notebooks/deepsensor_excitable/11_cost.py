@@ -92,8 +92,8 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
     lambda power: f"{power:.1f}").to_string())
 
 # %% [markdown]
-# LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. No
-# computer runs $10^{37}$ passes, let alone in the 2.6 s that the paper takes for an example. So the
+# LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. Even all
+# coalitions of LeNet-1 take about $10^{16}$ passes, and the paper takes 2.6 s for an example. So the
 # authors ran an estimate that they do not name, or computed another quantity.
 #
 # The cost of the diagonal ([an estimate by gradients](00_players)) does not depend on the number of
