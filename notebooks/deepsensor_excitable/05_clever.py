@@ -77,7 +77,7 @@ else:
 plt.show()
 
 # %% [markdown]
-# ## A bound that is none
+# ## When the score is no lower bound
 #
 # [The score](../deepsensor_sensitivity/07_robustness) is $\min_j g(x_0) / L$. Here $g = f_c - f_j$,
 # and $L$ is the largest gradient norm in a ball. The score is a lower bound if $L$ is really that
