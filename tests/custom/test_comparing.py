@@ -1,7 +1,6 @@
 """Which method is worth its passes: detection with intervals, fuzzers against noise, a sentence."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -79,19 +78,6 @@ def test_interval_is_that_of_drawn_images():
     assert (line["low"], line["high"]) == pytest.approx(tuple(np.percentile(values, (2.5, 97.5))))
 
 
-@pytest.mark.parametrize("orders, costs, words", [
-    ({"dear": 0, "cheap": 0}, {"dear": 5.0, "cheap": 1.0}, "take cheap: 100 %.*for 1 pass; dear|take cheap"),
-    ({"good": 0, "bad": 1}, {"good": 5.0, "bad": 1.0}, "take good: 100 %.*for 5 passes; no method finds more"),
-    ({"bad": 1}, {"bad": 1.0}, "no method finds surely more faults than random order, 20 %")])
-def test_sentence_says_which_to_take(orders, costs, words):
-    wrong = np.arange(100) < 20
-    every = {0: np.arange(100), 1: np.arange(100)[::-1]}
-    table, draws = comparing.detection(wrong, {k: every[v] for k, v in orders.items()}, (10,),
-                                       resamples=100)
-    table["passes"] = table["method"].map(costs)
-    assert pd.Series([comparing.selectors_sentence(table, draws)]).str.contains(words)[0]
-
-
 def test_all_methods_leave_out_what_cannot_work(labelled):
     found = custom.compare(Bright(), labelled, rates=(10,), resamples=20)
     assert "needs" not in str(found.left) and "ats" in found.left  # of two classes
@@ -113,7 +99,7 @@ def test_fuzzer_against_noise_of_as_many_passes(labelled):
     assert row["noise"] <= row["noise_passes"]
     assert row["broken"] > row["noise_passes"] and row["lead_low"] > 0  # brightness is one step away
     assert row["lead"] == pytest.approx(row["broken"] - row["noise_passes"])
-    assert found.sentences[1].startswith("dlfuzz breaks surely more inputs than noise")
+    assert found.sentences[1].startswith("At this distance, take dlfuzz: it breaks ")
 
 
 def test_first_break_is_by_the_input_that_it_came_from():
@@ -127,7 +113,7 @@ def test_first_break_is_by_the_input_that_it_came_from():
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"by": "ginni"}, "did you mean 'gini'"), ({"by": "dsa"}, "dsa: needs training images"),
+    ({"by": "ginni"}, "did you mean 'gini'"), ({"by": "random"}, "got random alone"), ({"by": "dsa"}, "dsa: needs training images"),
     ({"by": "gini", "fuzz": "dlfuz", "l2": 1.0}, "did you mean 'dlfuzz'"),
     ({"by": "gini", "fuzz": "dlfuzz"}, "l2, linf: expected at least one"),
     ({"by": "gini", "fuzz": "deephunter", "l2": 1.0}, "deephunter: needs training images"),
