@@ -16,7 +16,7 @@ from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import needs_reference, parse_methods, prepared_job
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.runs import class_names
+from dnnlib.custom.runs import classes_named
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
 from dnnlib.custom.worth import ENDS, fuzzers_sentence, selectors_sentence
@@ -81,12 +81,12 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
         if not checks.count(len(photos), rate / 100, "rate"):
             raise ValueError(f"rates: {rate:g} % of {len(photos)} images is none")
     if any("/" not in path for path in photos.paths):
-        class_names(photos, 2, "folders")  # tells which has no folder
+        classes_named(photos, 2, "folders")  # tells which has no folder
     seen = None if reference is None else photos_of(reference, model)
     some = photos.some(PROBE)
     fit = classifier(model, some, probabilities=probabilities)
     with torch.inference_mode():
-        names = class_names(photos, fit(some[:2]).shape[1], "folders")
+        names = classes_named(photos, fit(some[:2]).shape[1], "folders")
     jobs, left = {}, {}
     for name in methods:
         try:

@@ -23,6 +23,7 @@ from dnnlib import __version__, files
 from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
+from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
@@ -81,7 +82,7 @@ def block_name(number: int) -> str:
 
 def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options | None = None, *,
          reference: Images | None = None, probabilities: bool = False, workers: int | None = None,
-         client=None, **given) -> Found:
+         client=None, class_names: Sequence[str] | None = None, **given) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
@@ -94,14 +95,17 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
     the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json``, of which
     options, model and images; ``clean.safetensors``, the classes given to the images; ``blocks/``,
-    what each block of inputs gave. Classes are named by their folders, or by their numbers. Raises
-    ``ValueError`` for a folder that holds something else, a model whose outputs vary from pass to
-    pass, and one that gets no image right.
+    what each block of inputs gave. Classes are named by their folders; if predictions are the
+    labels, by ``class_names``, in the order of the model's outputs, or else by their numbers.
+    Raises ``ValueError`` for a folder that holds something else, a model whose outputs vary from
+    pass to pass, and one that gets no image right.
     """
     folder = Path(folder).expanduser()
     model, fuzzer, photos, seen, names, options = prepared(
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities)
+    if class_names is not None and options.labels == "prediction":
+        names = distinct(class_names, len(names))
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
              "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
              "reference": seen and seen.named(), **asdict(options)}
@@ -147,7 +151,7 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
         options = replace(options, layers=matching(model, some, options.layers))
     _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
-    names = class_names(photos, p.shape[1], options.labels)
+    names = classes_named(photos, p.shape[1], options.labels)
     fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     return model, fuzzer, photos, seen, names, options
@@ -186,7 +190,7 @@ def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
                          "dropout, or another source of noise, left on?")
 
 
-def class_names(photos: Photos, n: int, kind: str) -> Sequence[str]:
+def classes_named(photos: Photos, n: int, kind: str) -> Sequence[str]:
     """The classes' names."""
     if kind == "prediction":
         return [str(i) for i in range(n)]

@@ -85,6 +85,36 @@ def fuzzers_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray],
             f"{row['noise_passes']:.0f} %" + _rest(close, len(rows), "break as many") + ".")
 
 
+def selectors_table(selectors: pd.DataFrame) -> pd.DataFrame:
+    """``Compared.selectors`` to read, the best first: what each finds at each share, in %.
+
+    Intervals of 95 % stand beside; passes are over an image.
+    """
+    lines: dict[str, dict] = {}
+    for row in selectors.to_dict("records"):
+        line = lines.setdefault(row["method"], {"method": row["method"]})
+        best = row["method"] == "best possible"
+        line[f"first {row['rate']:g} %"] = f"{row['found']:.0f}" if best else _interval(row, "found")
+        line |= {"passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
+    first = selectors[selectors["rate"] == selectors["rate"].iloc[0]]
+    order = first.sort_values("found", ascending=False, kind="stable")["method"]
+    return pd.DataFrame([lines[name] for name in order])
+
+
+def fuzzers_table(fuzzers: pd.DataFrame) -> pd.DataFrame:
+    """``Compared.fuzzers`` to read, the best first, in % of the inputs; passes are over an input."""
+    return pd.DataFrame([{
+        "fuzzer": row["fuzzer"], "broken": _interval(row, "broken"),
+        "noise, as many examples": f"{row['noise']:.0f}",
+        "noise, as many passes": f"{row['noise_passes']:.0f}",
+        "passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
+        for row in fuzzers.sort_values("broken", ascending=False, kind="stable").to_dict("records")])
+
+
+def _interval(row: Mapping, name: str) -> str:
+    return f"{row[name]:.0f} [{row['low']:.0f}, {row['high']:.0f}]"
+
+
 def counted(passes: float) -> str:
     """The number with its noun.
 
