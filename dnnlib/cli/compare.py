@@ -32,7 +32,7 @@ def compare(model: own.Model = "", images: own.Images = "",
                 "-o", "--out", help="The table; a picture goes beside it.")] = "comparison.csv",
             size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
             mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
-            classes: own.Classes = None, width: own.Width = None,
+            classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
             device: own.Device = "auto", probabilities: own.Probabilities = False,
             resamples: Annotated[int, typer.Option(
                 help="Of the images, for the intervals of 95 %.")] = 1000,
@@ -49,13 +49,15 @@ def compare(model: own.Model = "", images: own.Images = "",
     if by != "all":
         custom.parse_methods(by, reference=bool(reference))
     shares = checks.numbers(rates, "rates", 0)
+    called = own.names_of(class_names, model, classes)
     network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
     found = custom.compare(
         network, photos, by, reference=seen, fuzz=fuzz, l2=l2, linf=linf, iterations=iterations,
         population=population, limit=limit, rates=shares, resamples=resamples, seed=seed,
-        probabilities=probabilities, layers=checks.words(layers, "layers") if layers else None,
+        probabilities=probabilities, class_names=called,
+        layers=checks.words(layers, "layers") if layers else None,
         batch_size=batch_size, workers=workers)
     import pandas as pd
 

@@ -22,8 +22,9 @@ def fuzz(model: own.Model, images: own.Images,
          population: Annotated[int | None, typer.Option(
              help="Particles to an input, with deepsensor; default 100.")] = None,
          labels: Annotated[str, typer.Option(
-             help="What is right: the model's own `prediction` for the input, or `folders`, the "
-                  "sub-folders in order of name.")] = "prediction",
+             help="What is right: the model's own `prediction` for the input, or `folders`: "
+                  "sub-folders with the names of classes, or one for each class in order of "
+                  "name.")] = "prediction",
          limit: Annotated[int | None, typer.Option(
              help="Inputs, spread over the images; default all.")] = None,
          output: Annotated[str, typer.Option("-o", "--out", help="A folder of the run's own; the "
@@ -71,7 +72,8 @@ def fuzz(model: own.Model, images: own.Images,
                          f"{photos.shape}")
     if guess:
         _estimate(custom.forecast(network, photos, options, reference=seen,
-                                  probabilities=probabilities), by, options, workers)
+                                  probabilities=probabilities, class_names=called),
+                  by, options, workers)
         return
     with own.cluster(scheduler) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,

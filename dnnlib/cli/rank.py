@@ -11,9 +11,9 @@ from dnnlib.cli.terminal import print_table, say
 from dnnlib.cli.wrote import SKIPPED, duration, gallery_page, left_out, many, save
 
 
-def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
-         model: own.Model = "", images: own.Images = "", weights: own.Weights = "",
-         reference: own.Reference = "",
+def rank(model: own.Model = "", images: own.Images = "",
+         by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")] = "gini",
+         weights: own.Weights = "", reference: own.Reference = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "
                   ".npy, .csv or .parquet, a row an image.")] = "",

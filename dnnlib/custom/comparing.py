@@ -46,11 +46,12 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
             limit: int = 100, rates: Sequence[float] = RATES, resamples: int = RESAMPLES,
             seed: int = 0, probabilities: bool = False, layers: Sequence[str] | None = None,
-            batch_size: int = 64, workers: int | None = None) -> Compared:
+            class_names: Sequence[str] | None = None, batch_size: int = 64,
+            workers: int | None = None) -> Compared:
     """Every selector's fault detection, and every fuzzer's errors against noise.
 
-    ``images``: in a sub-folder for each of the model's classes, in the order of their names; see
-    :func:`photos_of`. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
+    ``images``: in sub-folders of the model's classes, see :func:`classes_named`, also for
+    ``class_names``. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
     here; ``reference``: training images, for methods that need them. ``rates``: shares in %.
     ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
 
@@ -86,7 +87,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     some = photos.some(PROBE)
     fit = classifier(model, some, probabilities=probabilities)
     with torch.inference_mode():
-        names = classes_named(photos, fit(some[:2]).shape[1], "folders")
+        names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
     jobs, left = {}, {}
     for name in methods:
         try:

@@ -93,22 +93,26 @@ def selectors_table(selectors: pd.DataFrame) -> pd.DataFrame:
     lines: dict[str, dict] = {}
     for row in selectors.to_dict("records"):
         line = lines.setdefault(row["method"], {"method": row["method"]})
-        best = row["method"] == "best possible"
-        line[f"first {row['rate']:g} %"] = f"{row['found']:.0f}" if best else _interval(row, "found")
-        line |= {"passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
+        line[f"first {row['rate']:g} %"] = (f"{row['found']:.0f}"
+                                            if row["method"] == "best possible"
+                                            else _interval(row, "found"))
+    for row in selectors.to_dict("records"):  # as the last columns
+        lines[row["method"]] |= {"passes": f"{row['passes']:.3g}",
+                                 "seconds": f"{row['seconds']:.3g}"}
     first = selectors[selectors["rate"] == selectors["rate"].iloc[0]]
     order = first.sort_values("found", ascending=False, kind="stable")["method"]
     return pd.DataFrame([lines[name] for name in order])
 
 
 def fuzzers_table(fuzzers: pd.DataFrame) -> pd.DataFrame:
-    """``Compared.fuzzers`` to read, the best first, in % of the inputs; passes are over an input."""
+    """``Compared.fuzzers`` to read, the best first, in % of the inputs; passes: over an input."""
+    rows = fuzzers.sort_values("broken", ascending=False, kind="stable")
     return pd.DataFrame([{
         "fuzzer": row["fuzzer"], "broken": _interval(row, "broken"),
         "noise, as many examples": f"{row['noise']:.0f}",
         "noise, as many passes": f"{row['noise_passes']:.0f}",
         "passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
-        for row in fuzzers.sort_values("broken", ascending=False, kind="stable").to_dict("records")])
+        for row in rows.to_dict("records")])
 
 
 def _interval(row: Mapping, name: str) -> str:

@@ -127,6 +127,21 @@ def test_mistakes_are_told_before_the_first_pass(labelled, options, words):
     assert not seen
 
 
+def test_folders_of_some_classes_are_found_by_their_names(labelled):
+    """Three outputs, of which the last is never given, and folders of two classes, out of order."""
+    model = Bright()
+    three = nn.Linear(12, 3)
+    with torch.no_grad():
+        three.weight.copy_(torch.cat([model[3].weight, torch.zeros(1, 12)])[[1, 0, 2]])
+        three.bias.copy_(torch.cat([model[3].bias, torch.tensor([-99.0])])[[1, 0, 2]])
+    model[3] = three
+    with pytest.raises(ValueError, match="expected 3 sub-folders.*--class-names"):
+        custom.compare(model, labelled, "gini", rates=(10,))
+    found = custom.compare(model, labelled, "gini", rates=(10,), resamples=9,
+                           class_names=["light", "dark", "none"])
+    assert found.wrong == custom.compare(Bright(), labelled, "gini", rates=(10,), resamples=9).wrong
+
+
 def test_images_without_folders_have_no_classes(labelled):
     (labelled / "loose.png").write_bytes((next((labelled / "dark").iterdir())).read_bytes())
     with pytest.raises(ValueError, match="in the sub-folder of its class, got loose.png"):
