@@ -102,6 +102,20 @@ def test_fuzzer_against_noise_of_as_many_passes(labelled):
     assert found.sentences[1].startswith("At this distance, take dlfuzz: it breaks ")
 
 
+def test_inputs_of_all_classes_are_in_the_first_block(labelled, monkeypatch):
+    dealt, real = [], comparing.fuzzed
+
+    def seen(model, x, labels, *rest):
+        dealt.append(labels)
+        return real(model, x, labels, *rest)
+
+    monkeypatch.setattr(comparing, "fuzzed", seen)
+    custom.compare(Bright(), labelled, "gini", fuzz="dlfuzz", l2=0.9, limit=100, iterations=1,
+                   rates=(10,), resamples=9)
+    assert len(dealt[0]) == 100 and set(dealt[0][:32].tolist()) == {0, 1}
+    assert dealt[0].tolist() != sorted(dealt[0].tolist())
+
+
 def test_first_break_is_by_the_input_that_it_came_from():
     campaign = Campaign(torch.tensor([0, 0, 1]), torch.tensor([[0, 0, 1], [1, 0, 1], [0, 1, 1]]),
                         torch.tensor([[0, 1, 2], [1, 0, 2], [0, 1, 2]]), torch.ones(3, 3),
