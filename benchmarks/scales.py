@@ -1,14 +1,16 @@
 """What each method costs as images, classes and neurons grow: makes the page book/scales.md.
 
-    python benchmarks/scales.py [--many 8000]
+    python benchmarks/scales.py [--many 8000] [--by lsa,mdsa]
 
 A small network with random weights on images of noise, 28 x 28, in memory: so the seconds are those
-of the methods and of the network, not of reading.
+of the methods and of the network, not of reading. They are seconds of the processor, on one thread,
+which other work on the machine changes little. ``--by`` makes the rows of these methods only.
 """
 
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -53,14 +55,14 @@ def cost(name: str, model: nn.Module, photos: Photos) -> dict[str, float]:
         job.__dict__["known"] = known
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / block_name(number) for number in range(job.blocks)]
-        start = time.perf_counter()
+        start = time.process_time()
         for path, made in zip(paths, job.run(range(job.blocks))):
             files.write_atomically(path, *made.values())
-        passed = time.perf_counter()
+        passed = time.process_time()
         kept = load(paths[0].read_bytes())[name][0].nbytes
         finished(name, job.readers[name], paths, job.known, Path(folder))
         return {"passes": passes, "bytes": kept, "passing": passed - start,
-                "ordering": time.perf_counter() - passed}
+                "ordering": time.process_time() - passed}
 
 
 def scheduler() -> float:
@@ -75,18 +77,27 @@ def scheduler() -> float:
         return (time.perf_counter() - start) / TASKS
 
 
-def table(heads: list[str], rows: list[list]) -> str:
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+def table(heads: list[str], rows: list[list], before: str) -> str:
+    """Rows as Markdown; those of other methods stay as they stood ``before``."""
+    lines = ["| " + " | ".join(map(str, line)) + " |"
+             for line in (heads, ["---"] * len(heads), *rows)]
+    made = {line.split("|")[1]: line for line in lines}
+    kept = {line.split("|")[1]: line for line in before.strip().splitlines()}
+    order = {f" `{name}` ": None for name in selection.SELECTORS}
+    both = kept | made
+    return "\n".join([*lines[:2], *(both[name] for name in order if name in both)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--many", type=int, default=8_000)
-    many = parser.parse_args().many
+    parser.add_argument("--by", default=",".join(selection.SELECTORS))
+    given = parser.parse_args()
+    many, names = given.many, given.by.split(",")
+    torch.set_num_threads(1)  # as many seconds of the processor as of the clock
     few, lot = noise(FEW), noise(many)
     images, sizes = [], []
-    for name in selection.SELECTORS:
+    for name in names:
         a, b = cost(name, network(), few), cost(name, network(), lot)
         images.append([f"`{name}`", a["passes"], f"{a['bytes']:,}",
                        f"{a['passing']:.2f}", f"{b['passing'] * FEW / many:.2f}",
@@ -101,23 +112,26 @@ def main() -> None:
                 row.append(f"({error})")
         sizes.append(row)
         print(*row, flush=True)
-    each = scheduler()
-    text = PAGE.read_text()
-    for mark, made in (
-            ("images", table(["method", "passes", "bytes kept of an image",
-                              f"passes over 1,000 of {FEW:,}, s", f"of {many:,}, s",
-                              f"order of {FEW:,}, s", f"order of {many:,}, s"], images)),
-            ("sizes", table(["method", "10 classes, 362 neurons", "100 classes", "1,000 classes",
-                             "10 classes, 4 times as wide"], sizes)),
-            ("scheduler", f"{1000 * each:.1f} ms for a task that does nothing ({TASKS:,} tasks, "
-                          "two workers). In blocks of 1,024, that is "
-                          f"{1e6 / 1024 * each:.0f} s with 10⁶ images, "
-                          f"{1e7 / 1024 * each / 60:.1f} min with 10⁷ and "
-                          f"{1e8 / 1024 * each / 60:.0f} min with 10⁸.")):
-        before, _, rest = text.partition(f"<!-- {mark} -->")
-        _, end, after = rest.partition("<!-- end -->")
-        text = f"{before}<!-- {mark} -->\n{made}\n{end}{after}"
-    PAGE.write_text(text)
+    replace("images", lambda before: table(
+        ["method", "passes", "bytes kept of an image", f"passes over 1,000 of {FEW:,}, s",
+         f"of {many:,}, s", f"order of {FEW:,}, s", f"order of {many:,}, s"], images, before))
+    replace("sizes", lambda before: table(
+        ["method", "10 classes, 362 neurons", "100 classes", "1,000 classes",
+         "10 classes, 4 times as wide"], sizes, before))
+    if len(names) == len(selection.SELECTORS):
+        each = scheduler()
+        replace("scheduler", lambda before: (
+            f"{1000 * each:.1f} ms for a task that does nothing ({TASKS:,} tasks, two workers). In "
+            f"blocks of 1,024, that is {1e6 / 1024 * each:.0f} s with 10⁶ images, "
+            f"{1e7 / 1024 * each / 60:.1f} min with 10⁷ and "
+            f"{1e8 / 1024 * each / 60:.0f} min with 10⁸."))
+
+
+def replace(mark: str, make: Callable[[str], str]) -> None:
+    """On the page, what stands between the mark and the next end, by what is made of it."""
+    before, _, rest = PAGE.read_text().partition(f"<!-- {mark} -->\n")
+    found, end, after = rest.partition("\n<!-- end -->")
+    PAGE.write_text(f"{before}<!-- {mark} -->\n{make(found)}{end}{after}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,13 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="
 DEBUG = "--debug" in sys.argv[1:]
 
 
-@app.command("data", epilog="Example: `dnnlib data --download fashion_mnist`")
+def examples(*commands: str) -> str:
+    """The end of a command's help: a line for each."""
+    return "\n\n".join(["Examples:", *(f"- `{command}`" for command in commands)])
+
+
+@app.command("data", epilog=examples(
+    "dnnlib data --download fashion_mnist"))
 def list_data(download: Annotated[str, typer.Option(
         help="Fetch this dataset with torchvision.")] = "") -> None:
     """List the datasets: where each was found, its sizes, how to get what is missing."""
@@ -51,7 +57,8 @@ def list_data(download: Annotated[str, typer.Option(
                 {"missing": "[yellow]{}[/]"})
 
 
-@app.command("models", epilog="Example: `dnnlib models`")
+@app.command("models", epilog=examples(
+    "dnnlib models"))
 def list_models() -> None:
     """List the networks: parameters and neurons beside the published counts."""
     from dnnlib import models
@@ -59,8 +66,9 @@ def list_models() -> None:
     print_table(models.table().reset_index(), "Networks of the five papers")
 
 
-@app.command(epilog="Examples: `dnnlib run nsatp/02 -p dataset mnist -p model_name net1`, "
-                    "`dnnlib run nsatp/02 --list`")
+@app.command(epilog=examples(
+    "dnnlib run nsatp/02 -p dataset mnist -p model_name net1",
+    "dnnlib run nsatp/02 --list"))
 def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
         parameter: Annotated[list[str], typer.Option(
             "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
@@ -91,15 +99,21 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     say(f"done: {target}")
 
 
-app.command(epilog="Examples: `dnnlib sweep sweeps/smoke.toml`, `dnnlib sweep sweeps/paper.toml "
-            "--scheduler tcp://head:8786`")(sweep)
+app.command(epilog=examples(
+    "dnnlib sweep sweeps/smoke.toml",
+    "dnnlib sweep sweeps/paper.toml --scheduler tcp://head:8786"))(sweep)
 
 
-app.command(epilog="Examples: `dnnlib replay nss`, `dnnlib replay "
-            "nss --sample 1`, `dnnlib replay --sample 5 --note`, `dnnlib replay --old`")(replay)
+app.command(epilog=examples(
+    "dnnlib replay nss",
+    "dnnlib replay nss --sample 1",
+    "dnnlib replay --sample 5 --note",
+    "dnnlib replay --old"))(replay)
 
 
-@app.command(epilog="Examples: `dnnlib scoreboard nsatp`, `dnnlib scoreboard --missing`")
+@app.command(epilog=examples(
+    "dnnlib scoreboard nsatp",
+    "dnnlib scoreboard --missing"))
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
                    "--check", help="Instead: do the chapters show the records as they are now, and "
@@ -156,7 +170,9 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
 
 
-@app.command(epilog="Examples: `dnnlib notebooks nsatp/02`, `dnnlib notebooks --jobs 1`")
+@app.command(epilog=examples(
+    "dnnlib notebooks nsatp/02",
+    "dnnlib notebooks --jobs 1"))
 def notebooks(names: Annotated[list[str], typer.Argument(
         help="Starts of names; default: all.")] = [],
         jobs: Annotated[int, typer.Option(
@@ -180,7 +196,8 @@ def notebooks(names: Annotated[list[str], typer.Argument(
             pool.shutdown(cancel_futures=True)
 
 
-@app.command("figures", epilog="Example: `dnnlib figures nss/02 --out slides`")
+@app.command("figures", epilog=examples(
+    "dnnlib figures nss/02 --out slides"))
 def draw_figures(names: Annotated[list[str], typer.Argument(
         help="Starts of names; default: all.")] = [],
         output: Annotated[str, typer.Option(
@@ -195,21 +212,30 @@ def draw_figures(names: Annotated[list[str], typer.Argument(
             say(str(target))
 
 
-app.command(epilog="Examples: `dnnlib rank --model my.py:build --weights w.safetensors "
-            "--images photos --by nss,gini --top 5%`, `dnnlib rank --model mobilenet --width 0.75 "
-            "--weights mobilenet.safetensors --images photos --by nac,random --top 50`, `dnnlib "
-            "rank --model torchvision:resnet18 --classes 10 --weights w.pth --images photos --by "
-            "nac --layers 'layer4.*'`, `dnnlib rank --outputs probs.npy --by gini,ats`, "
-            "`dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
-            "--copy-to first --label-studio tasks.json`")(rank)
-app.command(epilog="Examples: `dnnlib fuzz --model my.py:build --weights w.safetensors --images "
-            "photos --by deepsensor --l2 2 --iterations 20 --out failures`, `dnnlib fuzz --model "
-            "my.py:build --images photos --by dlfuzz --linf 0.03 --labels folders`")(fuzz)
-app.command(epilog="Examples: `dnnlib compare --model my.py:build --images labelled --by all`, "
-            "`dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
-            "train --fuzz dlfuzz,deepsensor --l2 2`")(compare)
-app.command(epilog="Examples: `dnnlib layers --model my.py:build --size 224`, `dnnlib layers "
-            "--model my.py:build --size 224 --match 'layer3.*'`")(layers)
+app.command(epilog=examples(
+    "dnnlib rank --model torchvision:resnet18 --images photos",
+    "dnnlib rank --model my.py:build --weights w.safetensors --images photos --by "
+    "nss,gini --top 5%",
+    "dnnlib rank --model mobilenet --width 0.75 --weights mobilenet.safetensors --images "
+    "photos --by nac,random --top 50",
+    "dnnlib rank --model torchvision:resnet18 --classes 10 --weights w.pth --images "
+    "photos --by nac --layers 'layer4.*'",
+    "dnnlib rank --outputs probs.npy --by gini,ats",
+    "dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
+    "--copy-to first --label-studio tasks.json"))(rank)
+app.command(epilog=examples(
+    "dnnlib fuzz --model torchvision:resnet18 --images photos --by dlfuzz --l2 2 --limit 20",
+    "dnnlib fuzz --model my.py:build --weights w.safetensors --images photos --by "
+    "deepsensor --l2 2 --iterations 20 --out failures",
+    "dnnlib fuzz --model my.py:build --images photos --by dlfuzz --linf 0.03 --labels "
+    "folders"))(fuzz)
+app.command(epilog=examples(
+    "dnnlib compare --model my.py:build --images labelled --by all",
+    "dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
+    "train --fuzz dlfuzz,deepsensor --l2 2"))(compare)
+app.command(epilog=examples(
+    "dnnlib layers --model my.py:build --size 224",
+    "dnnlib layers --model my.py:build --size 224 --match 'layer3.*'"))(layers)
 
 
 def _attempt(action: Callable, *arguments):

@@ -5,34 +5,16 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli.reading import (
-    BatchSize,
-    Channels,
-    Classes,
-    Crop,
-    Device,
-    Images,
-    Mean,
-    Model,
-    Probabilities,
-    Reference,
-    Resize,
-    Size,
-    Std,
-    Weights,
-    Width,
-    Workers,
-    read,
-)
+from dnnlib.cli import reading as own
 from dnnlib.cli.terminal import print_table, say
 
 
-def compare(model: Model = "", images: Images = "",
+def compare(model: own.Model = "", images: own.Images = "",
             by: Annotated[str, typer.Option(
                 help="Methods, with commas, or `all` that can work here.")] = "all",
             fuzz: Annotated[str, typer.Option(
                 help="Fuzzers too, with commas, or `all`; with --l2 or --linf.")] = "",
-            weights: Weights = "", reference: Reference = "",
+            weights: own.Weights = "", reference: own.Reference = "",
             rates: Annotated[str, typer.Option(help="Shares of the images, in %.")] = "5 10 20",
             l2: Annotated[float | None, typer.Option(
                 help="Greatest L2 distance from the input, for fuzzers.")] = None,
@@ -48,40 +30,41 @@ def compare(model: Model = "", images: Images = "",
                 help="Layers whose neurons count, as with `dnnlib rank`.")] = "",
             output: Annotated[str, typer.Option(
                 "-o", "--out", help="The table; a picture goes beside it.")] = "comparison.csv",
-            size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
-            std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
-            device: Device = "auto", probabilities: Probabilities = False,
+            size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
+            mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
+            classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
+            device: own.Device = "auto", probabilities: own.Probabilities = False,
             resamples: Annotated[int, typer.Option(
                 help="Of the images, for the intervals of 95 %.")] = 1000,
             seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,
-            batch_size: BatchSize = 64, workers: Workers = None) -> None:
+            batch_size: own.BatchSize = 64, workers: own.Workers = None) -> None:
     """Which method finds the most faults of your model? On images in a folder for each class."""
     target = Path(output).expanduser()
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
     from dnnlib import checks, custom, files
     from dnnlib.custom.comparing_picture import picture
+    from dnnlib.custom.worth import fuzzers_table, selectors_table
 
     if by != "all":
         custom.parse_methods(by, reference=bool(reference))
     shares = checks.numbers(rates, "rates", 0)
-    network, photos, seen = read(
+    called = own.names_of(class_names, model, classes)
+    network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width)
     found = custom.compare(
         network, photos, by, reference=seen, fuzz=fuzz, l2=l2, linf=linf, iterations=iterations,
         population=population, limit=limit, rates=shares, resamples=resamples, seed=seed,
-        probabilities=probabilities, layers=checks.words(layers, "layers") if layers else None,
+        probabilities=probabilities, class_names=called,
+        layers=checks.words(layers, "layers") if layers else None,
         batch_size=batch_size, workers=workers)
     import pandas as pd
 
-    print_table(_shown(found.selectors), "Faults among the first images, in %")
+    print_table(selectors_table(found.selectors), "Faults among the first images, in %")
     tables = [found.selectors.assign(kind="selector")]
     if len(found.fuzzers):
-        shown = found.fuzzers[["fuzzer", "broken", "noise", "noise_passes", "passes", "seconds"]]
-        print_table(shown.round(1).rename(columns={
-            "broken": "broken %", "noise": "noise, same examples",
-            "noise_passes": "noise, same passes", "passes": "passes an input"}), "Inputs broken")
+        print_table(fuzzers_table(found.fuzzers), "Inputs broken, in %")
         tables.append(found.fuzzers.rename(columns={"fuzzer": "method"}).assign(kind="fuzzer"))
     files.write_atomically(target, pd.concat(tables).to_csv(index=False).encode())
     wrote = f"wrote {target}"
@@ -93,19 +76,3 @@ def compare(model: Model = "", images: Images = "",
     say(f"{found.images:,} images, of which the model gets {found.wrong:,} wrong",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
         *found.sentences, wrote)
-
-
-def _shown(table):
-    """A line for each method: what it finds at each rate, and what it takes."""
-    lines = {}
-    for row in table.to_dict("records"):
-        line = lines.setdefault(row["method"], {"method": row["method"]})
-        line[f"at {row['rate']:g} %"] = (f"{row['found']:.0f}" if row["method"] == "best possible"
-                                        else f"{row['found']:.0f} [{row['low']:.0f}, "
-                                             f"{row['high']:.0f}]")
-        line |= {"passes": f"{row['passes']:.3g}", "seconds": f"{row['seconds']:.3g}"}
-    first = table["rate"].iloc[0]
-    order = table[table["rate"] == first].sort_values("found", ascending=False, kind="stable")
-    import pandas as pd
-
-    return pd.DataFrame([lines[name] for name in order["method"]])

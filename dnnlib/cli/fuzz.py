@@ -5,33 +5,12 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli.reading import (
-    BatchSize,
-    Channels,
-    Classes,
-    Crop,
-    Device,
-    Images,
-    Mean,
-    Model,
-    Probabilities,
-    Reference,
-    Resize,
-    Scheduler,
-    Size,
-    Std,
-    Strict,
-    Weights,
-    Width,
-    Workers,
-    cluster,
-    read,
-)
+from dnnlib.cli import reading as own
 from dnnlib.cli.terminal import print_table, say
 from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, many, save
 
 
-def fuzz(model: Model, images: Images,
+def fuzz(model: own.Model, images: own.Images,
          by: Annotated[str, typer.Option(help="deepsensor, noise, dlfuzz, deepxplore or "
                                          "deephunter.")] = "deepsensor",
          l2: Annotated[float | None, typer.Option(
@@ -43,24 +22,26 @@ def fuzz(model: Model, images: Images,
          population: Annotated[int | None, typer.Option(
              help="Particles to an input, with deepsensor; default 100.")] = None,
          labels: Annotated[str, typer.Option(
-             help="What is right: the model's own `prediction` for the input, or `folders`, the "
-                  "sub-folders in order of name.")] = "prediction",
+             help="What is right: the model's own `prediction` for the input, or `folders`: "
+                  "sub-folders with the names of classes, or one for each class in order of "
+                  "name.")] = "prediction",
          limit: Annotated[int | None, typer.Option(
              help="Inputs, spread over the images; default all.")] = None,
          output: Annotated[str, typer.Option("-o", "--out", help="A folder of the run's own; the "
                                              "same command again goes on there.")] = "failures",
-         weights: Weights = "", reference: Reference = "",
+         weights: own.Weights = "", reference: own.Reference = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose channels are the neurons, by name or pattern, with commas; default "
                   "all of `dnnlib layers`. With deepsensor and deephunter.")] = "",
-         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
-         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
-         device: Device = "auto", probabilities: Probabilities = False,
+         size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
+         mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
+         classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
+         device: own.Device = "auto", probabilities: own.Probabilities = False,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
                   "deepsensor, else 32.")] = None,
-         batch_size: BatchSize = 64, workers: Workers = None, scheduler: Scheduler = "",
+         batch_size: own.BatchSize = 64, workers: own.Workers = None, scheduler: own.Scheduler = "",
          gallery: Annotated[str, typer.Option(
              help="The failing inputs as a page to sort and filter: FILE.html, or `none`; default "
                   "gallery.html in the run's folder.")] = "",
@@ -69,7 +50,7 @@ def fuzz(model: Model, images: Images,
                              "the gallery plays them.")] = False,
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by one block, what the whole will take.")] = False,
-         strict: Strict = False) -> None:
+         strict: own.Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom, files
     from dnnlib.data import audio
@@ -81,9 +62,9 @@ def fuzz(model: Model, images: Images,
     options.check_reference(bool(reference))
     if gallery not in ("", "none") and not gallery.endswith(".html"):
         raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
-    target = Path(output).expanduser()
+    target, called = Path(output).expanduser(), own.names_of(class_names, model, classes)
     files.writable(target / "run.json", "--out")
-    network, photos, seen = read(
+    network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width, strict=strict)
     if sound and photos.shape != (1, audio.MELS, audio.FRAMES):
@@ -91,11 +72,13 @@ def fuzz(model: Model, images: Images,
                          f"{photos.shape}")
     if guess:
         _estimate(custom.forecast(network, photos, options, reference=seen,
-                                  probabilities=probabilities), by, options, workers)
+                                  probabilities=probabilities, class_names=called),
+                  by, options, workers)
         return
-    with cluster(scheduler) as client:
+    with own.cluster(scheduler) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
-                            reference=seen, workers=workers, client=client)
+                            reference=seen, workers=workers, client=client,
+                            class_names=called)
     wrote = "failures.csv, inputs.csv"
     if parts := custom.pictures(found, photos, target):
         columns = max(3, len(parts["inputs"][1]))

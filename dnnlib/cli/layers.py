@@ -5,17 +5,17 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli.reading import Channels, Classes, Images, Model, Size, Weights, Width
+from dnnlib.cli import reading as own
 from dnnlib.cli.terminal import print_table, say
 
 LISTED = 10  # modules left out that are named
 
 
-def layers(model: Model, weights: Weights = "", images: Images = "",
+def layers(model: own.Model, weights: own.Weights = "", images: own.Images = "",
            match: Annotated[str, typer.Option(
                help="Only those by name or pattern, with commas: 'layer3.*'.")] = "",
-           size: Size = None, channels: Channels = None, classes: Classes = None,
-           width: Width = None) -> None:
+           size: own.Size = None, channels: own.Channels = None, classes: own.Classes = None,
+           width: own.Width = None) -> None:
     """List the layers of your model whose neurons count, with shapes; and what is left out."""
     import pandas as pd
     import torch

@@ -6,34 +6,14 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli.reading import (
-    BatchSize,
-    Channels,
-    Classes,
-    Crop,
-    Device,
-    Images,
-    Mean,
-    Model,
-    Probabilities,
-    Reference,
-    Resize,
-    Scheduler,
-    Size,
-    Std,
-    Strict,
-    Weights,
-    Width,
-    Workers,
-    cluster,
-    read,
-)
+from dnnlib.cli import reading as own
 from dnnlib.cli.terminal import print_table, say
 from dnnlib.cli.wrote import SKIPPED, duration, gallery_page, left_out, many, save
 
 
-def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")],
-         model: Model = "", images: Images = "", weights: Weights = "", reference: Reference = "",
+def rank(model: own.Model = "", images: own.Images = "",
+         by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...")] = "gini",
+         weights: own.Weights = "", reference: own.Reference = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "
                   ".npy, .csv or .parquet, a row an image.")] = "",
@@ -53,23 +33,25 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
                   "merged list: 0001_name.jpg, ...")] = "",
          studio: Annotated[str, typer.Option(
              "--label-studio", help="The same images as tasks of Label Studio, FILE.json, with the "
-                                    "predicted classes.")] = "",
+                                    "predicted classes; FILE.xml beside it is the labelling "
+                                    "interface.")] = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
                   "`dnnlib layers` lists them. With nac, kmnc, npc; nss, dsa, lsa, mdsa, "
                   "mlsa and mmdsa take the last.")] = "",
-         size: Size = None, resize: Resize = None, crop: Crop = None, mean: Mean = "",
-         std: Std = "", channels: Channels = None, classes: Classes = None, width: Width = None,
-         device: Device = "auto", probabilities: Probabilities = False,
+         size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
+         mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
+         classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
+         device: own.Device = "auto", probabilities: own.Probabilities = False,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
-         batch_size: BatchSize = 64,
+         batch_size: own.BatchSize = 64,
          block: Annotated[int, typer.Option(
              help="Images whose scores are kept at once: all that a run that is killed does "
                   "again.")] = 1024,
-         workers: Workers = None, scheduler: Scheduler = "",
+         workers: own.Workers = None, scheduler: own.Scheduler = "",
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
-         strict: Strict = False) -> None:
+         strict: own.Strict = False) -> None:
     """Rank your own images: which of them should be labelled first?"""
     target = Path(output).expanduser()
     copies, tasks = Path(copy_to).expanduser(), Path(studio).expanduser()
@@ -98,8 +80,8 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
             f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
         return
     custom.parse_methods(by, reference=bool(reference))
-    kept = target.with_suffix(".run")
-    network, photos, seen = read(
+    kept, called = target.with_suffix(".run"), own.names_of(class_names, model, classes)
+    network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width, strict=strict)
     if guess:
@@ -108,11 +90,12 @@ def rank(by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,..
             seed=seed, layers=checks.words(layers, "layers") if layers else None,
             probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
         return
-    with cluster(scheduler) as client:
+    with own.cluster(scheduler) as client:
         table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
                             probabilities=probabilities, batch_size=batch_size, block=block,
-                            workers=workers, folder=kept, client=client, merge=merge)
+                            workers=workers, folder=kept, client=client, merge=merge,
+                            class_names=called)
     custom.write(table, target)
     firsts = custom.first(table, photos)
     save(custom.sheet(firsts), target.with_suffix(".png"))
@@ -176,8 +159,13 @@ def _handed(table, copies: Path | None, tasks: Path | None, model: str) -> list[
     if copies is not None:
         lines.append(f"copied {custom.copy_first(table, copies):,} images to {copies}")
     if tasks is not None:
-        content, root = custom.label_studio(table, model=model)
-        files.write_atomically(tasks, content)
-        lines.append(f"wrote {tasks}; run Label Studio with LABEL_STUDIO_LOCAL_FILES_SERVING_"
-                     f"ENABLED=true LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={root}")
+        made, interface = custom.label_studio(table, model=model), tasks.with_suffix(".xml")
+        files.write_atomically(tasks, made.tasks)
+        files.write_atomically(interface, made.interface)
+        lines += [f"wrote {tasks} and {interface.name}, for Label Studio:",
+                  "  run it with LABEL_STUDIO_LOCAL_FILES_SERVING_ENABLED=true "
+                  f"LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT={made.root}",
+                  f"  in a project's settings, paste {interface.name} as code of the Labeling "
+                  f"Interface, and add {made.folder} under Cloud Storage as Local Files",
+                  f"  import {tasks.name}"]
     return lines

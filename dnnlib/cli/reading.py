@@ -24,6 +24,10 @@ Mean = Annotated[str, typer.Option(
 Std = Annotated[str, typer.Option(help="And what they are divided by: 0.229,0.224,0.225.")]
 Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
 Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
+ClassNames = Annotated[str, typer.Option(
+    help="The classes in the order of the model's outputs, a .txt file with a name a line, or with "
+         "commas; default ImageNet's, for a network of torchvision without --classes, else "
+         "numbers.")]
 Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "
                                      "one, else cpu.")]
@@ -50,6 +54,14 @@ def cluster(scheduler: str):
 
     with sweeps.cluster(scheduler) as client:
         yield client
+
+
+def names_of(class_names: str, model: str, classes: int | None) -> tuple[str, ...] | None:
+    """The classes' names: those given, or else those that are known."""
+    from dnnlib import custom
+
+    return (custom.read_names(class_names) if class_names
+            else custom.published_names(model, classes))
 
 
 def read(model: str, weights: str, images: str, reference: str, *, size: int | None,

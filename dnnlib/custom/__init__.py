@@ -6,8 +6,9 @@ from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.forecast import Forecast, forecast
 from dnnlib.custom.gallery import failures_page, ranking_page
-from dnnlib.custom.handed import check_copies, copy_first, label_studio, leading, merged
+from dnnlib.custom.handed import Tasks, check_copies, copy_first, label_studio, leading, merged
 from dnnlib.custom.loading import load_model
+from dnnlib.custom.naming import published_names, read_names
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
@@ -26,8 +27,9 @@ from dnnlib.custom.sheet import sheet
 from dnnlib.custom.tables import check_target, write
 
 __all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Forecast", "Found",
-           "Options", "Photos", "Preparation", "check_copies", "check_target", "classifier",
-           "compare", "copy_first", "estimate", "failures_page", "first", "forecast", "fuzz",
-           "label_studio", "leading", "load_model", "merged", "needs_reference", "parse_methods",
-           "parse_top", "photos_of", "pictures", "prepare", "prepared_job", "rank", "rank_outputs",
-           "ranking_page", "read_outputs", "read_photos", "sheet", "whole_levels", "write"]
+           "Options", "Photos", "Preparation", "Tasks", "check_copies", "check_target",
+           "classifier", "compare", "copy_first", "estimate", "failures_page", "first", "forecast",
+           "fuzz", "label_studio", "leading", "load_model", "merged", "needs_reference",
+           "parse_methods", "parse_top", "photos_of", "pictures", "prepare", "prepared_job",
+           "published_names", "rank", "rank_outputs", "ranking_page", "read_names", "read_outputs",
+           "read_photos", "sheet", "whole_levels", "write"]

@@ -10,9 +10,8 @@ from torch import nn
 from dnnlib import checks
 from dnnlib.custom.options import METHODS, Options
 from dnnlib.custom.photos import Photos
+from dnnlib.custom.worth import ENDS
 from dnnlib.fuzzing import Campaign, Fuzzer
-
-ENDS = (2.5, 97.5)  # % of the resamples, for an interval of 95 %
 
 
 def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
@@ -28,10 +27,13 @@ def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
             for name in names if name != "noise"}
 
 
-def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor,
-            fuzzers: Mapping[str, Options], classes: int, seen: Photos | None, resamples: int,
-            seed: int) -> list[dict]:
-    """The rows of ``fuzzers``."""
+def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Mapping[str, Options],
+           classes: int, seen: Photos | None, resamples: int, seed: int,
+           ) -> tuple[pd.DataFrame, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The table of ``Compared.fuzzers``; what each fuzzer, and noise of as many passes, breaks.
+
+    The last two: in % of each of the ``resamples`` of the inputs, by fuzzer.
+    """
     n, made = len(x), {}
     for name, options in fuzzers.items():
         reference = seen.images if name == "deephunter" and seen is not None else None
@@ -41,30 +43,22 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor,
     most = max(least.iterations, *(round(passes / n) for _, _, passes, _ in made.values()))
     noise = Options(by="noise", l2=least.l2, linf=least.linf).fuzzer(classes)
     _, when, _, _ = _campaigns(model, noise, x, labels, most, 32, seed)
-    rng, rows = np.random.default_rng(seed), []
-    drawn = rng.integers(0, n, (resamples, n))
+    drawn, rows = np.random.default_rng(seed).integers(0, n, (resamples, n)), []
+    draws, chance = {}, {}
     for name, (errors, first, passes, seconds) in made.items():
         iterations = fuzzers[name].iterations
         broken = first < iterations
         same, equal = when < iterations, when < max(1, round(passes / n))
-        lead = broken.astype(float) - equal
-        low, high = np.percentile(100 * broken[drawn].mean(1), ENDS)
-        behind, ahead = np.percentile(100 * lead[drawn].mean(1), ENDS)
+        draws[name], chance[name] = (100 * part[drawn].mean(1) for part in (broken, equal))
+        low, high = np.percentile(draws[name], ENDS)
+        behind, ahead = np.percentile(draws[name] - chance[name], ENDS)
         rows.append({"fuzzer": name, "broken": 100 * broken.mean(), "low": low, "high": high,
                      "errors": errors, "noise": 100 * same.mean(),
-                     "noise_passes": 100 * equal.mean(), "lead": 100 * lead.mean(),
+                     "noise_passes": 100 * equal.mean(),
+                     "lead": 100 * (broken.mean() - equal.mean()),
                      "lead_low": behind, "lead_high": ahead, "passes": passes / n,
                      "seconds": seconds})
-    return rows
-
-
-def fuzzers_sentence(found: pd.DataFrame) -> str:
-    """Which fuzzers break surely more inputs than noise with as many passes."""
-    better = found[found["lead_low"] > 0]["fuzzer"].tolist()
-    if better:
-        return (f"{', '.join(better)} break{'s' if len(better) == 1 else ''} surely more inputs "
-                "than noise at the same distance with as many passes.")
-    return "No fuzzer breaks surely more inputs than noise at the same distance and passes."
+    return pd.DataFrame(rows), draws, chance
 
 
 def _campaigns(model: nn.Module, fuzzer: Fuzzer, x: torch.Tensor, labels: torch.Tensor,

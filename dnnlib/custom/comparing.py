@@ -11,14 +11,15 @@ import torch
 from torch import nn
 
 from dnnlib import checks, selection
-from dnnlib.custom.against_noise import ENDS, fuzzed, fuzzers_sentence, options_of_all
+from dnnlib.custom.against_noise import fuzzed, options_of_all
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import needs_reference, parse_methods, prepared_job
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.runs import class_names
+from dnnlib.custom.runs import classes_named
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
+from dnnlib.custom.worth import ENDS, fuzzers_sentence, selectors_sentence
 from dnnlib.measures import faults
 
 RATES = (5, 10, 20)  # % of the images, as NSS's tables
@@ -45,11 +46,12 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
             limit: int = 100, rates: Sequence[float] = RATES, resamples: int = RESAMPLES,
             seed: int = 0, probabilities: bool = False, layers: Sequence[str] | None = None,
-            batch_size: int = 64, workers: int | None = None) -> Compared:
+            class_names: Sequence[str] | None = None, batch_size: int = 64,
+            workers: int | None = None) -> Compared:
     """Every selector's fault detection, and every fuzzer's errors against noise.
 
-    ``images``: in a sub-folder for each of the model's classes, in the order of their names; see
-    :func:`photos_of`. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
+    ``images``: in sub-folders of the model's classes, see :func:`classes_named`, also for
+    ``class_names``. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
     here; ``reference``: training images, for methods that need them. ``rates``: shares in %.
     ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
 
@@ -67,22 +69,25 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     """
     everything = [name for name in selection.SELECTORS if name != "random"
                   and (reference is not None or not needs_reference(name))]
-    methods = everything if by == "all" else list(
-        parse_methods(by, reference=reference is not None))
-    fuzzers = options_of_all(fuzz, reference is not None, l2=l2, linf=linf, iterations=iterations,
-                       population=population, batch_size=batch_size, limit=limit)
+    methods = everything if by == "all" else [
+        name for name in parse_methods(by, reference=reference is not None) if name != "random"]
+    if not methods:
+        raise ValueError("by: expected a method to compare with random order, got random alone")
+    fuzzers = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
+                             iterations=iterations, population=population,
+                             batch_size=batch_size, limit=limit)
     checks.positive(resamples, "resamples")
     photos = photos_of(images, model)
     for rate in rates:
         if not checks.count(len(photos), rate / 100, "rate"):
             raise ValueError(f"rates: {rate:g} % of {len(photos)} images is none")
     if any("/" not in path for path in photos.paths):
-        class_names(photos, 2, "folders")  # tells which has no folder
+        classes_named(photos, 2, "folders")  # tells which has no folder
     seen = None if reference is None else photos_of(reference, model)
     some = photos.some(PROBE)
     fit = classifier(model, some, probabilities=probabilities)
     with torch.inference_mode():
-        names = class_names(photos, fit(some[:2]).shape[1], "folders")
+        names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
     jobs, left = {}, {}
     for name in methods:
         try:
@@ -121,12 +126,16 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     for column in ("passes", "seconds"):
         table[column] = [costs.get(name, {}).get(column, 0.0) for name in table["method"]]
     right = ((given == labels) & (given >= 0)).nonzero()[:, 0]
-    right = right[torch.arange(min(limit, len(right))) * len(right) // min(limit, len(right))]
-    rows = fuzzed(fit, photos.take(right), labels[right], fuzzers, len(names), seen, resamples,
-                   seed) if fuzzers else []
-    found = pd.DataFrame(rows)
-    told = (selectors_sentence(table, draws), *([fuzzers_sentence(found)] if rows else []))
-    return Compared(table, found, len(wrong), int(wrong.sum()), told, left)
+    count = min(limit, len(right))
+    right = right[torch.arange(count) * len(right) // count]
+    # dealt as by fuzz: DLFuzz does badly on a block of few classes
+    right = right[torch.randperm(count, generator=torch.Generator().manual_seed(seed))]
+    told, found = [selectors_sentence(table, draws)], pd.DataFrame()
+    if fuzzers:
+        found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
+                                         len(names), seen, resamples, seed)
+        told.append(fuzzers_sentence(found, broken, by_noise))
+    return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left)
 
 
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
@@ -162,35 +171,6 @@ def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequen
                          "lead": value - 100 * float(wrong.mean()), "lead_low": behind,
                          "lead_high": ahead})
     return pd.DataFrame(rows), draws
-
-
-def selectors_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray]) -> str:
-    """Which method to take: of those not surely worse than the best, one of the fewest passes."""
-    rate = table["rate"].iloc[0]
-    first = table[(table["rate"] == rate) & ~table["method"].isin(["random", "best possible"])]
-    first = first.sort_values(["found"], ascending=False, kind="stable").set_index("method")
-    random = table[(table["rate"] == rate) & (table["method"] == "random")]["found"].iloc[0]
-    best = first.index[0]
-    close = [name for name in first.index
-             if np.percentile(draws[best] - draws[name], ENDS[0]) <= 0]
-    chosen = min(close, key=lambda name: (round(first.loc[name, "passes"], 2),
-                                          -first.loc[name, "found"]))
-    row = first.loc[chosen]
-    if row["lead_low"] <= 0:
-        return (f"At {rate:g} %, no method finds surely more faults than random order, "
-                f"{random:.0f} %: the best, {best}, finds {first.loc[best, 'found']:.0f} %.")
-    said = (f"At {rate:g} %, take {chosen}: {row['found']:.0f} % of its choice are faults "
-            f"[{row['low']:.0f}, {row['high']:.0f}], of random order {random:.0f} %, for "
-            f"{_passes(row['passes'])}")
-    if chosen == best:
-        return f"{said}; no method finds more."
-    return (f"{said}; {best} finds {first.loc[best, 'found']:.0f} % for "
-            f"{_passes(first.loc[best, 'passes'])}, which is not surely more.")
-
-
-
-def _passes(n: float) -> str:
-    return "1 pass" if round(n, 1) == 1 else f"{n:.3g} passes"
 
 
 def _resampled(wrong: np.ndarray, weights: np.ndarray, taken: int) -> np.ndarray:

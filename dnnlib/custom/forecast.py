@@ -1,6 +1,7 @@
 """What ``dnnlib fuzz`` will take, by a look at one block of inputs: time and passes."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -40,7 +41,8 @@ class Forecast:
 
 
 def forecast(model: nn.Module, images: Images, options: Options | None = None, *,
-             reference: Images | None = None, probabilities: bool = False, **given) -> Forecast:
+             reference: Images | None = None, probabilities: bool = False,
+             class_names: Sequence[str] | None = None, **given) -> Forecast:
     """What :func:`runs.fuzz` would take with the same arguments; nothing is written.
 
     A first block of inputs is fuzzed for one iteration and for three. Raises ``ValueError`` as
@@ -54,7 +56,7 @@ def forecast(model: nn.Module, images: Images, options: Options | None = None, *
     """
     model, fuzzer, photos, _, _, options = prepared(
         model, images, options or Options(**given), reference=reference,
-        probabilities=probabilities)
+        probabilities=probabilities, class_names=class_names)
     count = min(options.limit or len(photos), len(photos))
     x = photos.some(min(count, options.at_once))
     predict(model, x, batch_size=options.batch_size)  # the first pass warms up

@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
+from xml.etree import ElementTree
 
 import pandas as pd
 
@@ -74,18 +76,35 @@ def copy_first(table: pd.DataFrame, folder: str | Path) -> int:
     return len(rows)
 
 
-def label_studio(table: pd.DataFrame, *, model: str = "model",
-                 names: list[str] | None = None) -> tuple[bytes, str]:
-    """Tasks of Label Studio for the :func:`leading` images, as JSON, and the folder they are in.
+@dataclass(frozen=True)
+class Tasks:
+    """Tasks of Label Studio.
 
-    A task's image is '/data/local-files/?d=' and the path in that folder, which Label Studio is to
-    have as ``LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT``. Its prediction is the class that ``model``
-    gives, a choice called 'choice' for an image called 'image'; ``names``: of the classes, default
-    their numbers. 'rank', and 'scores' by method, are in the task's data.
+    ``tasks``: to import, JSON. ``interface``: the labelling interface that they fit, XML.
+    ``folder``: the local storage that serves the images. ``root``: a folder above it, which Label
+    Studio is to have as ``LABEL_STUDIO_LOCAL_FILES_DOCUMENT_ROOT``.
+    """
+
+    tasks: bytes
+    interface: bytes
+    folder: str
+    root: str
+
+
+def label_studio(table: pd.DataFrame, *, model: str = "model") -> Tasks:
+    """Tasks for the :func:`leading` images, in the format for import that Label Studio documents.
+
+    A task's image is '/data/local-files/?d=' and the path below the root. Its prediction is the
+    class that ``model`` gives, a choice called 'choice' for an image called 'image', by its name
+    if the table has names. 'rank', and 'scores' by method, are in the task's data. The interface
+    offers all classes; of classes without names those up to the largest number that was predicted.
     """
     rows, methods = leading(table), methods_of(table)
-    root = os.path.commonpath([os.path.dirname(path) for path in rows["absolute_path"]])
-    tasks = []
+    folder = os.path.commonpath([os.path.dirname(path) for path in rows["absolute_path"]])
+    root, tasks = os.path.dirname(folder), []
+    names = table.attrs.get("class_names") or [
+        str(i) for i in range(table["predicted"].max(skipna=True) + 1)
+    ] if table["predicted"].notna().any() else []
     for rank, row in enumerate(rows.to_dict("records"), start=1):
         inside = os.path.relpath(row["absolute_path"], root).replace(os.sep, "/")
         scores = {name: row[f"{name}_score"] for name in methods
@@ -93,10 +112,17 @@ def label_studio(table: pd.DataFrame, *, model: str = "model",
         task: dict = {"data": {"image": f"/data/local-files/?d={quote(os.fsencode(inside))}",
                                "path": row["path"], "rank": rank, "scores": scores}}
         if not pd.isna(row["predicted"]):
-            given = int(row["predicted"])
             task["predictions"] = [{
                 "model_version": model, "score": round(float(row["confidence"]), 6), "result": [
-                    {"from_name": "choice", "to_name": "image", "type": "choices",
-                     "value": {"choices": [names[given] if names else str(given)]}}]}]
+                    {"id": f"rank{rank}", "from_name": "choice", "to_name": "image",
+                     "type": "choices", "value": {"choices": [names[int(row["predicted"])]]}}]}]
         tasks.append(task)
-    return json.dumps(tasks, indent=1).encode() + b"\n", root
+    view = ElementTree.Element("View")
+    ElementTree.SubElement(view, "Image", name="image", value="$image")
+    choices = ElementTree.SubElement(view, "Choices", name="choice", toName="image",
+                                     choice="single")
+    for name in names:
+        ElementTree.SubElement(choices, "Choice", value=name)
+    ElementTree.indent(view)
+    return Tasks(json.dumps(tasks, indent=1).encode() + b"\n",
+                 ElementTree.tostring(view, "utf-8") + b"\n", folder, root)

@@ -13,12 +13,13 @@ from dnnlib import __version__, checks, selection
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
+from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.data.pictures import Pictures
-from dnnlib.inference import device_of
+from dnnlib.inference import device_of, predict
 from dnnlib.measures.uncertainty import indecision
 from dnnlib.models.fingerprints import fingerprint
 from dnnlib.selection.streaming import reader
@@ -76,7 +77,7 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
          top: str | float = 0.05, seed: int | None = None, probabilities: bool = False,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
          workers: int | None = None, folder: str | Path | None = None, client=None,
-         merge: bool = False) -> pd.DataFrame:
+         merge: bool = False, class_names: Sequence[str] | None = None) -> pd.DataFrame:
     """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
@@ -90,14 +91,15 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     scores are kept block by block, so that the same call goes on after it was killed, and a
     finished run is not made again; default none. ``client``: of a Dask cluster, whose workers
     score the blocks; they need the same files. ``merge``: see :func:`handed.merged`.
+    ``class_names``: one for each class, in the order of the model's outputs.
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason
     under 'note'; the index is the place among the images. A method has a ``_score``, the larger the
     sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
-    Beside them: the class 'predicted', the 'confidence' in it and the 'margin' to the next, empty
-    if no method needed a pass; for files, 'absolute_path' and 'duplicate_of', the path of the first
-    image of the same bytes.
+    Beside them: the class 'predicted', its 'predicted_name' if there are names, the
+    'confidence' in it and the 'margin' to the next, empty if no method needed a pass; for files,
+    'absolute_path' and 'duplicate_of', the path of the first image of the same bytes.
     A method that fails later costs only itself: its reason is in the table's ``attrs["failed"]``,
     by name; ``attrs["unread"]`` and ``["reference"]`` have those of images and training images.
     Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
@@ -112,6 +114,9 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
     job = prepared_job(model, photos, methods, reference=seen, seed=seed, layers=layers,
                        probabilities=probabilities, batch_size=batch_size, block=block)
+    if class_names is not None:
+        outputs = predict(job.model, photos.some(2), batch_size=2)
+        class_names = distinct(class_names, outputs.shape[1])
     facts = {"dnnlib": __version__, "torch": torch.__version__, "by": list(methods),
              "device": device_of(job.model).type, "model": fingerprint(job.model),
              "probabilities": probabilities, "images": photos.named(),
@@ -121,6 +126,9 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
         run = Run(place if folder is None else folder, facts)
         places, found = run.go(job, seen, workers, client)
     table = _described(photos, places, run.outputs)
+    if class_names is not None:
+        table.insert(2, "predicted_name", [pd.NA if pd.isna(given) else class_names[given]
+                                           for given in table["predicted"]])
     table["note"] = [run.skipped.get(i, "") for i in range(len(photos))] + [
         *photos.skipped.values()]
     for name, tensors in found.items():
@@ -128,7 +136,7 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     for name in ("duplicate_of", "absolute_path", "note"):  # as the last columns
         if name in table:
             table[name] = table.pop(name)
-    table.attrs |= {"failed": run.failed, "reference": run.unread,
+    table.attrs |= {"failed": run.failed, "class_names": class_names, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
     table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
     return merged(table, min(chosen, len(places))) if merge else table

@@ -23,6 +23,7 @@ from dnnlib import __version__, files
 from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
+from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
@@ -81,7 +82,7 @@ def block_name(number: int) -> str:
 
 def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options | None = None, *,
          reference: Images | None = None, probabilities: bool = False, workers: int | None = None,
-         client=None, **given) -> Found:
+         client=None, class_names: Sequence[str] | None = None, **given) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
@@ -94,14 +95,15 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
     the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json``, of which
     options, model and images; ``clean.safetensors``, the classes given to the images; ``blocks/``,
-    what each block of inputs gave. Classes are named by their folders, or by their numbers. Raises
+    what each block of inputs gave. Classes are named by ``class_names``, in the order of the
+    model's outputs, or else by their folders or numbers: see :func:`classes_named`. Raises
     ``ValueError`` for a folder that holds something else, a model whose outputs vary from pass to
     pass, and one that gets no image right.
     """
     folder = Path(folder).expanduser()
     model, fuzzer, photos, seen, names, options = prepared(
         model, images, options or Options(**given), reference=reference,
-        probabilities=probabilities)
+        probabilities=probabilities, class_names=class_names)
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
              "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
              "reference": seen and seen.named(), **asdict(options)}
@@ -131,7 +133,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
 
 
 def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
-             probabilities: bool = False,
+             probabilities: bool = False, class_names: Sequence[str] | None = None,
              ) -> tuple[nn.Module, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
     """What a run needs: model, fuzzer, images, training images, classes' names, whole options.
 
@@ -147,7 +149,7 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
         options = replace(options, layers=matching(model, some, options.layers))
     _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
-    names = class_names(photos, p.shape[1], options.labels)
+    names = classes_named(photos, p.shape[1], options.labels, class_names)
     fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     return model, fuzzer, photos, seen, names, options
@@ -186,19 +188,30 @@ def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
                          "dropout, or another source of noise, left on?")
 
 
-def class_names(photos: Photos, n: int, kind: str) -> Sequence[str]:
-    """The classes' names."""
+def classes_named(photos: Photos, n: int, kind: str,
+                  names: Sequence[str] | None = None) -> Sequence[str]:
+    """What the ``n`` classes are called; of :data:`options.LABELS`, ``kind`` is what is right.
+
+    ``names``: of the classes, in the order of the model's outputs. If each image is in a sub-folder
+    with the name of its class, these may be of some classes only; without such names they are all
+    classes, in the order of their names. Raises ``ValueError`` for other sub-folders.
+    """
+    names = None if names is None else distinct(names, n)
     if kind == "prediction":
-        return [str(i) for i in range(n)]
+        return names or [str(i) for i in range(n)]
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
-    names = sorted({path.split("/")[0] for path in [*photos.paths, *photos.skipped]
+    found = sorted({path.split("/")[0] for path in [*photos.paths, *photos.skipped]
                     if "/" in path})
-    if len(names) != n:
+    if names is not None and set(found) <= set(names):
+        return names
+    if len(found) != n:
+        shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
-                         f"{len(names)}: {', '.join(names[:5])}{', ...' if len(names) > 5 else ''}")
-    return names
+                         f"{len(found)}: {shown}; for some classes only, give the names of all "
+                         "(--class-names)")
+    return found
 
 
 def _files(name: str, made: list[dict], places: list[int]) -> dict[str, bytes]:

@@ -1,18 +1,15 @@
 # %% [markdown]
 # # Which small changes does your model get wrong?
 #
-# **The question.** You have a classifier and images. Which small changes of these images does it
-# get wrong? The fuzzers that this part compares answer that for any PyTorch model; this chapter
-# uses them as a tool, by the command `dnnlib fuzz` and by the same few lines of Python.
-#
-# **What you will learn.** How to turn a folder of images into failing inputs, as files that you can
-# open and keep as tests; what it takes that a file really fails; and which fuzzer to begin with, at
-# a distance that you choose.
+# You have a classifier and images. Which small changes of these images does it get wrong? The fuzzers
+# that this part compares answer that for any PyTorch model, by the command `dnnlib fuzz` or by a few
+# lines of Python. This chapter shows both: how a folder of images becomes failing inputs, as files that
+# you can keep as tests; what it takes that a file really fails; and which fuzzer to begin with.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images in class folders
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
-methods = "dlfuzz,deepxplore,noise,deepsensor"  # names of methods, with commas
+methods = "dlfuzz,deepxplore,deepsensor"  # names of fuzzers, with commas; noise stands beside them
 l2 = 2.0  # the greatest L2 distance from the benign image
 iterations = 20  # inputs made of each benign image
 population = 20  # particles of the swarm, for the method deepsensor
@@ -22,6 +19,7 @@ profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test se
 
 # %% tags=["hide-input"]
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -35,6 +33,8 @@ from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
+from dnnlib.custom.comparing_picture import figure
+from dnnlib.custom.worth import fuzzers_table
 from dnnlib.data import load, profile_limit
 
 plots.style()
@@ -42,12 +42,6 @@ run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=datas
                  model_name=model_name, seed=seed, l2=l2, iterations=iterations,
                  population=population, limit=limit)
 
-# %% [markdown]
-# ## A folder to try it on
-#
-# As in the chapter on ranking, the digits become PNG files in a sub-folder for each class.
-
-# %% tags=["hide-input"]
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)
 data = load(dataset, limit=profile_limit(profile))
@@ -60,45 +54,78 @@ else:
     weights = work / "w.safetensors"
     files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
-print(f"{len(data)} images in {len(data.classes)} sub-folders")
 first, *_ = methods.split(",")
 
 # %% [markdown]
 # ## In Python
 #
-# Three calls: the model, the images, the search. A method for each name, all at the same distance
-# and from the same images:
+# The model, the images, the search. The images are digits in PNG files, in a folder for each class.
 
 # %%
 model = custom.load_model(model_name, weights, **options)
 photos = custom.read_photos(photos_folder, model)
-found = {}
-for name in methods.split(","):
-    how = custom.Options(by=name, l2=l2, iterations=iterations, labels="folders", limit=limit,
-                         seed=seed, population=population if name == "deepsensor" else None)
-    found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
-headed(found[first].failures.head(8))
+found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iterations=iterations,
+                    labels="folders", limit=limit, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
-parts = custom.pictures(found[first], photos, work / f"failures-{first}")
+parts = custom.pictures(found, photos, work / "failures")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()
 
 # %% tags=["hide-input"]
-found[first].inputs["outcome"].value_counts()
+outcomes = found.inputs["outcome"].value_counts()
+tried, fail = outcomes.get("broken", 0) + outcomes.get("held", 0), outcomes.get("broken", 0)
+says(f"Of {tried} images that the network gets right, {fail} have a failing input within an L2 "
+     f"distance of {l2:g}. Each failing input is a row of a table, and a file:")
+headed(found.failures.head(6))
 
 # %% [markdown]
 # That the files fail can be checked without this library's help: open one, and ask the network.
 
 # %% tags=["hide-input"]
 files_fail = []
-for case in found[first].failures.itertuples():
-    pixels = np.asarray(Image.open(work / f"failures-{first}" / case.file).convert(
+for case in found.failures.itertuples():
+    pixels = np.asarray(Image.open(work / "failures" / case.file).convert(
         "L" if photos.images.shape[1] == 1 else "RGB"), dtype=np.float32) / 255
     x = photos.images.new_tensor(pixels).reshape(1, *pixels.shape[:2], -1).permute(0, 3, 1, 2)
     given = inference.predict(model, x).argmax(1).item()
     files_fail.append(sorted({p.split("/")[0] for p in photos.paths})[given] != case.label)
 print(f"{sum(files_fail)} of {len(files_fail)} files fail")
+
+# %% [markdown]
+# ## Which method is worth its cost?
+#
+# Images with small noise of the same length cost one pass each, and some of them fail too. So a fuzzer
+# is worth its passes if it breaks more images than noise that may use as many. The command `dnnlib
+# compare --fuzz`, or one call in Python, tries each from the same images, at the same distance.
+
+# %%
+compared = custom.compare(model, photos, "gini", fuzz=methods, l2=l2, iterations=iterations,
+                          population=population, limit=limit, seed=seed)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images that each fuzzer breaks within the distance, with intervals of 95 % over the images, beside noise.", "name": "fig-deepsensor-own-compared"}}
+figure(replace(compared, selectors=compared.selectors[:0]))
+
+# %% tags=["hide-input"]
+OLDER = {"deepsensor": "sensitivity"}  # its name in older records
+for row in compared.fuzzers.to_dict("records"):
+    run.add({"broken": row["broken"] / 100, "low": row["low"] / 100, "high": row["high"] / 100,
+             "noise_passes": row["noise_passes"] / 100, "passes": row["passes"]},
+            method=OLDER.get(row["fuzzer"], row["fuzzer"]))
+run.add({"broken": compared.fuzzers["noise"].iloc[0] / 100}, method="noise")  # as many examples
+run.save(data)
+
+
+def broken(rows: pd.DataFrame) -> pd.DataFrame:
+    """A line for each method, the most successful first, in percent."""
+    rows = rows[rows["quantity"] == "broken"]
+    best = rows.sort_values("value", ascending=False)["method"]
+    return wide(rows.assign(value=100 * rows["value"]), index="method", columns="quantity",
+                order={"method": dict.fromkeys(best)}, digits={"broken": 0})
+
+
+says(compared.sentences[1])
+headed(fuzzers_table(compared.fuzzers).drop(columns="seconds"))
 
 # %% [markdown]
 # ## What the command needs
@@ -112,10 +139,9 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 #             --by deepsensor --l2 2 --iterations 20 --out failures
 # ```
 #
-# **A method**, `--by`: `sensitivity` is DeepSensor's swarm, `noise` tells what chance does;
+# **A method**, `--by`: `deepsensor` is the swarm of sensitive neurons, `noise` tells what chance does;
 # `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training
-# images, `--reference`. A module that a network uses twice, such as one ReLU for all layers, has no
-# activation of its own: `--layers` then names the modules that count.
+# images, `--reference`. `--layers` chooses the layers whose neurons count; `dnnlib layers` lists them.
 #
 # **A distance**, `--l2` or `--linf` or both, from the image that an input was made from; the tables
 # call that image its *input*. Pixels are in [0, 1]. Without a bound, an input may look like nothing
@@ -157,33 +183,6 @@ if dataset != "imagenet":
 # or other images the command refuses to go on in it, and says what differs.
 
 # %% [markdown]
-# ## Which method?
-#
-# *Broken* is the share of the images for which a failing input was found; *mean l2* the mean
-# distance of the nearest one, over the broken images. *Wrong classes* are counted for each image
-# tried, and *inputs* are the images tried.
-
-# %% tags=["hide-input"]
-for name, result in found.items():
-    tried = result.inputs["outcome"].isin(["broken", "held"]).sum()
-    nearest = result.failures.groupby("input")["l2"].min()
-    run.add({"broken": len(nearest) / tried, "mean_l2": nearest.mean(),
-             "wrong_classes": len(result.failures) / tried, "seeds": tried},
-            method={"deepsensor": "sensitivity"}.get(name, name))  # its name in older records
-
-
-def ranked(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line for each method, the most successful first."""
-    best = rows.query("quantity == 'broken'").sort_values("value", ascending=False)["method"]
-    return wide(rows, index="method", columns="quantity", order={"method": dict.fromkeys(best)},
-                digits={"broken": 2, "mean_l2": 2, "wrong_classes": 2, "seeds": 0}).rename(
-                    columns={"seeds": "inputs"})
-
-
-run.save(data)
-ranked(run.live)
-
-# %% [markdown]
 # ## A network that others trained, on photographs
 #
 # The same cells, run with
@@ -209,7 +208,7 @@ quiz("Photographs, and an L2 distance that hardly anyone sees: which method brea
      f"{asked['noise']:.0f} % of the images.")
 
 # %% tags=["hide-input"]
-ranked(run.recorded(dataset="imagenet"))
+broken(run.recorded(dataset="imagenet"))
 
 # %% [markdown]
 # ## Readings
@@ -225,25 +224,16 @@ ranked(run.recorded(dataset="imagenet"))
 # the fuzzer that you compare it with is then `noise`.
 
 # %% tags=["hide-input", "records"]
-def broken(rows: pd.DataFrame) -> pd.Series:
-    """Percent of the images that each method broke."""
-    found = rows[rows["quantity"] == "broken"].groupby("method")["value"].mean()
-    return 100 * found.rename({"sensitivity": "deepsensor"})
-
-
 def told(share: pd.Series) -> str:
     """The methods and their shares, the most successful first."""
     return ", ".join(f"{shown(name)} {value:.0f} %"
                      for name, value in share.sort_values(ascending=False).items())
 
 
-# %% tags=["hide-input"]
-says(f"In the run above, within an L2 distance of {l2:g}, failing inputs were found for this share of the "
-     f"images: {told(broken(run.live))}.")
-
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
-photographs = broken(kept)
+photographs = 100 * kept[kept["quantity"] == "broken"].groupby("method")["value"].mean().rename(
+    {"sensitivity": "deepsensor"})
 others = photographs.drop("dlfuzz")
 says((f"On photographs the picture is clear: {told(photographs)}. Only following the gradient of the "
       "network's decision, as DLFuzz does, finds failing inputs so near.",

@@ -115,8 +115,15 @@ says(
      "| A method is worth its cost only if it beats chance on *your* data. |\n"))
 
 # %% [markdown]
-# The records are of small image networks, one ImageNet network among them. How to find out with a few labels
-# whether a method works on other data is the first exercise of
+# The records are of small image networks, one ImageNet network among them. If you have images of known
+# classes, in a folder for each class, `dnnlib compare` tells which of the methods is worth its passes on
+# *your* network, or that none surely is:
+#
+# ```text
+# dnnlib compare --model torchvision:resnet18 --classes 10 --weights w.pth --images labelled --by all
+# ```
+#
+# Without such images, a few labels help: see the first exercise of
 # [the chapter on ranking](../nss/08_your_own_model.ipynb).
 #
 # ## Go on

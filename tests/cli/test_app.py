@@ -460,14 +460,17 @@ def test_output_that_is_no_terminal_has_120_columns(tmp_path):
 
 def test_rank_hands_on_what_it_selects(dnnlib, photos, tmp_path):
     code, out, err = dnnlib(*ranked(by="gini,random"), "--top", "3", "--merge", "--copy-to", "first",
-                            "--label-studio", "tasks.json")
+                            "--label-studio", "tasks.json", "--class-names",
+                            "cat,dog,bird")
     assert code == 3, err  # one image could not be read
     table = pd.read_csv("ranking.csv")
     assert sorted(p.name for p in (tmp_path / "first").iterdir()) == [
         f"{i:04d}_{path.split('/')[-1]}" for i, path in enumerate(table["path"][:3], start=1)]
     assert table["merged_rank"][:3].tolist() == [1, 2, 3] and "First by merged" in out
-    assert len(json.loads((tmp_path / "tasks.json").read_text())) == 3
-    assert f"DOCUMENT_ROOT={photos}" in out
+    [choice] = json.loads((tmp_path / "tasks.json").read_text())[0]["predictions"][0]["result"]
+    assert choice["value"]["choices"] == [("cat", "dog", "bird")[int(table["predicted"][0])]]
+    assert f"DOCUMENT_ROOT={photos.parent}\n" in out and f"add {photos} under Cloud Storage" in out
+    assert '<Choice value="bird"' in (tmp_path / "tasks.xml").read_text()
     assert "b/1.png" in (tmp_path / "ranking.html").read_text() and "wrote ranking.html" in out
 
 

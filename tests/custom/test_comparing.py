@@ -1,7 +1,6 @@
 """Which method is worth its passes: detection with intervals, fuzzers against noise, a sentence."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from PIL import Image
@@ -79,19 +78,6 @@ def test_interval_is_that_of_drawn_images():
     assert (line["low"], line["high"]) == pytest.approx(tuple(np.percentile(values, (2.5, 97.5))))
 
 
-@pytest.mark.parametrize("orders, costs, words", [
-    ({"dear": 0, "cheap": 0}, {"dear": 5.0, "cheap": 1.0}, "take cheap: 100 %.*for 1 pass; dear|take cheap"),
-    ({"good": 0, "bad": 1}, {"good": 5.0, "bad": 1.0}, "take good: 100 %.*for 5 passes; no method finds more"),
-    ({"bad": 1}, {"bad": 1.0}, "no method finds surely more faults than random order, 20 %")])
-def test_sentence_says_which_to_take(orders, costs, words):
-    wrong = np.arange(100) < 20
-    every = {0: np.arange(100), 1: np.arange(100)[::-1]}
-    table, draws = comparing.detection(wrong, {k: every[v] for k, v in orders.items()}, (10,),
-                                       resamples=100)
-    table["passes"] = table["method"].map(costs)
-    assert pd.Series([comparing.selectors_sentence(table, draws)]).str.contains(words)[0]
-
-
 def test_all_methods_leave_out_what_cannot_work(labelled):
     found = custom.compare(Bright(), labelled, rates=(10,), resamples=20)
     assert "needs" not in str(found.left) and "ats" in found.left  # of two classes
@@ -113,7 +99,21 @@ def test_fuzzer_against_noise_of_as_many_passes(labelled):
     assert row["noise"] <= row["noise_passes"]
     assert row["broken"] > row["noise_passes"] and row["lead_low"] > 0  # brightness is one step away
     assert row["lead"] == pytest.approx(row["broken"] - row["noise_passes"])
-    assert found.sentences[1].startswith("dlfuzz breaks surely more inputs than noise")
+    assert found.sentences[1].startswith("At this distance, take dlfuzz: it breaks ")
+
+
+def test_inputs_of_all_classes_are_in_the_first_block(labelled, monkeypatch):
+    dealt, real = [], comparing.fuzzed
+
+    def seen(model, x, labels, *rest):
+        dealt.append(labels)
+        return real(model, x, labels, *rest)
+
+    monkeypatch.setattr(comparing, "fuzzed", seen)
+    custom.compare(Bright(), labelled, "gini", fuzz="dlfuzz", l2=0.9, limit=100, iterations=1,
+                   rates=(10,), resamples=9)
+    assert len(dealt[0]) == 100 and set(dealt[0][:32].tolist()) == {0, 1}
+    assert dealt[0].tolist() != sorted(dealt[0].tolist())
 
 
 def test_first_break_is_by_the_input_that_it_came_from():
@@ -127,7 +127,7 @@ def test_first_break_is_by_the_input_that_it_came_from():
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"by": "ginni"}, "did you mean 'gini'"), ({"by": "dsa"}, "dsa: needs training images"),
+    ({"by": "ginni"}, "did you mean 'gini'"), ({"by": "random"}, "got random alone"), ({"by": "dsa"}, "dsa: needs training images"),
     ({"by": "gini", "fuzz": "dlfuz", "l2": 1.0}, "did you mean 'dlfuzz'"),
     ({"by": "gini", "fuzz": "dlfuzz"}, "l2, linf: expected at least one"),
     ({"by": "gini", "fuzz": "deephunter", "l2": 1.0}, "deephunter: needs training images"),
@@ -139,6 +139,21 @@ def test_mistakes_are_told_before_the_first_pass(labelled, options, words):
     with pytest.raises(ValueError, match=words):
         custom.compare(model, labelled, **options)
     assert not seen
+
+
+def test_folders_of_some_classes_are_found_by_their_names(labelled):
+    """Three outputs, of which the last is never given, and folders of two classes, out of order."""
+    model = Bright()
+    three = nn.Linear(12, 3)
+    with torch.no_grad():
+        three.weight.copy_(torch.cat([model[3].weight, torch.zeros(1, 12)])[[1, 0, 2]])
+        three.bias.copy_(torch.cat([model[3].bias, torch.tensor([-99.0])])[[1, 0, 2]])
+    model[3] = three
+    with pytest.raises(ValueError, match="expected 3 sub-folders.*--class-names"):
+        custom.compare(model, labelled, "gini", rates=(10,))
+    found = custom.compare(model, labelled, "gini", rates=(10,), resamples=9,
+                           class_names=["light", "dark", "none"])
+    assert found.wrong == custom.compare(Bright(), labelled, "gini", rates=(10,), resamples=9).wrong
 
 
 def test_images_without_folders_have_no_classes(labelled):

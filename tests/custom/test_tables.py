@@ -3,6 +3,7 @@
 import json
 import os
 from urllib.parse import parse_qs, unquote_to_bytes, urlsplit
+from xml.etree import ElementTree
 
 import numpy as np
 import pandas as pd
@@ -144,17 +145,76 @@ def test_copies_are_all_there_or_none(table, tmp_path):
     assert os.listdir(tmp_path) == ["photos"]
 
 
-def test_tasks_lead_to_their_files(table, folder):
-    content, root = custom.label_studio(table, model="mine", names=list("abcdefghij"))
-    tasks = json.loads(content)
-    assert root == str(folder) and [task["data"]["rank"] for task in tasks] == [1, 2, 3, 4]
-    for task, (_, row) in zip(tasks, table.iterrows()):
+NAMES = ["cr<ane", 'd"og &', "cr<ane"]
+
+
+@pytest.fixture
+def tasks(tiny_model, folder):
+    """Of images whose classes have names that are hard to write, two of them the same."""
+    table = custom.rank(tiny_model(), folder, "gini,margin,random", top=4, class_names=NAMES)
+    made = custom.label_studio(table, model="mine")
+    return table, json.loads(made.tasks), ElementTree.fromstring(made.interface), made
+
+
+def test_tasks_lead_to_their_files(tasks, folder):
+    """What Label Studio serves: a path below its root, in a folder below that, as its storage."""
+    table, found, _, made = tasks
+    assert made.folder == str(folder) and os.path.dirname(made.folder) == made.root
+    assert [task["data"]["rank"] for task in found] == [1, 2, 3, 4]
+    for task, (_, row) in zip(found, table.iterrows()):
         query = urlsplit(task["data"]["image"]).query.removeprefix("d=")
-        assert os.path.join(os.fsencode(root), unquote_to_bytes(query)) == os.fsencode(
+        assert os.path.join(os.fsencode(made.root), unquote_to_bytes(query)) == os.fsencode(
             row["absolute_path"])
         assert parse_qs(urlsplit(task["data"]["image"]).query).keys() == {"d"}  # & is no new part
         assert task["data"]["path"] == row["path"]
-        [given] = task["predictions"]
-        assert given["result"][0]["value"]["choices"] == ["abcdefghij"[row["predicted"]]]
-        assert given["score"] == pytest.approx(row["confidence"], abs=1e-6)
         assert task["data"]["scores"].keys() == {"gini", "margin"}  # random has none
+
+
+def test_predictions_fit_the_interface(tasks):
+    """As Label Studio checks an import: names and type of the tags, one of their choices, a score."""
+    table, found, view, _ = tasks
+    [image], [control] = view.findall("Image"), view.findall("Choices")
+    offered = [choice.get("value") for choice in control]
+    assert offered == ["cr<ane (0)", 'd"og &', "cr<ane (2)"]
+    ids = set()
+    for task, (_, row) in zip(found, table.iterrows()):
+        [given] = task["predictions"]
+        [result] = given["result"]
+        assert (result["from_name"], result["to_name"]) == (control.get("name"), image.get("name"))
+        assert result["type"] == control.tag.lower() and control.get("toName") == image.get("name")
+        assert result["value"] == {"choices": [offered[row["predicted"]]]}
+        assert row["predicted_name"] == offered[row["predicted"]]
+        assert 0 <= given["score"] <= 1
+        assert given["score"] == pytest.approx(row["confidence"], abs=1e-6)
+        assert image.get("value") == "$image" and "image" in task["data"]
+        ids.add(result["id"])
+    assert len(ids) == len(found)
+
+
+def test_classes_without_names_are_numbers(table):
+    made = custom.label_studio(table)
+    choices = [c.get("value") for c in ElementTree.fromstring(made.interface).find("Choices")]
+    assert choices == [str(i) for i in range(table["predicted"].max() + 1)]
+    assert "predicted_name" not in table
+
+
+def test_images_without_a_pass_have_no_prediction(tiny_model, folder):
+    made = custom.label_studio(custom.rank(tiny_model(), folder, "random", top=1))
+    assert "predictions" not in json.loads(made.tasks)[0]
+
+
+@pytest.mark.parametrize("names", [["a"], list("abcd")])
+def test_names_are_as_many_as_classes(tiny_model, folder, names):
+    with pytest.raises(ValueError, match=f"class_names: expected 3, .* got {len(names)}"):
+        custom.rank(tiny_model(), folder, "gini", top=1, class_names=names)
+
+
+def test_names_come_from_a_file_or_commas(tmp_path):
+    (tmp_path / "names.txt").write_text("cat, wild\n dog \n\n")
+    assert custom.read_names(str(tmp_path / "names.txt")) == ("cat, wild", "dog")
+    assert custom.read_names("cat,dog") == ("cat", "dog")
+    with pytest.raises(FileNotFoundError, match="there is no file none.txt"):
+        custom.read_names("none.txt")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match="bytes.txt is no text"):
+        custom.read_names(str(tmp_path / "bytes.txt"))
