@@ -79,7 +79,7 @@ for name in methods.split(","):
     found[name] = custom.fuzz(model, photos, work / f"failures-{name}", how)
 headed(found[first].failures.head(8))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet", "classes": "bitmap"}}
 parts = custom.pictures(found[first], photos, work / f"failures-{first}")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()

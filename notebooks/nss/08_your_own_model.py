@@ -128,7 +128,7 @@ headed(table.head(8).drop(columns="absolute_path"))
 headed(table.loc[table["note"] != "",
                  ["path", f"{possible[0]}_rank", f"{possible[0]}_selected", "note"]])
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet", "classes": "bitmap"}}
 plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 

@@ -506,6 +506,16 @@ def test_figures_have_caption_and_name(source):
     assert len(announced) == len(figures(source))  # each caption has its picture
 
 
+SHOWS_INPUTS = re.compile(r"plots\.(images|sheet|corner_sheet|magnified)\(|imshow\(")
+
+
+@pair
+def test_figures_of_inputs_say_so_and_are_not_turned_in_the_dark_theme(source):
+    for cell in code(source):
+        if SHOWS_INPUTS.search(cell.source) and (about := cell.metadata.get("mystnb")):
+            assert about["figure"].get("classes") == "bitmap", about["figure"]["name"]
+
+
 def test_figure_names_are_unique_over_the_book():
     names = Counter(f.get("name") for source in BOOK for f in figures(source))
     assert [name for name, n in names.items() if n > 1] == []
