@@ -12,9 +12,11 @@ from dnnlib.book.experiments import STORED
 from dnnlib.book.parameters import Parameter, check_here, metadata, parameters, typed
 
 __all__ = ["CellFailed", "Parameter", "check_here", "declaring", "execute", "find", "folder",
-           "make", "parameters", "recorded", "run", "solutions", "stale", "starting", "typed"]
+           "kept", "make", "parameters", "recorded", "run", "solutions", "stale", "starting",
+           "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
 FETCH = """\
 import importlib.util
 
@@ -210,6 +212,20 @@ def solutions(notebook) -> list[str]:
             for inner in fences(outer.content) if inner.info == "python"]
 
 
+def kept(given: dict) -> dict:
+    """What a made notebook keeps of a cell's metadata: its tags, its caption, and its folding.
+
+    The book reads a tag where JupyterLab reads an entry of its own, and so it is written too.
+
+    >>> kept({"tags": ["hide-input"], "papermill": {}})
+    {'tags': ['hide-input'], 'jupyter': {'source_hidden': True}}
+    """
+    found = {name: given[name] for name in KEPT_METADATA if given.get(name)}
+    if FOLDED & set(given.get("tags", ())):
+        found["jupyter"] = {"source_hidden": True}
+    return found
+
+
 def stale(path: Path) -> bool:
     """Whether the records that a made notebook shows have changed since it was made."""
     about = metadata(path).get("dnnlib", {})
@@ -222,8 +238,7 @@ def _normalised(notebook, about: dict):
         kernelspec=notebook.metadata.kernelspec, language_info={"name": "python"},
         dnnlib=about | {"state": records.state(about["reads"])})
     for i, cell in enumerate(notebook.cells):
-        cell.metadata = type(cell.metadata)(
-            {k: v for k, v in cell.metadata.items() if k in KEPT_METADATA and v})
+        cell.metadata = type(cell.metadata)(kept(cell.metadata))
         cell.id = f"{i:02d}-{files.digest(cell.source)[:8]}"
         for output in cell.get("outputs", ()):
             output.pop("transient", None)

@@ -13,7 +13,10 @@ from dnnlib.published.printed import printed
 with checks.extra("plots"):
     import matplotlib.pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.collections import PatchCollection
     from matplotlib.figure import Figure
+    from matplotlib.patches import Rectangle
+    from matplotlib.patheffects import withStroke
     from matplotlib.ticker import LogLocator
 
 STATES = {  # as in book.css
@@ -23,6 +26,7 @@ OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
 LINE = 0.21  # inches for a cell
+TALL = 8  # squares, one above the other
 
 
 def bar(board: pd.DataFrame) -> Figure:
@@ -34,13 +38,46 @@ def bar(board: pd.DataFrame) -> Figure:
     for state, colour in STATES.items():
         bars = axis.barh(counts.index, counts[state], left=left, color=colour, edgecolor="0.4",
                          linewidth=0.6, label=state)
-        axis.bar_label(bars, [n or "" for n in counts[state]], label_type="center")
+        axis.bar_label(bars, [n or "" for n in counts[state]], label_type="center",
+                       path_effects=[withStroke(linewidth=2, foreground="white")])
         left += counts[state].to_numpy()
     axis.invert_yaxis()
     axis.grid(False)
     axis.set(xlabel="claims")
     axis.locator_params(axis="x", integer=True)
     figure.legend(loc="outside upper center", ncols=len(STATES), fontsize=9)
+    return figure
+
+
+def outcomes() -> pd.DataFrame:
+    """The cells of all claims of a paper, counted: those that hold, are open, fail, are not run."""
+    judged = [verdict(claim) for claim in published.claims()]
+    return pd.DataFrame([{
+        "paper": found.claim.paper, "holds": found.holds,
+        "open": found.run - found.holds - found.fails, "fails": found.fails,
+        "blank": found.claim.expected - found.run} for found in judged]).groupby(
+            "paper", sort=False).sum()
+
+
+def squares(counts: pd.DataFrame) -> Figure:
+    """:func:`outcomes`, drawn: a block for each paper, a square for each cell, by its outcome."""
+    paint = OUTCOMES | {"blank": "#ffffff"}
+    words = {"holds": "hold", "open": "open", "fails": "fail", "blank": "not run"}
+    wide = max(1, -(-int(counts[list(paint)].sum(axis=1).max()) // TALL))
+    high = (TALL + 3) * len(counts)
+    figure, axis = plt.subplots(figsize=(8, 0.4 + 8 * high / max(wide, 40)))
+    for top, (paper, row) in zip(range(2, high, TALL + 3), counts.iterrows()):
+        each = [name for name in paint for _ in range(int(row[name]))]
+        axis.add_collection(PatchCollection(
+            [Rectangle((i // TALL, top + i % TALL), 0.84, 0.84) for i in range(len(each))],
+            facecolors=[paint[name] for name in each], edgecolors="0.5", linewidths=0.5))
+        said = ", ".join(f"{row[name]} {word}" for name, word in words.items() if row[name])
+        axis.text(0, top - 0.5, f"{paper}: {said}", fontsize=9)
+    axis.set(xlim=(-0.2, max(wide, 40)), ylim=(high, 0), aspect="equal")
+    axis.axis("off")
+    figure.legend(handles=[Rectangle((0, 0), 1, 1, facecolor=colour, edgecolor="0.5",
+                                     label=words[name]) for name, colour in paint.items()],
+                  loc="outside upper left", ncols=len(paint), fontsize=9)
     return figure
 
 

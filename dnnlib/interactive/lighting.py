@@ -1,6 +1,7 @@
 """Neurons lighting up: the maps of a layer before and after a mutation, and what moved in them.
 
-A neuron is a unit, one value of a map, and its sensitivity the absolute change, as in NSS.
+A neuron is a unit, one value of a map, and its sensitivity the absolute change, as in NSS; or, if
+values are given, a whole map, as in DeepSensor, and its Shapley value is what marks it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,8 @@ MARK = "#d55e00"
 
 def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
                 mutated: Mapping[str, torch.Tensor], *, layers: Sequence[str],
-                threshold: float | None = None, classes: Sequence[str] | None = None) -> Block:
+                threshold: float | None = None, classes: Sequence[str] | None = None,
+                values: Mapping[str, torch.Tensor] | None = None) -> Block:
     """A figure of the neurons of a layer, before and after a mutation that the reader chooses.
 
     - ``model``: see :func:`networks.exported`; it runs in the browser.
@@ -28,6 +30,8 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
     - ``layers``: names of layers with maps; the last one is shown first.
     - ``threshold``: the change above which a neuron is marked at first; None is such that a tenth
       of the neurons of the last layer are, over all mutations.
+    - ``values``: by the name of a mutation the Shapley values in nats of the maps of the one layer,
+      (S, N, maps). They are marked then, and not the changes.
 
     Raises ``ValueError`` for arguments that do not fit.
     """
@@ -44,9 +48,13 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
     x = as_shown(images)
     names = named(classes, network["layers"][-1]["to"][0])
     labels = checks.labels(labels, len(x), len(names))
-    before = _units(model, x, layers[-1])
-    every = torch.cat([(_units(model, as_shown(part), layers[-1]) - before).abs().flatten()
-                       for found in mutated.values() for part in found])
+    if values is None:
+        before = _units(model, x, layers[-1])
+        every = torch.cat([(_units(model, as_shown(part), layers[-1]) - before).abs().flatten()
+                           for found in mutated.values() for part in found])
+    else:
+        _check_values(values, mutated, layers, maps[layers[-1]]["to"][0])
+        every = torch.cat([values[name].flatten() for name in mutated])
     if threshold is None:
         threshold = float(every.kthvalue(max(1, int(0.9 * len(every)))).values)
     data = {"network": network, "images": pixels(x), "labels": labels.tolist(), "classes": names,
@@ -56,11 +64,26 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
                            "images": pixels(found.flatten(0, 1), name)}
                           for name, found in mutated.items()]}
     first = next(iter(mutated))
+    if values is not None:
+        for mutation in data["mutations"]:
+            mutation["values"] = values[mutation["name"]].double().round(decimals=4).tolist()
     after = as_shown(mutated[first][-1][:1])
-    still = _still(model, x[:1], after, layers[-1], maps[layers[-1]]["to"], threshold)
+    still = _still(model, x[:1], after, layers[-1], maps[layers[-1]]["to"], threshold,
+                   None if values is None else values[first][-1][0])
     return Block("lighting_up", "Neurons lighting up", data, still,
                  f"The maps of layer {layers[-1]} of an image and of its mutation by {first}; "
                  "neurons that change most are marked.")
+
+
+def _check_values(values: Mapping[str, torch.Tensor], mutated: Mapping[str, torch.Tensor],
+                  layers: Sequence[str], maps: int) -> None:
+    if len(layers) != 1:
+        raise ValueError(f"layers: expected the one that the values are of, got {list(layers)}")
+    for name, found in mutated.items():
+        shape = (*found.shape[:2], maps)
+        if name not in values or values[name].shape != shape:
+            raise ValueError(f"values: expected shape {shape} of {name!r}, got "
+                             f"{tuple(values[name].shape) if name in values else 'none'}")
 
 
 def _units(model: nn.Module, x: torch.Tensor, layer: str) -> torch.Tensor:
@@ -68,7 +91,7 @@ def _units(model: nn.Module, x: torch.Tensor, layer: str) -> torch.Tensor:
 
 
 def _still(model: nn.Module, before: torch.Tensor, after: torch.Tensor, layer: str,
-           shape: Sequence[int], threshold: float) -> bytes:
+           shape: Sequence[int], threshold: float, values: torch.Tensor | None) -> bytes:
     """Two rows, before and after: the image and its maps; the changed neurons are marked below."""
     units = [_units(model, x, layer)[0].view(*shape) for x in (before, after)]
     marked = (units[1] - units[0]).abs() > threshold
@@ -83,7 +106,10 @@ def _still(model: nn.Module, before: torch.Tensor, after: torch.Tensor, layer: s
             both = torch.stack([part[channel] for part in units])
             low, high = both.min().item(), both.max().item()
             axis.imshow(maps[channel].numpy(), cmap="gray", vmin=low, vmax=high)
-            if word == "after":
+            if values is not None:
+                axis.set_title(f"{values[channel]:.2f}" if word == "after" else "", fontsize=8,
+                               color=MARK if values[channel] > threshold else "black")
+            elif word == "after":
                 at = marked[channel].nonzero().numpy()
                 axis.plot(at[:, 1], at[:, 0], "s", ms=5, mfc="none", mec=MARK)
         for axis in row:

@@ -80,7 +80,7 @@ runs = fuzzing.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, b
 # bounds, of the swarm that nothing guides, and of {term}`DLFuzz` at the smallest bound. Errors are
 # shown first.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples", "classes": "bitmap"}}
 EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
                                   for name in ("excitable", "sensitive", "constant"))
 parts = {}

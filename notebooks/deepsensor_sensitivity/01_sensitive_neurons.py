@@ -63,7 +63,7 @@ print(data)
 print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_class]!r} have a "
       f"corner case, at a median L2 distance of {lengths['error'].median():.1f}")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-deepsensor-pairs"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-deepsensor-pairs", "classes": "bitmap"}}
 campaign_plots.corner_sheet(model, pairs, data.classes)
 plt.show()
 

@@ -65,7 +65,7 @@ clean = load(dataset, "train")
 setting = pollution.setting(dataset)
 train = pollution.pollute(clean, alpha / 100, patches=patches, seed=seed, **setting)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Polluted training images, each with its true class and the polluted one after the arrow.", "name": "fig-deepsensor-polluted"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Polluted training images, each with its true class and the polluted one after the arrow.", "name": "fig-deepsensor-polluted", "classes": "bitmap"}}
 changed = (train.images != clean.images).any((1, 2, 3)).nonzero()[:8, 0]
 plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
                                      f"{train.classes[train.labels[i]]}" for i in changed.tolist()])
@@ -167,7 +167,7 @@ headed(pd.DataFrame({(key, name): np.bincount(found[name, key].predicted[-1],
                      for key in EXAMPLES for name in models},
                     index=pd.Index(data.classes, name="given class")).T)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The examples that DeepSensor and DeepHunter generated last from the same inputs, with the class that the polluted network gives and the L2 distance.", "name": "fig-deepsensor-polluted-examples"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The examples that DeepSensor and DeepHunter generated last from the same inputs, with the class that the polluted network gives and the L2 distance.", "name": "fig-deepsensor-polluted-examples", "classes": "bitmap"}}
 sheet = {}
 for key in (EXAMPLES[0], EXAMPLES[-1]):
     last = found["polluted", key]

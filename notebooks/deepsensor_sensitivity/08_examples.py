@@ -78,7 +78,7 @@ for name, fuzzer in fuzzers.items():
 # An original, an example, and the perturbation $|\rho|$ magnified ten times, for three inputs: by
 # DeepHunter, and by DeepSensor at three bounds. An error is shown where an input has one.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples", "classes": "bitmap"}}
 parts = {}
 for name, each in runs.items():
     shown = [max((each.origin == i).nonzero().tolist(), key=lambda place: bool(each.errors[*place]))

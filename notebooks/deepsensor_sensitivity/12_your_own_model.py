@@ -67,7 +67,7 @@ photos = custom.read_photos(photos_folder, model)
 found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iterations=iterations,
                     labels="folders", limit=limit, seed=seed)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet", "classes": "bitmap"}}
 parts = custom.pictures(found, photos, work / "failures")
 plots.sheet(parts) if parts else plots.nothing()
 plt.show()

@@ -116,7 +116,7 @@ movie(map(frame, range(iterations)),
 # Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
 # the swarm has seen. The same flight in four stills:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
 for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
     field(axis, f"iteration {at}", places[:at + 1], best[at])
@@ -293,7 +293,7 @@ says((f"In their last move the particles still go {float(steps[-1]):.2f} on aver
 # be after the last iteration, and which image does the swarm show? Draw it on paper, then open the
 # cell.
 
-# %% tags=["hide-cell"] mystnb={"figure": {"caption": "The same swarm with a constant fitness: the start, and the last iteration. Diamond: the image that the swarm shows.", "name": "fig-swarm-flat"}}
+# %% tags=["hide-cell"] mystnb={"figure": {"caption": "The same swarm with a constant fitness: the start, and the last iteration. Diamond: the image that the swarm shows.", "name": "fig-swarm-flat", "classes": "bitmap"}}
 flat, shown = flown(fuzzing.Constant())
 figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
 for axis, at in zip(axes, (0, iterations - 1)):

@@ -79,7 +79,7 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 for kind, (i, *_) in nearest.items():
     print(f"{kind}: image {i}, PD {distance[i]:.3f}, predicted {p[i].argmax()} with {p[i].max():.2f}")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The two images nearest to the paper's pair, as in Fig. 1.", "name": "fig-nsatp-pair"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The two images nearest to the paper's pair, as in Fig. 1.", "name": "fig-nsatp-pair", "classes": "bitmap"}}
 pair = torch.stack([data.images[index[0]] for index in nearest.values()])
 plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()],
              scale=1.9)
@@ -99,7 +99,7 @@ changed = found != clean[:, None]
 for kind, flips in zip(nearest, changed):
     print(f"{kind}: {int(flips.sum())} of {trials} copies change class")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Sixteen of the copies, those that changed class first, with the class that they were given.", "name": "fig-nsatp-changed"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Sixteen of the copies, those that changed class first, with the class that they were given.", "name": "fig-nsatp-changed", "classes": "bitmap"}}
 first = changed.flatten().int().argsort(descending=True, stable=True)[:16]
 plots.images(copies.flatten(0, 1)[first], [
     f"{clean[i // trials]} → {found.flatten()[i]}" if changed.flatten()[i] else f"{clean[i // trials]}"

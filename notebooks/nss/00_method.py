@@ -96,7 +96,7 @@ print("order: ", [list(printed.index)[i] for i in order])
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
          for name in mutations.OPERATORS for s in mutations.STRENGTHS}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under each of the seven mutations, strength rising from left to right in five steps over the range of Table III.", "name": "fig-nss-mutations"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under each of the seven mutations, strength rising from left to right in five steps over the range of Table III.", "name": "fig-nss-mutations", "classes": "bitmap"}}
 plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
 plt.show()
 
@@ -155,7 +155,7 @@ plt.show()
 ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share))
 predicted = inference.predict(model, candidates).argmax(1)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first", "classes": "bitmap"}}
 ends = torch.cat([ranking[:8], ranking[-8:]])
 plots.images(candidates[ends], [f"{data.classes[data.labels[i]]} → {data.classes[predicted[i]]}"
                                 for i in ends.tolist()])

@@ -48,7 +48,7 @@ strengths = table_6.groupby("operator", sort=False)["parameter"].first()
 candidates = {operator: mutations.apply(data.images, operator, value)
               for operator, value in strengths.items()}
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
 plots.images(torch.cat([images[:1] for images in candidates.values()]),
              [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
 plt.show()

@@ -49,10 +49,12 @@ run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of accuracy gained on independently mutated images with a fifth of the candidates added, mean over the seeds; lines give the range.", "name": "fig-nss-repair"}}
 GAIN = "quantity == 'gain' and method != 'none'"
-if not (kept := run.recorded(recipe="nss")).empty:
+if (kept := run.recorded(recipe="nss")).empty:
+    plots.nothing()
+else:
     plots.bars(named(kept).query(GAIN + " and rate == 20 and test == 'mutated'"),
                group=["dataset", "model"], hue="selector", ylabel="gain (points)")
-    plt.show()
+plt.show()
 
 # %% [markdown]
 # ## Candidates, and what is left for testing

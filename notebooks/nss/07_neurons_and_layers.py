@@ -46,7 +46,9 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
 LAST, FIFTH = ("quantity == 'fdr' and " + which for which in ("layer == -1", "share == 20"))
-if not (kept := run.recorded(recipe="nss")).empty:
+if (kept := run.recorded(recipe="nss")).empty:
+    plots.nothing()
+else:
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
     for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
                                   (axes[1], FIFTH, "layer", "layer")):
@@ -58,7 +60,7 @@ if not (kept := run.recorded(recipe="nss")).empty:
                      legend=x == "layer")
         axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
     axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-    plt.show()
+plt.show()
 
 # %% [markdown]
 # ## Layers

@@ -65,7 +65,7 @@ photos = custom.read_photos(photos_folder, model)
 reference = custom.read_photos(reference_folder, model) if reference_folder else None
 table = custom.rank(model, photos, ",".join(possible), reference=reference, top=top, seed=seed)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet", "classes": "bitmap"}}
 plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 

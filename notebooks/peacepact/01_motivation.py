@@ -85,7 +85,7 @@ run.add({"to_second_class": kinds["undecided"]["given the second class"],
 run.save(data)
 pd.DataFrame(kinds).T.round(3)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
 i = int(np.argmax(counts["undecided"].sum(1)))  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(

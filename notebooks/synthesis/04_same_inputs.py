@@ -107,7 +107,7 @@ scores = {name: selection.selector(name, **more).score(model, candidates).double
 #
 # These are the candidates that each score puts first.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The eight candidates that each score ranks highest, with the class of the network; an x marks the wrong ones.", "name": "fig-same-inputs-first", "classes": "bitmap"}}
 order = {name: np.argsort(-score, kind="stable") for name, score in scores.items()}
 titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
           for k, wrong in zip(given, broken["wrong"])]

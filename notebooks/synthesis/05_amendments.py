@@ -12,13 +12,29 @@
 profile = "embedded"  # this page needs no run
 
 # %% tags=["hide-input"]
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy import stats
 
 from dnnlib import files, published
-from dnnlib.book import intervals, tables, verdicts
+from dnnlib.book import intervals, plots, tables, verdict_plots, verdicts
+from dnnlib.book.extent import NAMES
 from dnnlib.book.statements import says
+
+plots.style()
+first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id")
+now = verdicts.scoreboard()
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
+both = [id for id in now.index if id in first.index]
+bars = []
+for paper, name in NAMES.items():
+    for when, board in (("first", first), ("now", now)):
+        mine = board.loc[both].query("paper == @paper")
+        bars.append(mine.assign(paper=f"{name.replace(', ', chr(10))}: {when}"))
+verdict_plots.bar(pd.concat(bars))
+plt.show()
 
 # %% [markdown]
 # ## What changed
@@ -39,8 +55,6 @@ tables.sentences(pd.DataFrame([
 # brackets is the number of cells that the paper has. Claims that were added later have no first verdict.
 
 # %% tags=["hide-input"]
-first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id")
-now = verdicts.scoreboard()
 cells = "cells (paper's)"
 both = pd.DataFrame({
     "claim": now["claim"],

@@ -1,21 +1,32 @@
 # %% [markdown]
 # # What do the verdicts stand on? The evidence map
 #
-# What each verdict stands on: a row for each network and dataset, a column for each experiment, whose
-# heading leads to its chapter. A bar shows how many cells of the claims hold (green), are open (gray)
-# and fail (orange). A time stands where the paper prints a value and nobody has run it: about how long
-# three seeds would take on one core, estimated from what other networks took. A hatched field is one
-# for which the paper prints no value. Point at a field, or go to it with the tab key, for the number of
-# seeds and the size of the runs.
+# A claim is judged cell by cell: a cell is one combination of dataset, network and measure for which the
+# paper prints a value. Below, each cell of each claim is a square. A white one was not run.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Every cell of every claim, paper by paper: those that hold, are open, fail, and were not run.", "name": "fig-evidence"}}
+import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dnnlib.book import evidence_map, plots
+from dnnlib.book import evidence_map, plots, verdict_plots
 from dnnlib.book.extent import NAMES
 
 plots.style()
+verdict_plots.squares(verdict_plots.outcomes().rename(index=NAMES))
+plt.show()
+
+# %% [markdown]
+# ## Network by network
+#
+# The same cells by where they come from: a row for each network and dataset, a column for each
+# experiment, whose heading leads to its chapter. A bar shows how many cells of the claims hold (green),
+# are open (gray) and fail (orange). A time stands where the paper prints a value and nobody has run it:
+# about how long three seeds would take on one core, estimated from what other networks took. A hatched
+# field is one for which the paper prints no value. Point at a field, or go to it with the tab key, for
+# the number of seeds and the size of the runs.
+
+# %% tags=["hide-input"]
 found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
 for name, fields in found.items():
     display(Markdown(f"**{name}**"), evidence_map.Map(fields))

@@ -37,12 +37,12 @@ files.save_tensors(weights, training.trained("lenet5", "mnist_small", seed=0).st
 model = custom.load_model("lenet5", weights, channels=1, size=28, classes=10)
 photos = custom.read_photos(photos_folder, model)
 
-# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `rank --by gini` puts first of 400 handwritten digits, for a LeNet-5: rank and score (DeepGini's impurity of the softmax vector), and the file. The folder is the true digit.", "name": "fig-own-rank"}}
+# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `rank --by gini` puts first of 400 handwritten digits, for a LeNet-5: rank and score (DeepGini's impurity of the softmax vector), and the file. The folder is the true digit.", "name": "fig-own-rank", "classes": "bitmap"}}
 table = custom.rank(model, photos, "gini", top=16)
 plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 
-# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `fuzz --by dlfuzz --l2 2` makes of 40 of them: an image, the nearest failing input that was found with the class that the network gives it, and the difference, ten times as strong; gray is no change.", "name": "fig-own-fuzz"}}
+# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `fuzz --by dlfuzz --l2 2` makes of 40 of them: an image, the nearest failing input that was found with the class that the network gives it, and the difference, ten times as strong; gray is no change.", "name": "fig-own-fuzz", "classes": "bitmap"}}
 how = custom.Options(by="dlfuzz", l2=2.0, iterations=20, labels="folders", limit=40, seed=0)
 found = custom.fuzz(model, photos, work / "failures", how)
 parts = custom.pictures(found, photos, work / "failures")

@@ -215,6 +215,13 @@ def test_made_twice_gives_the_same_bytes(write):
     assert [c.execution_count for c in made.cells if c.cell_type == "code"] == [1, 2, 3]
 
 
+@pytest.mark.parametrize("tags", [["hide-input"], ["remove-input", "records"], ["hide-cell"]])
+def test_code_that_the_book_folds_is_folded_in_jupyterlab(write, tags):
+    product = notebooks.make(write(f"# %% tags={json.dumps(tags)}\n1\n\n# %%\n2\n"))
+    assert [cell.metadata for cell in nbformat.read(product, 4).cells] == [
+        {"tags": tags, "jupyter": {"source_hidden": True}}, {}]
+
+
 def test_a_folder_of_readers_leaves_the_source_alone(write, tmp_path):
     source = write()
     product = notebooks.make(source, tmp_path / "into")
@@ -410,8 +417,7 @@ def test_pair_has_the_same_cells(source):
         fetch = ours.pop(0)
         assert notebooks.repository() in fetch.source and tags(fetch) == ["remove-cell"]
     assert [(c.cell_type, c.source) for c in ours] == [(c.cell_type, c.source) for c in theirs]
-    assert [c.metadata for c in ours] == [
-        {k: v for k, v in c.metadata.items() if k in notebooks.KEPT_METADATA} for c in theirs]
+    assert [c.metadata for c in ours] == [notebooks.kept(c.metadata) for c in theirs]
     assert len({c.id for c in ours}) == len(ours)
 
 
@@ -426,7 +432,6 @@ def test_one_parameters_cell_and_none_injected(source):
         assert known and all(p.help for p in known.values())
 
 
-FOLDED = {"hide-input", "remove-input", "hide-cell", "remove-cell"}
 BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|verdicts)"
                          r"|\.pivot|wide\("
                          r"|\.unstack|\.query\(|assign\(|DataFrame\(|\.merge\(|plt\.show"
@@ -436,7 +441,7 @@ BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|
 def visible(source) -> list[list[str]]:
     """The lines of code that a reader of the page sees, but parameters, cell by cell."""
     return [[line for line in cell.source.splitlines() if line.strip()]
-            for cell in code(source) if not (FOLDED | {"parameters"}) & set(tags(cell))]
+            for cell in code(source) if not (notebooks.FOLDED | {"parameters"}) & set(tags(cell))]
 
 
 @pair
@@ -499,6 +504,16 @@ def test_figures_have_caption_and_name(source):
         assert figure.get("caption", "").strip() and figure.get("name", "").startswith("fig-")
     announced = [c for c in code(source) if "figure" in c.metadata.get("mystnb", {})]
     assert len(announced) == len(figures(source))  # each caption has its picture
+
+
+SHOWS_INPUTS = re.compile(r"plots\.(images|sheet|corner_sheet|magnified)\(|imshow\(")
+
+
+@pair
+def test_figures_of_inputs_say_so_and_are_not_turned_in_the_dark_theme(source):
+    for cell in code(source):
+        if SHOWS_INPUTS.search(cell.source) and (about := cell.metadata.get("mystnb")):
+            assert about["figure"].get("classes") == "bitmap", about["figure"]["name"]
 
 
 def test_figure_names_are_unique_over_the_book():

@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
+from matplotlib.colors import to_hex
 
 from dnnlib import published
 from dnnlib.book import records, verdict_plots
@@ -20,6 +21,26 @@ def test_verdicts_are_counted_for_each_paper():
     assert {state: width for state, width in widths.items() if any(width)} == {
         "reproduced": [0, 1], "partly": [2, 0], "not run": [1, 0]}
     assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]
+
+
+def test_each_cell_is_a_square_in_the_colour_of_its_outcome():
+    counts = pd.DataFrame({"holds": [2, 0], "open": [0, 1], "fails": [1, 0], "blank": [7, 0]},
+                          index=["a", "b"])
+    axis, = verdict_plots.squares(counts).axes
+    painted = [[to_hex(face) for face in block.get_facecolors()] for block in axis.collections]
+    holds, open_, fails = (verdict_plots.OUTCOMES[name] for name in ("holds", "open", "fails"))
+    assert painted == [[holds] * 2 + [fails] + ["#ffffff"] * 7, [open_]]
+    places = {tuple(path.vertices.min(0)) for path in axis.collections[0].get_paths()}
+    assert len(places) == 10  # none hides another
+    assert [t.get_text() for t in axis.texts] == ["a: 2 hold, 1 fail, 7 not run", "b: 1 open"]
+
+
+def test_every_cell_of_the_papers_is_counted_once(folders):
+    claims = pd.DataFrame({"paper": claim.paper, "n": claim.expected}
+                          for claim in published.claims()).groupby("paper")["n"].sum()
+    found = verdict_plots.outcomes()
+    assert (found["blank"] == claims.reindex(found.index)).all()  # nothing has run here
+    assert not found[["holds", "open", "fails"]].to_numpy().any()
 
 
 def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), **more):

@@ -2,13 +2,16 @@
 
 import functools
 import http.server
+import io
 import re
 import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
+import numpy as np
 import pytest
+from PIL import Image
 
 SITE = Path(__file__).resolve().parents[2] / "_build" / "html"
 PAGES = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html")
@@ -112,6 +115,41 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
     page.set_viewport_size(looks.phone)
     assert looks.wide(page) == [], "wider than a phone"
     assert not wrong
+
+
+def pixels(figure) -> np.ndarray:
+    """What of a figure is on the screen: (height, width, 3), from 0 to 255."""
+    return np.asarray(Image.open(io.BytesIO(figure.screenshot())).convert("RGB")).astype(int)
+
+
+def commonest(shown: np.ndarray) -> np.ndarray:
+    colours, counts = np.unique(shown.reshape(-1, 3), axis=0, return_counts=True)
+    return colours[counts.argmax()]
+
+
+def test_in_the_dark_theme_charts_are_dark_and_inputs_stay_as_they_are(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nsatp/01_motivation.html", wait_until="networkidle")
+    chart, inputs = page.locator("#fig-nsatp-many-pairs img"), page.locator("#fig-nsatp-pair img")
+    middle = "e => { const r = e.getBoundingClientRect(); return [r.width, r.height]; }"
+    found = {}
+    for theme in ("light", "dark"):
+        assert looks.faint(page, theme) == []  # sets the theme, too
+        drawn = pixels(inputs)
+        width, height = inputs.evaluate(middle)
+        found[theme] = (pixels(chart), drawn[int(0.5 * height), int(0.1 * width):int(0.9 * width)])
+    light, dark = found["light"][0], found["dark"][0]
+    ground = [int(v) for v in re.findall(r"\d+", page.evaluate(
+        "() => getComputedStyle(document.body).backgroundColor"))][:3]
+    assert (commonest(light) > 250).all() and abs(commonest(dark) - ground).max() <= 3
+    assert np.quantile(dark.min(2), 0.999) > 200  # the axes' text, black in the light theme
+    blue = light[(light[..., 2] - light[..., 0] > 100)].mean(0)
+    still = dark[(dark[..., 2] - dark[..., 0] > 100)].mean(0)
+    assert blue.argsort().tolist() == still.argsort().tolist()  # hues stay
+    line, other = found["light"][1], found["dark"][1]
+    assert abs(np.sort(line.mean(1))[[5, -6]] - np.sort(other.mean(1))[[5, -6]]).max() < 10
+    assert np.median(other) < 60  # a digit's ground is black
+    page.close()
 
 
 @pytest.mark.parametrize("page", PAGES)

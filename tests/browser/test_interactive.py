@@ -92,6 +92,15 @@ def lighting() -> interactive.Block:
                                    mutated={"darker": darker, "turned": images.flip(2)[None]})
 
 
+def shares() -> interactive.Block:
+    images = torch.rand(2, 1, SIZE, SIZE, generator=torch.Generator().manual_seed(0))
+    return interactive.lighting_up(
+        maps(), images, torch.tensor([0, 1]), layers=["2"], threshold=0.5,
+        mutated={"darker": torch.stack([images * 0.9, images * 0.3])},
+        values={"darker": torch.tensor([[[0.2, 0.6, -0.1], [0.7, 0.8, 0.9]],
+                                        [[0.55, 1.5, 0.1], [0.0, 0.1, 0.2]]])})
+
+
 def maps() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Conv2d(1, 3, 3), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten(),
@@ -108,7 +117,7 @@ def game() -> interactive.Block:
 
 
 FIGURES = {"painter": painter, "distances": distances, "movie": movie, "lighting": lighting,
-           "game": game}
+           "shares": shares, "game": game}
 
 
 @pytest.fixture(scope="module")
@@ -393,6 +402,20 @@ def test_strength_mutation_layer_and_image_can_be_changed(opened, looks):
     turned = said.inner_text()
     page.get_by_role("button", name="image of class 1").click()
     assert said.inner_text() != turned
+
+
+def test_shapley_values_frame_the_maps_that_carry_the_loss(opened):
+    page = opened("shares")
+    said, framed = page.locator(".said"), page.locator(".map.marked")
+    assert said.inner_text().startswith("2 of 3 maps have a Shapley value above 0.50")
+    assert "add up to 2.05, those of all maps to 2.15" in said.inner_text()
+    assert framed.all_inner_texts() == ["map 1: 0.55", "map 2: 1.50"]
+    page.get_by_role("slider", name="Strength").press("ArrowLeft")
+    assert framed.all_inner_texts() == ["map 2: 0.60"]
+    page.get_by_role("button", name="image of class 1").click()
+    assert framed.count() == 3
+    page.get_by_role("slider", name="Mark values above").press("End")
+    assert framed.count() == 0
 
 
 # The label-budget game

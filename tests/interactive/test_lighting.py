@@ -32,7 +32,17 @@ def test_a_tenth_of_the_neurons_is_marked_at_first(given):
     assert [mutation["strengths"] for mutation in data["mutations"]] == [2]
 
 
+def test_values_of_the_maps_take_the_place_of_changes(given):
+    values = {"none": torch.zeros(1, 2, 3), "dark": torch.arange(12.0).view(2, 2, 3) / 10}
+    data = figure(given, values=values, threshold=0.5).data
+    assert (data["threshold"], data["most"]) == (0.5, 1.1)
+    assert data["mutations"][1]["values"][1] == [[0.6, 0.7, 0.8], [0.9, 1.0, 1.1]]
+
+
 @pytest.mark.parametrize("change, words", [
+    ({"values": {"none": torch.zeros(1, 2, 3)}}, r"values: expected shape \(2, 2, 3\) of 'dark', got none"),
+    ({"values": {"none": torch.zeros(1, 2, 4)}}, r"expected shape \(1, 2, 3\) of 'none', got \(1, 2, 4\)"),
+    ({"values": {}, "layers": ["0", "1"]}, "layers: expected the one that the values are of"),
     ({"mutated": {}}, "mutated: expected at least one mutation"),
     ({"mutated": {"dark": torch.zeros(1, 2, 1, 5, 6)}}, r"\(2, 1, 6, 6\), of 'dark', got \(1, 2, 1, 5, 6\)"),
     ({"mutated": {"dark": torch.full((1, 2, 1, 6, 6), 2.0)}}, r"expected values in \[0, 1\]"),

@@ -1,4 +1,5 @@
-// The maps of a layer before and after a mutation; neurons that change much are marked.
+// The maps of a layer before and after a mutation; neurons that change much are marked, or, where the
+// data has values of the maps, maps of a large value.
 
 function render(element, data) {
   const network = new Network(data.network), shape = network.shape, size = shape[0] * shape[1] * shape[2];
@@ -42,18 +43,23 @@ function render(element, data) {
       maps.replaceChildren(...drawn.map((d) => d.box));
     }
     let marked = 0, moved = 0, all = 0;
+    const values = mutation.values?.[state.strength - 1][state.image];
     drawn.forEach(({ pair, text, box }, i) => {
-      const values = [a.subarray(i * n, (i + 1) * n), b.subarray(i * n, (i + 1) * n)];
+      const both = [a.subarray(i * n, (i + 1) * n), b.subarray(i * n, (i + 1) * n)];
       let low = Infinity, high = -Infinity, here = 0;
-      for (const part of values) for (const v of part) { low = Math.min(low, v); high = Math.max(high, v); }
-      const pictures = values.map((part) => {
+      for (const part of both) for (const v of part) { low = Math.min(low, v); high = Math.max(high, v); }
+      const pictures = both.map((part) => {
         const picture = new Float32Array(3 * n);
         for (let k = 0; k < n; k++)
           picture[k] = picture[n + k] = picture[2 * n + k] = (part[k] - low) / (high - low || 1);
         return picture;
       });
-      for (let k = 0; k < n; k++) {
-        const change = Math.abs(values[1][k] - values[0][k]);
+      if (values) {
+        all += values[i];
+        here = +(values[i] > state.threshold);
+        moved += here * values[i];
+      } else for (let k = 0; k < n; k++) {
+        const change = Math.abs(both[1][k] - both[0][k]);
         all += change;
         if (change > state.threshold) {
           here++;
@@ -65,11 +71,13 @@ function render(element, data) {
         }
       }
       pair.forEach((canvas, k) => paint(canvas, pictures[k], [3, height, width]));
-      text.textContent = `map ${i + 1}: ${here} of ${n}`;
+      text.textContent = `map ${i + 1}: ${values ? values[i].toFixed(2) : `${here} of ${n}`}`;
       box.classList.toggle("marked", here > 0);
       marked += here;
     });
-    said.textContent = `${marked} of ${channels * n} neurons change by more than ${state.threshold.toFixed(2)}. `
+    said.textContent = values ? `${marked} of ${channels} maps have a Shapley value above `
+      + `${state.threshold.toFixed(2)}. Theirs add up to ${moved.toFixed(2)}, those of all maps to `
+      + `${all.toFixed(2)}: the change of loss, in nats.` : `${marked} of ${channels * n} neurons change by more than ${state.threshold.toFixed(2)}. `
       + `The sum of their changes is ${moved.toFixed(2)}`
       + `, ${percent(all ? moved / all : 0)} of the change of all neurons of this layer.`;
   };
@@ -84,7 +92,8 @@ function render(element, data) {
   });
   const strength = slider("Strength", { min: 1, max: data.mutations[0].strengths, value: state.strength,
     change: (v) => { state.strength = v; show(); } });
-  const threshold = slider("Mark changes above", { min: 0, max: data.most, step: data.most / 100 || 1,
+  const shared = "values" in data.mutations[0];
+  const threshold = slider(shared ? "Mark values above" : "Mark changes above", { min: 0, max: data.most, step: data.most / 100 || 1,
     value: state.threshold, shown: (v) => v.toFixed(2), change: (v) => { state.threshold = v; show(); } });
   const layer = choice("Layer", [...data.layers].reverse().map((name) => {
     const [c, h, w] = network.layers.find((one) => one.name === name).to;
@@ -97,7 +106,8 @@ function render(element, data) {
     ...(data.layers.length > 1 ? [layer.box] : [])),
     make("div", { class: "lit" }, make("div", { class: "inputs" }, make("div", {}, before, words[0]),
       make("div", {}, after, words[1])),
-      make("div", {}, make("div", { class: "head" }, "The maps, each before and after; marked neurons are orange"),
+      make("div", {}, make("div", { class: "head" }, `The maps, each before and after; ${shared
+        ? "framed: a large Shapley value" : "marked neurons are orange"}`),
         maps)), said);
   show();
 }
