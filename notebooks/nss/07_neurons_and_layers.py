@@ -215,7 +215,7 @@ says(
 
 # %% tags=["hide-input", "statements"]
 chance = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
-    "method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
+    "quantity == 'fdr' and method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
 from_chance = fdr["remutated"].unstack(["layer", "share"]).sub(chance, axis=0).groupby(CELL).mean()
 says(
     (f"Whatever the layer and the share, NSS with the pair of the text stays between "
