@@ -5,14 +5,42 @@ from collections.abc import Mapping
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import torch
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+from torch import nn
 
 from dnnlib.book import plots
 from dnnlib.book.words import shown
 from dnnlib.measures import fragility
 
 CELLS = 40  # to each side of a recorded scatter
+KINDS = {nn.Conv2d: ("convolution", "C0"), nn.MaxPool2d: ("pool", "C2"),
+         nn.Linear: ("dense layer", "C1")}
+
+
+def layers(networks: Mapping[str, nn.Sequential], shape: tuple[int, int, int]) -> Figure:
+    """Networks by their titles, one below the other: a bar for each layer of :data:`KINDS`.
+
+    As high as it passes on values, of an image of ``shape`` (C, H, W), on a logarithmic scale.
+    """
+    figure, axes = plt.subplots(len(networks), 1, figsize=(7.5, 2.2 * len(networks)),
+                                sharex=True, sharey=True, squeeze=False)
+    for axis, (title, network) in zip(axes[:, 0], networks.items()):
+        x, place = torch.zeros(1, *shape), 0
+        for layer in network:
+            x = layer(x)
+            if type(layer) in KINDS:
+                axis.bar(place, x.numel(), width=0.8, color=KINDS[type(layer)][1])
+                axis.text(place, 1.3 * x.numel(), "×".join(map(str, x.shape[1:])), ha="center",
+                          fontsize=7)
+                place += 1
+        axis.set(yscale="log", ylim=(5, 200_000), xticks=[], ylabel="values")
+        axis.set_title(f"{title}: {place} layers", loc="left", fontsize=10)
+    axes[0, 0].legend(handles=[Patch(color=colour, label=kind) for kind, colour in KINDS.values()],
+                      fontsize=8, loc="upper right")
+    return figure
 
 
 def decays(distances: Mapping[str, np.ndarray], eff: np.ndarray) -> Figure:

@@ -1,5 +1,6 @@
 """Figures of verdicts: the bar of all claims, and a forest plot for each."""
 
+from collections.abc import Mapping
 from textwrap import fill
 
 import numpy as np
@@ -47,6 +48,15 @@ def bar(board: pd.DataFrame) -> Figure:
     axis.locator_params(axis="x", integer=True)
     figure.legend(loc="outside upper center", ncols=len(STATES), fontsize=9)
     return figure
+
+
+def before_after(first: pd.DataFrame, now: pd.DataFrame, names: Mapping[str, str]) -> Figure:
+    """:func:`bar` of two scoreboards, paper by paper, for the claims that both have."""
+    both = [claim for claim in now.index if claim in first.index]
+    return bar(pd.concat([
+        board.loc[both].query("paper == @paper").assign(
+            paper=f"{name.replace(', ', chr(10))}: {when}")
+        for paper, name in names.items() for when, board in (("first", first), ("now", now))]))
 
 
 def outcomes() -> pd.DataFrame:

@@ -62,11 +62,10 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
             "most": round(float(every.max()), 3),
             "mutations": [{"name": name, "strengths": len(found),
                            "images": pixels(found.flatten(0, 1), name)}
+                          | ({} if values is None else {
+                              "values": values[name].double().round(decimals=4).tolist()})
                           for name, found in mutated.items()]}
     first = next(iter(mutated))
-    if values is not None:
-        for mutation in data["mutations"]:
-            mutation["values"] = values[mutation["name"]].double().round(decimals=4).tolist()
     after = as_shown(mutated[first][-1][:1])
     still = _still(model, x[:1], after, layers[-1], maps[layers[-1]]["to"], threshold,
                    None if values is None else values[first][-1][0])

@@ -43,7 +43,7 @@ class Recipe:
 _GRAY, _COLOUR = Recipe(0.1, 512, 20), Recipe(0.01, 512, 60)
 _LONGER = Recipe(0.05, 128, 4, momentum=0.9, weight_decay=5e-4, schedule="cosine",
                  precision="bfloat16")
-_SPEECH = Recipe(0.02, 16, 16, momentum=0.9, weight_decay=5e-4, schedule="cosine")
+_SPEECH = Recipe(0.02, 32, 5, momentum=0.9, weight_decay=5e-4, schedule="cosine")
 _RECORDED = replace(_SPEECH, batch_size=64, epochs=4)
 _SMALL = Recipe(0.02, 64, 8, momentum=0.9, schedule="cosine")  # 5,000 images
 _SHORTER = replace(_SMALL, epochs=5)  # Net-1 and Net-2 take long

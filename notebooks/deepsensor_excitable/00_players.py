@@ -36,8 +36,9 @@ import numpy as np
 import pandas as pd
 import torch
 from scipy import stats
+from torch import nn
 
-from dnnlib import fuzzing, inference, models, training
+from dnnlib import fuzzing, inference, interactive, models, training
 from dnnlib.book import campaign_plots, evidence, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -55,13 +56,31 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
                  population=population, references=references)
 
 # %% [markdown]
+# **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
+# layer, before and after the mutation. The number below is the map's *Shapley value*: its share, in nats,
+# of what the mutation adds to the loss. A map with more than the threshold is framed: it is *excitable*.
+# How many are there when the network still sees the right digit, and how many when it does not?
+
+# %% tags=["hide-input"]
+data = load(dataset)
+few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
+if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_submodule(layer), nn.Linear):
+    mine = fuzzing.benign(few, data.images, data.labels, seed=seed)[:4]
+    mutated = {name: torch.stack([mutations.mutate(data.images[mine], name, strength=s, seed=seed).images
+                                  for s in mutations.STRENGTHS]) for name in ("rotation", "shear", "contrast")}
+    shares = {name: torch.stack([shapley.exact(shapley.Game(
+        few, data.images[mine], after, data.labels[mine], layers=[layer])).values for after in found])
+        for name, found in mutated.items()}
+    display(interactive.lighting_up(few, data.images[mine], data.labels[mine], mutated, layers=[layer],
+                                    values=shares, threshold=0.5, classes=data.classes))
+
+# %% [markdown]
 # ## Benign images, and their corner cases
 #
 # A corner case is a mutant by {term}`DeepHunter` that lost the class of its image. No step in
 # making it looks at the neurons. Noise of the same length does not have to change the class:
 
 # %% tags=["hide-input"]
-data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
@@ -141,7 +160,6 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 # {term}`benign mutation`, so that there is a loss to share out.
 
 # %% tags=["hide-input"]
-few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
 moved = mutations.mutate(data.images, seed=seed).images
 mine = fuzzing.benign(few, data.images, data.labels, seed=seed)
 mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:pairs]

@@ -73,8 +73,10 @@ if profile == "embedded":
     display(interactive.distance_slider(
         model, data.images[few], data.labels[few], few_found, classes=data.classes,
         curves={name: kept.query(where).groupby("bound")["value"].mean().to_dict()
-                for name, (_, where) in methods.items()},
+                for name, (_, where) in methods.items() if len(kept)},
         source="From the records: LeNet-5 on MNIST, mean over the seeds.", colours=colours(methods)))
+    if kept.empty:
+        print("no records yet: the figure has no curves")
 
 # %% [markdown]
 # **The claim** (DeepSensor IV.B.1, Table II). From 1,000 {term}`benign inputs <benign input>`, in

@@ -53,9 +53,8 @@ run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, s
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 SHOWN = ("quantity in ('scatter', 'bin') or (fit == 'loglinear' and points == 'examples' "
          "and distance != 'certainty' and quantity in ('a', 'b'))")
-if not (kept := run.recorded(SHOWN, model="net2", **PAPER)).empty:
-    recorded_decays(kept)
-    plt.show()
+recorded_decays(run.recorded(SHOWN, model="net2", **PAPER))
+plt.show()
 
 # %% [markdown]
 # ## The network and the images

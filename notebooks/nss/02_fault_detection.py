@@ -54,10 +54,12 @@ NEAR = dict(candidates="random", recipe="nss")  # the records of networks near T
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
 paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}),
                      difference=paper["method"].map({"nss": "l1"}))
-if not (kept := run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'",
-                             **NEAR)).empty:
+kept = run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'", **NEAR)
+if kept.empty:
+    plots.nothing()
+else:
     plots.dots(named(kept), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
-    plt.show()
+plt.show()
 
 # %% [markdown]
 # ## The candidates

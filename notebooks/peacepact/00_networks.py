@@ -8,30 +8,17 @@
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Both papers' Net-1 for MNIST, built from their tables. A bar is a layer; the more values it passes on, the higher it is (on a logarithmic scale). PEACEPACT's table ends before the layer that gives the ten classes; it is ours.", "name": "fig-peacepact-networks"}}
 import matplotlib.pyplot as plt
 import torch
-from matplotlib.patches import Patch
 from torch import nn
 
 from dnnlib import models, published, training
-from dnnlib.book import plots
+from dnnlib.book import fragility_plots, plots
 from dnnlib.book.tables import headed
 from dnnlib.book.words import shown
 from dnnlib.data.sources import SOURCES
 
 plots.style()
-KINDS = {nn.Conv2d: ("convolution", "C0"), nn.MaxPool2d: ("pool", "C2"), nn.Linear: ("dense layer", "C1")}
-figure, axes = plt.subplots(2, 1, figsize=(7.5, 4.4), sharex=True, sharey=True)
-for axis, (name, paper) in zip(axes, {"net1": "NSATP", "net1_peacepact": "PEACEPACT"}.items()):
-    x, place = torch.zeros(1, 1, 28, 28), 0
-    for layer in models.build(name):
-        x = layer(x)
-        if type(layer) in KINDS:
-            axis.bar(place, x.numel(), width=0.8, color=KINDS[type(layer)][1])
-            axis.text(place, 1.3 * x.numel(), "×".join(map(str, x.shape[1:])), ha="center", fontsize=7)
-            place += 1
-    axis.set(yscale="log", ylim=(5, 200_000), xticks=[], ylabel="values")
-    axis.set_title(f"{paper}'s Net-1: {place} layers", loc="left", fontsize=10)
-axes[0].legend(handles=[Patch(color=colour, label=kind) for kind, colour in KINDS.values()],
-               fontsize=8, loc="upper right")
+fragility_plots.layers({"NSATP's Net-1": models.build("net1"),
+                        "PEACEPACT's Net-1": models.build("net1_peacepact")}, (1, 28, 28))
 plt.show()
 
 # %% [markdown]

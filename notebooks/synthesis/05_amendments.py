@@ -27,13 +27,7 @@ first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id"
 now = verdicts.scoreboard()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
-both = [id for id in now.index if id in first.index]
-bars = []
-for paper, name in NAMES.items():
-    for when, board in (("first", first), ("now", now)):
-        mine = board.loc[both].query("paper == @paper")
-        bars.append(mine.assign(paper=f"{name.replace(', ', chr(10))}: {when}"))
-verdict_plots.bar(pd.concat(bars))
+verdict_plots.before_after(first, now, NAMES)
 plt.show()
 
 # %% [markdown]

@@ -4,6 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from torch import nn
 
 from dnnlib.book import fragility_plots
 
@@ -20,6 +21,15 @@ def plane():
     rng = np.random.default_rng(0)
     x = rng.random(5000) * 2.3
     return x, np.round(rng.random(5000) * np.exp(-x), 2)
+
+
+def test_a_layer_is_a_bar_as_high_as_the_values_that_it_passes_on():
+    network = nn.Sequential(nn.Conv2d(1, 3, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                            nn.Linear(27, 9))
+    figure = fragility_plots.layers({"small": network, "one": nn.Sequential(network[0])}, (1, 8, 8))
+    heights = [[bar.get_height() for bar in axis.patches] for axis in figure.axes]
+    assert heights == [[3 * 6 * 6, 3 * 3 * 3, 9], [3 * 6 * 6]]
+    assert [axis.get_title("left") for axis in figure.axes] == ["small: 3 layers", "one: 1 layers"]
 
 
 def test_every_input_of_a_scatter_is_kept_at_its_place(plane):

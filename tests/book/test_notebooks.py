@@ -6,11 +6,15 @@ from collections import Counter
 from pathlib import Path
 
 import jupytext
+import matplotlib
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
 from dnnlib import published
 from dnnlib.book import notebooks, records
+
+matplotlib.use("Agg")
 
 HEADER = '''# ---
 # jupyter:
@@ -514,6 +518,30 @@ def test_figures_of_inputs_say_so_and_are_not_turned_in_the_dark_theme(source):
     for cell in code(source):
         if SHOWS_INPUTS.search(cell.source) and (about := cell.metadata.get("mystnb")):
             assert about["figure"].get("classes") == "bitmap", about["figure"]["name"]
+
+
+def opening(source) -> list[str]:
+    """The code up to the first figure, if records make it and nothing is computed before; else []."""
+    cells = [cell for cell in jupytext.read(source).cells if cell.cell_type == "code"]
+    drawn = [i for i, cell in enumerate(cells) if "figure" in cell.metadata.get("mystnb", {})][:1]
+    found = [cell.source for at in drawn for cell in cells[:at + 1]
+             if "remove-input" not in tags(cell)]
+    recorded = found and "run.recorded(" in found[-1] and "training." not in "".join(found)
+    return found if recorded else []
+
+
+OPENED_BY_RECORDS = [source for source in BOOK if opening(source)]
+
+
+@pytest.mark.parametrize("source", OPENED_BY_RECORDS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_a_first_figure_of_records_says_when_there_are_none(source, folders, monkeypatch):
+    names = {"display": print}
+    monkeypatch.setattr(plt, "show", lambda: None)
+    exec("\n".join(opening(source)), names)
+    texts = [text.get_text() for number in plt.get_fignums() for axis in plt.figure(number).axes
+             for text in axis.texts]
+    plt.close("all")
+    assert "no records yet" in texts
 
 
 def test_figure_names_are_unique_over_the_book():

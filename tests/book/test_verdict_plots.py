@@ -23,6 +23,16 @@ def test_verdicts_are_counted_for_each_paper():
     assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]
 
 
+def test_before_and_after_are_two_bars_of_the_claims_that_have_both():
+    first = pd.DataFrame({"paper": ["a", "a"], "verdict": ["partly", "partly"]}, index=["x", "y"])
+    now = pd.DataFrame({"paper": ["a"] * 3, "verdict": ["reproduced", "partly", "not run"]},
+                       index=["x", "y", "added"])
+    axis, = verdict_plots.before_after(first, now, {"a": "A, all"}).axes
+    widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["A\nall: first", "A\nall: now"]
+    assert (widths["partly"], widths["reproduced"], widths["not run"]) == ([2, 1], [0, 1], [0, 0])
+
+
 def test_each_cell_is_a_square_in_the_colour_of_its_outcome():
     counts = pd.DataFrame({"holds": [2, 0], "open": [0, 1], "fails": [1, 0], "blank": [7, 0]},
                           index=["a", "b"])
