@@ -196,10 +196,10 @@ says((f"- **What was run** (`swarm`). The first paper's equations describe a hun
       f"random, the released script one particle at the input; the second paper's neurons can be counted "
       f"in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on that.",
       swarm["depends"].any()))
-judged, depend = counts.loc["difference"]
+every, some = counts.loc["difference"]
 says(("The rest is milder. No verdict depends on `fit`, that is, on how one fits NSATP's curve.", "fit" in still),
-     (f"On `difference`, how one measures the movement of an activation, {depend} of {judged} verdicts depend.",
-      depend < judged / 2),
+     (f"On `difference`, how one measures the movement of an activation, {some} of {every} verdicts depend.",
+      some < every / 2),
      "For a paper of your own: say what is known, where the search may look, and what was run.")
 
 # %% [markdown]
