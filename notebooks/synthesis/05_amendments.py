@@ -71,8 +71,10 @@ tables.sentences(both[~changed].set_index("claim"))
 # %% tags=["hide-input", "statements"]
 p = []
 for claim in published.claims():
-    values = [intervals.SCALES[claim.scale].forward(group.to_numpy()) for _, group in verdicts.cells(claim)
-              if len(group) >= verdicts.SEEDS and group.notna().all()]
+    with np.errstate(divide="ignore", invalid="ignore"):  # a ratio of 0 has no logarithm
+        values = [intervals.SCALES[claim.scale].forward(group.to_numpy())
+                  for _, group in verdicts.cells(claim)
+                  if len(group) >= verdicts.SEEDS and group.notna().all()]
     values = [v for v in values if np.isfinite(v).all() and np.ptp(v) > 0]
     if len(values) >= 3:
         p.append(stats.bartlett(*values).pvalue)
