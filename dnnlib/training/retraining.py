@@ -112,6 +112,7 @@ def success_lead(rates: Mapping[str, float], name: str, others: Iterable[str], *
 
     NaN where the attack succeeds on every image, before and after each retraining: nothing taken
     against nothing taken tells neither from the other.
+    Raises ``ValueError`` as :func:`gains` and :func:`lead` do. Second DeepSensor, Figs. 4 and 5.
 
     >>> rates = {"before": 90.0, "deepsensor": 60.0, "dlfuzz": 80.0}
     >>> success_lead(rates, "deepsensor", ["dlfuzz"])
