@@ -27,7 +27,7 @@ from torchvision.models import resnet18
 
 from dnnlib import custom, files
 from dnnlib.custom.photos import unit
-from dnnlib.custom.scoring import learn
+from dnnlib.custom.scoring import Lessons, learn_at_once
 from dnnlib.inference import fast_layout
 
 TOGETHER = "gini,pd,nac,kmnc"
@@ -129,12 +129,12 @@ def streamed(source: custom.Photos, model: torch.nn.Module, by: str, seen: custo
     job = custom.prepared_job(model, source, by.split(","), reference=seen if needs else None,
                               seed=None, layers=None, probabilities=False, batch_size=BATCH,
                               block=1024)
-    learners = {name: reader for name, reader in job.readers.items() if reader.learns}
-    known, failed, _ = learn(job.model, seen, learners, batch_size=BATCH)
+    learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
+    known, failed, _ = learn_at_once(Lessons(job.model, seen, learners, BATCH, 1024))
     if failed:
         raise SystemExit(str(failed))
     start = processor()
-    for made in replace(job, known=known).run(range(job.blocks), WORKERS):
+    for made in replace(job, known=known).run(range(len(job.names)), WORKERS):
         for name, content in made.items():
             files.write_atomically(work / name, content)
     return processor() - start

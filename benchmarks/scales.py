@@ -21,7 +21,7 @@ from dnnlib import custom, files, selection
 from dnnlib.custom.estimate import estimate
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.scored import finished
-from dnnlib.custom.scoring import block_name, learn
+from dnnlib.custom.scoring import Lessons, learn_at_once
 
 PAGE = Path(__file__).parents[1] / "book" / "scales.md"
 FEW, CLASSES, WIDTH, REFERENCES = 1_000, 10, 16, 500
@@ -49,14 +49,14 @@ def cost(name: str, model: nn.Module, photos: Photos) -> dict[str, float]:
                               probabilities=False, batch_size=64, block=1024)
     passes = estimate(job, seen).passes
     if seen is not None:
-        known, failed, _ = learn(job.model, seen, job.readers, batch_size=64)
+        known, failed, _ = learn_at_once(Lessons(job.model, seen, job.readers, 64, 1024))
         if failed:
             raise SystemExit(f"{name}: {failed[name]}")
         job.__dict__["known"] = known
     with tempfile.TemporaryDirectory() as folder:
-        paths = [Path(folder) / block_name(number) for number in range(job.blocks)]
+        paths = [Path(folder) / name for name in job.names]
         start = time.process_time()
-        for path, made in zip(paths, job.run(range(job.blocks))):
+        for path, made in zip(paths, job.run(range(len(paths)))):
             files.write_atomically(path, *made.values())
         passed = time.process_time()
         kept = load(paths[0].read_bytes())[name][0].nbytes

@@ -193,6 +193,6 @@ def _ordered(name: str, job: Job, seen: Photos | None,
         run = Run(place, {})
         places, found = run.go(job, seen, workers, None)
     passes = reader.shared + reader.passes
-    share = 1 + (len(seen) / len(places) if reader.learns and seen is not None else 0)
+    share = 1 + (len(seen) / len(places) if reader.keeps and seen is not None else 0)
     return found[name]["order"].numpy(), {"passes": passes * share,
                                           "seconds": time.perf_counter() - start}

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load
 
 from dnnlib.custom.photos import Photos, batches
-from dnnlib.custom.scoring import Job, learn
+from dnnlib.custom.scoring import Job, Lessons, learn_at_once
 from dnnlib.inference import device_of
 
 BATCHES = 4  # looked at; the first warms up, and does not count
@@ -67,7 +67,7 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     >>> x, model = torch.rand(8, 1, 28, 28), models.build("lenet1")
     >>> photos = Photos(x, tuple(map(str, range(8))))
     >>> found = estimate(Job(model, photos, {"gini": reader(selection.selector("gini"), model, x)},
-    ...                      {}, 2, 4))
+    ...                      2, 4))
     >>> found.images, found.passes
     (8, 1)
     """
@@ -78,11 +78,11 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     start = time.perf_counter()
     reads = list(batches(job.photos, lists, workers=0))
     reading = (time.perf_counter() - start) / count
-    learners = {name: reader for name, reader in job.readers.items() if reader.learns}
+    learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
     if learners and reference is not None:
         some = reference.some(size)
         few = Photos(some, tuple(map(str, range(len(some)))))
-        known, failed, _ = learn(job.model, few, learners, batch_size=size, workers=0)
+        known, failed, _ = learn_at_once(Lessons(job.model, few, learners, size, size), workers=0)
         readers = {name: reader for name, reader in job.readers.items() if name not in failed}
         job = replace(job, known=known, readers=readers)
     passing, content = _passing(job, reads)
@@ -113,7 +113,7 @@ def _passing(job: Job, reads: Sequence) -> tuple[float, bytes]:
     def told(n: int) -> None:
         times.append((time.perf_counter(), n))
 
-    content = job.block_of(reads, told)
+    content = job.file_of(reads, told)
     times.append((time.perf_counter(), 0))
     first = 1 if len(times) > 2 else 0
     return (times[-1][0] - times[first][0]) / max(1, sum(n for _, n in times[first:])), content

@@ -68,10 +68,13 @@ def joined(paths: Sequence[Path], name: str, folder: Path) -> torch.Tensor:
     """The tensors called ``name`` of all files, one after the other.
 
     Those of more than one dimension lie in a mapped file in ``folder``, and take no memory.
+    ``ValueError`` if no image could be read.
     """
     parts = (files.load_tensors(path, (name,))[0] for path in paths)
     rows = (part[name] for part in parts if name in part)  # a block may have no image to read
-    first = next(rows)
+    first = next(rows, None)
+    if first is None:
+        raise ValueError("none of the images can be read")
     if first.ndim == 1:
         return torch.cat([first, *rows])
     target = folder / f"{name}.rows"

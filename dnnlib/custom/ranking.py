@@ -174,7 +174,7 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
                              batch_size=batch_size)
         rehearse(name, options, model, two)
         readers[name] = reader(selection.selector(name, **options), model, two)
-    return Job(model, photos, readers, {}, batch_size, block)
+    return Job(model, photos, readers, batch_size, block)
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | float = 0.05,

@@ -16,15 +16,16 @@ from dnnlib import files
 from dnnlib.custom import cluster, kept
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
-from dnnlib.custom.scoring import OUTPUTS, Job, block_name, learn
+from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
 from dnnlib.selection.batches import Reader
 
 Found = dict[str, dict[str, torch.Tensor]]
 
 
 class Run:
-    """In ``folder``: ``run.json``, the facts; ``learned/``, what methods keep of training images;
-    ``blocks/``, what each block gave; in the end, instead of both, ``result.safetensors``.
+    """In ``folder``: ``run.json``, the facts; ``lessons/``, what each block of training images
+    gave, and then ``learned/``, what it comes to; ``blocks/``, what each block of images gave; in
+    the end, instead of all these, ``result.safetensors``.
 
     ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
     images, by name; ``failed``: for methods; ``outputs``: those of :data:`scoring.OUTPUTS` of the
@@ -46,11 +47,10 @@ class Run:
         with a 'score' if it has one. ``ValueError`` if every method fails."""
         result = self.folder / "result.safetensors"
         if not kept.whole(result):
-            job = self._learn(job, reference, workers)
-            self._score(job, workers, client)
-            self._finish(job, result)
+            job = self._learn(job, reference, workers, client)
+            self._finish(job, self._make(job, "ranking", workers, client), result)
         tensors, notes = _read(result)
-        for name in ("blocks", "learned", kept.MEANWHILE):
+        for name in (Lessons.folder, "learned", Job.folder, kept.MEANWHILE):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self.skipped = {int(i): why for i, why in notes["skipped"].items()}
         self.unread, self.failed = notes["unread"], notes["failed"]
@@ -63,22 +63,22 @@ class Run:
                 found[name][what] = value
         return self.outputs.pop("places"), found
 
-    def _learn(self, job: Job, reference: Photos | None, workers: int | None) -> Job:
+    def _learn(self, job: Job, reference: Photos | None, workers: int | None, client) -> Job:
         """The job with what its methods learned, without those that could not."""
-        learners = {name: reader for name, reader in job.readers.items() if reader.learns}
+        learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
         paths = {name: self.folder / "learned" / f"{name}.safetensors" for name in learners}
         known: Found = {}
-        left = {name: learners[name] for name, path in paths.items() if not kept.whole(path)}
-        if left and reference is not None:
-            with tqdm(total=len(reference), desc="training images", unit="image") as bar:
-                known, self.failed, self.unread = learn(
-                    job.model, reference, left, batch_size=job.batch_size, workers=workers,
-                    told=bar.update)
-            self._some_left(job)
-            kept.begin(self.folder, self.facts)
-            for name in left:
+        if reference is not None and not all([kept.whole(path) for path in paths.values()]):
+            lessons = Lessons(job.model, reference, learners, job.batch_size, job.block)
+            blocks = self._make(lessons, "training images", workers, client)
+            meanwhile = self.folder / kept.MEANWHILE
+            meanwhile.mkdir(exist_ok=True)
+            known, self.failed, self.unread = learn(lessons, blocks, meanwhile)
+            for name in learners:
                 files.save_tensors(paths[name], known.get(name, {}), notes={
                     "unread": self.unread, "failed": self.failed.get(name)})
+            for folder in (meanwhile, self.folder / lessons.folder):
+                shutil.rmtree(folder)
         for name, path in paths.items():
             known[name], notes = _read(path)
             self.unread |= notes["unread"]
@@ -88,15 +88,13 @@ class Run:
         readers = {name: reader for name, reader in job.readers.items() if name not in self.failed}
         return replace(job, readers=readers, known=known)
 
-    def _blocks(self, job: Job) -> list[Path]:
-        return [self.folder / block_name(number) for number in range(job.blocks)]
-
-    def _score(self, job: Job, workers: int | None, client) -> None:
-        paths = self._blocks(job)
+    def _make(self, job: Blocks, what: str, workers: int | None, client) -> list[Path]:
+        """The files of all blocks, of which those that are not there yet are made."""
+        paths = [self.folder / name for name in job.names]
         left = [i for i, path in enumerate(paths) if not kept.whole(path)]
-        sizes = [sum(map(len, job.lists(i))) for i in range(job.blocks)]
+        sizes = [sum(map(len, job.lists(i))) for i in range(len(paths))]
         done = sum(sizes) - sum(sizes[i] for i in left)
-        with tqdm(total=sum(sizes), initial=done, desc="ranking", unit="image") as bar:
+        with tqdm(total=sum(sizes), initial=done, desc=what, unit="image") as bar:
             made = (zip(left, job.run(left, workers, bar.update)) if client is None
                     else cluster.run(client, job, left))
             for number, content in made:
@@ -105,9 +103,10 @@ class Run:
                     files.write_atomically(self.folder / name, data)
                 if client is not None:
                     bar.update(sizes[number])
+        return paths
 
-    def _finish(self, job: Job, result: Path) -> None:
-        paths, meanwhile = self._blocks(job), self.folder / kept.MEANWHILE
+    def _finish(self, job: Job, paths: list[Path], result: Path) -> None:
+        meanwhile = self.folder / kept.MEANWHILE
         for path in paths:
             notes = _read(path, ())[1]
             self.skipped |= {int(i): why for i, why in notes["skipped"].items()}

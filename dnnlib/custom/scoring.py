@@ -1,14 +1,18 @@
 """Scores of images by many methods, block by block: one pass over an image for all of them."""
 
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
+from typing import ClassVar
 
 import torch
 from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
+from dnnlib.custom import kept
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.inference import device_of, predict
@@ -20,24 +24,25 @@ OUTPUTS = ("predicted", "confidence", "lead")
 
 
 @dataclass(frozen=True, eq=False)
-class Job:
-    """What the scores of a block depend on; it can be sent to another machine.
+class Blocks:
+    """Images that methods look at together, block by block; it can be sent to another machine.
 
-    ``readers``: by method; ``known``: what they learned; ``block``: how many images are scored and
-    kept at once, in passes of ``batch_size``.
+    ``readers``: by method; ``block``: how many images make a file, in passes of ``batch_size``.
     """
 
     model: nn.Module
     photos: Photos
     readers: Mapping[str, Reader]
-    known: Known
     batch_size: int
     block: int
 
+    folder: ClassVar[str]
+
     @property
-    def blocks(self) -> int:
-        """How many there are."""
-        return -(-len(self.photos) // self.block)
+    def names(self) -> list[str]:
+        """The file of each block."""
+        return [f"{self.folder}/{number:06d}.safetensors"
+                for number in range(-(-len(self.photos) // self.block))]
 
     def lists(self, number: int) -> list[list[int]]:
         """The places of a block's images, batch by batch."""
@@ -49,21 +54,21 @@ class Job:
             told: Callable[[int], object] = lambda n: None) -> Iterator[dict[str, bytes]]:
         """Those blocks, one after the other, each as a file by its name.
 
-        ``told``: called with the number of images of each batch. In a file of tensors, there is a
-        row for each image that can be read: 'places', those of OUTPUTS if there was a pass, and
-        what each method keeps of it, by name. 'skipped' and 'failed' are the reasons for images and
-        methods that are not there.
+        ``told``: called with the number of images of each batch; ``workers``: see
+        :func:`photos.batches`.
         """
-        lists = {number: self.lists(number) for number in numbers}
+        lists, names = {number: self.lists(number) for number in numbers}, self.names
         reads = batches(self.photos, sum(lists.values(), []), workers=workers,
                         device=device_of(self.model))
         for number in numbers:
-            yield {block_name(number): self.block_of(islice(reads, len(lists[number])), told)}
+            yield {names[number]: self.file_of(islice(reads, len(lists[number])), told)}
 
-    def block_of(self, reads: Iterable[Read], told: Callable[[int], object]) -> bytes:
-        """A file of tensors, see :meth:`run`, for these batches."""
-        rows: dict[str, list[torch.Tensor]] = {name: [] for name in
-                                               ("places", *OUTPUTS, *self.readers)}
+    def file_of(self, reads: Iterable[Read], told: Callable[[int], object]) -> bytes:
+        """A file of tensors for these batches, with a row for each image that can be read.
+
+        'skipped' and 'failed' are the reasons for images and methods that are not there.
+        """
+        rows: dict[str, list[torch.Tensor]] = {}
         skipped, failed = {}, {}
         for read in reads:
             skipped |= read.skipped
@@ -72,29 +77,58 @@ class Job:
                 continue
             left = {name: reader for name, reader in self.readers.items() if name not in failed}
             batch = shown(self.model, read, left)
-            rows["places"].append(read.places)
-            if batch.p is not None:
-                two = batch.p.topk(2).values
-                rows["predicted"].append(batch.classes)
-                rows["confidence"].append(two[:, 0])
-                rows["lead"].append(two[:, 0] - two[:, 1])
+            found = self.of_all(batch)
             for name, reader in left.items():
                 try:
-                    rows[name].append(reader.read(batch, self.known.get(name, {})))
+                    found |= self.of_one(name, reader, batch)
                 except FAULTS as error:
                     failed[name] = line(error)
-        tensors = {name: torch.cat(parts) for name, parts in rows.items()
-                   if parts and name not in failed}
+            for what, value in found.items():
+                rows.setdefault(what, []).append(value)
+        tensors = {what: torch.cat(parts) for what, parts in rows.items()
+                   if what.partition(".")[0] not in failed}
         return files.packed(tensors, notes={"skipped": skipped, "failed": failed})
 
+    def of_all(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """What is kept of a batch, whatever the methods."""
+        return {}
 
-def block_name(number: int) -> str:
-    """The file of a block.
+    def of_one(self, name: str, reader: Reader, batch: Batch) -> dict[str, torch.Tensor]:
+        """What a method keeps of it, by names that begin with the method's."""
+        raise NotImplementedError
 
-    >>> block_name(3)
-    'blocks/000003.safetensors'
+
+@dataclass(frozen=True, eq=False)
+class Job(Blocks):
+    """The scores of images, given what the methods have ``known`` of training images.
+
+    In a file: 'places', those of OUTPUTS if there was a pass, and each method's, by its name.
     """
-    return f"blocks/{number:06d}.safetensors"
+
+    known: Known = field(default_factory=dict)
+
+    folder = "blocks"
+
+    def of_all(self, batch):
+        found = {"places": batch.places}
+        if batch.p is not None:
+            two = batch.p.topk(2).values
+            found |= {"predicted": batch.classes, "confidence": two[:, 0],
+                      "lead": two[:, 0] - two[:, 1]}
+        return found
+
+    def of_one(self, name, reader, batch):
+        return {name: reader.read(batch, self.known.get(name, {}))}
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons(Blocks):
+    """What methods keep of training images, as 'method.name'."""
+
+    folder = "lessons"
+
+    def of_one(self, name, reader, batch):
+        return {f"{name}.{what}": value for what, value in reader.learn(batch).items()}
 
 
 def shown(model: nn.Module, read: Read, readers: Mapping[str, Reader]) -> Batch:
@@ -105,36 +139,38 @@ def shown(model: nn.Module, read: Read, readers: Mapping[str, Reader]) -> Batch:
     return passed(model, read.x, read.places, sharing)
 
 
-def learn(model: nn.Module, photos: Photos, readers: Mapping[str, Reader], *, batch_size: int,
-          workers: int | None = None, told: Callable[[int], object] = lambda n: None,
+def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
           ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, str], dict[str, str]]:
-    """What readers learn of training images, and the reasons for methods and images that failed.
+    """What the files at ``paths`` come to by method; why methods and images failed.
 
-    ``told``: called with the number of images of each batch.
+    ``meanwhile``: a folder for files that are needed until then.
     """
-    parts: dict[str, list] = {name: [] for name in readers}
     skipped, failed, known = {}, {}, {}
-    n = len(photos)
-    lists = [list(range(i, min(i + batch_size, n))) for i in range(0, n, batch_size)]
-    for read in batches(photos, lists, workers=workers, device=device_of(model)):
-        skipped |= {photos.paths[i]: why for i, why in read.skipped.items()}
-        told(len(read.places) + len(read.skipped))
-        if not len(read.x):
-            continue
-        left = {name: reader for name, reader in readers.items() if name not in failed}
-        batch = shown(model, read, left)
-        for name, reader in left.items():
-            try:
-                parts[name].append(reader.learn(batch))
-            except FAULTS as error:
-                failed[name] = line(error)
-    for name, reader in readers.items():
+    for path in paths:
+        notes = files.load_tensors(path, ())[1]["notes"]
+        skipped |= {lessons.photos.paths[int(i)]: why for i, why in notes["skipped"].items()}
+        failed |= {name: why for name, why in notes["failed"].items() if name not in failed}
+    for name, reader in lessons.readers.items():
         if name not in failed:
             try:
-                known[name] = reader.learned(parts.pop(name))
+                known[name] = reader.learned({what: kept.joined(paths, f"{name}.{what}", meanwhile)
+                                              for what in reader.keeps})
             except FAULTS as error:
                 failed[name] = line(error)
     return known, failed, skipped
+
+
+def learn_at_once(lessons: Lessons, workers: int | None = None,
+                  ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, str], dict[str, str]]:
+    """:func:`learn` of all blocks, made here, of which nothing stays."""
+    with tempfile.TemporaryDirectory() as place:
+        for made in lessons.run(range(len(lessons.names)), workers):
+            for name, content in made.items():
+                files.write_atomically(Path(place) / name, content)
+        known, failed, skipped = learn(lessons, [Path(place) / name for name in lessons.names],
+                                       Path(place))
+        return ({method: {what: value.clone() for what, value in found.items()}
+                 for method, found in known.items()}, failed, skipped)
 
 
 def classes_of(model: nn.Module, photos: Photos, *, batch_size: int,

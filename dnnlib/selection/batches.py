@@ -51,21 +51,22 @@ class Reader:
 
     ``wants``: activations that it needs of a pass. ``passes``: how many it makes over an image by
     itself, beside the one that is ``shared``, if it needs that; a backward pass counts as two.
-    ``learns``: whether it has to be shown training images first.
+    ``keeps``: names of what it keeps of training images, if it has to be shown some first.
     """
 
     wants: tuple[Want, ...] = ()
-    passes, shared, learns = 0, True, False
+    keeps: tuple[str, ...] = ()
+    passes, shared = 0, True
 
     def __init__(self, chosen: Selector, model: nn.Module, x: torch.Tensor):
         self.chosen = chosen
 
     def learn(self, batch: Batch) -> dict[str, torch.Tensor]:
-        """What is kept of training images."""
+        """What is kept of training images, by the names in ``keeps``, in rows (R, ...)."""
         return {}
 
-    def learned(self, parts: Sequence[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
-        """What all of it comes to; ``ValueError`` if that will not do."""
+    def learned(self, rows: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """What the rows of all batches come to; ``ValueError`` if that will not do."""
         return {}
 
     def read(self, batch: Batch, known: Mapping[str, torch.Tensor]) -> torch.Tensor:

@@ -83,15 +83,14 @@ class OfBins(Reader):
 class OfSections(OfBins):
     """KMNC: the same, in sections of what training images do."""
 
-    learns = True
+    keeps = ("low", "high")
 
     def learn(self, batch):
         seen = cov.boundaries(batch.of(self.wants[0]))
-        return {"low": seen.low, "high": seen.high}
+        return {"low": seen.low[None], "high": seen.high[None]}
 
-    def learned(self, parts):
-        return {"low": torch.stack([part["low"] for part in parts]).amin(0),
-                "high": torch.stack([part["high"] for part in parts]).amax(0)}
+    def learned(self, rows):
+        return {"low": rows["low"].amin(0), "high": rows["high"].amax(0)}
 
     def covered(self, values, known):
         flat = torch.zeros_like(known["low"])
@@ -104,19 +103,18 @@ class OfSections(OfBins):
 class OfPaths(OfBins):
     """NPC: a bucket for each class's abstract paths; a pass of its own, and back."""
 
-    learns, shared, passes = True, False, 3
+    keeps, shared, passes = ("paths", "labels", "classes"), False, 3
 
     def __init__(self, chosen, model, x):
         Reader.__init__(self, chosen, model, x)
 
     def learn(self, batch):
         paths, labels, classes = self.chosen.run(batch.model, batch.x)
-        return {"paths": paths, "labels": labels, "classes": classes}
+        return {"paths": paths, "labels": labels, "classes": torch.tensor([classes])}
 
-    def learned(self, parts):
-        paths, labels = (torch.cat([part[name] for part in parts]) for name in ("paths", "labels"))
+    def learned(self, rows):
         return {"abstract": abstract_paths(
-            paths, labels, parts[0]["classes"], clusters=self.chosen.clusters,
+            rows["paths"], rows["labels"], rows["classes"][0].item(), clusters=self.chosen.clusters,
             merge=self.chosen.merge, seed=self.chosen.seed)}
 
     def read(self, batch, known):
@@ -131,7 +129,7 @@ class OfPaths(OfBins):
 class OfTraces(Reader):
     """DSA: the activations of one layer, to be compared with those of training images."""
 
-    learns = True
+    keeps = ("traces", "classes")
 
     def __init__(self, chosen, model, x):
         super().__init__(chosen, model, x)
@@ -141,10 +139,9 @@ class OfTraces(Reader):
     def learn(self, batch):
         return {"traces": batch.of(self.wants[0]), "classes": batch.classes}
 
-    def learned(self, parts):
-        known = {name: torch.cat([part[name] for part in parts]) for name in ("traces", "classes")}
-        dsa(known["traces"][:1], known["classes"][:1], *known.values())  # or why it cannot be
-        return known
+    def learned(self, rows):
+        dsa(rows["traces"][:1], rows["classes"][:1], rows["traces"], rows["classes"])  # or why not
+        return rows
 
     def read(self, batch, known):
         return batch.of(self.wants[0])
@@ -158,8 +155,8 @@ class OfTraces(Reader):
 class OfDensities(OfTraces):
     """LSA, MDSA, MLSA, MMDSA: the same, and what is fitted to the training images."""
 
-    def learned(self, parts):
-        return {name: torch.cat([part[name] for part in parts]) for name in ("traces", "classes")}
+    def learned(self, rows):
+        return rows
 
     def finish(self, rows, predicted, known, folder):
         score_of = self.chosen.fitted(known["traces"], known["classes"])

@@ -334,14 +334,14 @@ def cluster():
         yield local
 
 
-@pytest.fixture
-def kills_one(cluster, monkeypatch):
+@pytest.fixture(params=["blocks", "lessons"])
+def kills_one(request, cluster, monkeypatch):
     """One worker dies once the first block is there; the list says whether it did."""
     write, killed = files.write_atomically, []
 
     def and_kill(path, data):
         write(path, data)
-        if path.parent.name == "blocks" and not killed:
+        if path.parent.name == request.param and not killed:
             killed.append(next(iter(cluster.workers.values())).pid)
             os.kill(killed[0], signal.SIGKILL)
 
@@ -359,6 +359,7 @@ def test_a_cluster_of_which_a_worker_dies_ranks_the_same(ranked, folder, cluster
     assert content(folder / "there") == content(folder / "here")
 
 
+@pytest.mark.parametrize("kills_one", ["blocks"], indirect=True)
 def test_a_cluster_of_which_a_worker_dies_fuzzes_the_same(folder, tiny_model, cluster, kills_one):
     from distributed import Client
 

@@ -18,9 +18,11 @@ def chosen(name):
 def streamed(found, model, x, size, folder):
     """Scores and order of images that come in batches."""
     known = {}
-    if found.learns:
-        known = found.learned([found.learn(passed(model, part, torch.arange(len(part)), [found]))
-                               for part in REFERENCE.split(size)])
+    if found.keeps:
+        parts = [found.learn(passed(model, part, torch.arange(len(part)), [found]))
+                 for part in REFERENCE.split(size)]
+        known = found.learned({what: torch.cat([part[what] for part in parts])
+                               for what in found.keeps})
     rows, predicted = [], []
     for places in torch.arange(len(x)).split(size):
         batch = passed(model, x[places], places, [found])
