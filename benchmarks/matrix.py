@@ -15,6 +15,7 @@ import torch
 from torchvision.models import get_model
 
 from dnnlib import custom, files, selection
+from dnnlib.custom.options import SWARMS
 
 MODELS = ("resnet18", "resnet50", "vgg11_bn", "mobilenet_v3_small", "densenet121",
           "efficientnet_b0", "shufflenet_v2_x0_5", "googlenet", "convnext_tiny",
@@ -61,7 +62,7 @@ def selector(model: torch.nn.Module, name: str) -> str:
 def fuzzer(model: torch.nn.Module, name: str) -> str:
     """'' if the fuzzer finds or does not find failing inputs, else its error."""
     options = custom.Options(by=name, l2=2.0, iterations=1, limit=2,
-                             population=2 if name == "deepsensor" else None)
+                             population=2 if name in SWARMS else None)
     with tempfile.TemporaryDirectory() as folder:
         try:
             found = custom.fuzz(model, photos(0), Path(folder) / "run", options,

@@ -11,7 +11,7 @@ from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, 
 
 
 def fuzz(model: own.Model, images: own.Images,
-         by: Annotated[str, typer.Option(help="deepsensor, noise, dlfuzz, deepxplore or "
+         by: Annotated[str, typer.Option(help="deepsensor, excitable, noise, dlfuzz, deepxplore or "
                                          "deephunter.")] = "deepsensor",
          l2: Annotated[float | None, typer.Option(
              help="Greatest L2 distance from the input.")] = None,
@@ -20,7 +20,7 @@ def fuzz(model: own.Model, images: own.Images,
          iterations: Annotated[int, typer.Option(
              help="How many examples are made of each input.")] = 20,
          population: Annotated[int | None, typer.Option(
-             help="Particles to an input, with deepsensor; default 100.")] = None,
+             help="Particles to an input, with deepsensor and excitable; default 100.")] = None,
          labels: Annotated[str, typer.Option(
              help="What is right: the model's own `prediction` for the input, or `folders`: "
                   "sub-folders with the names of classes, or one for each class in order of "
@@ -32,7 +32,7 @@ def fuzz(model: own.Model, images: own.Images,
          weights: own.Weights = "", reference: own.Reference = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose channels are the neurons, by name or pattern, with commas; default "
-                  "all of `dnnlib layers`. With deepsensor and deephunter.")] = "",
+                  "all of `dnnlib layers`. With deepsensor, excitable and deephunter.")] = "",
          size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
          mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
          classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
@@ -40,8 +40,9 @@ def fuzz(model: own.Model, images: own.Images,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
-                  "deepsensor, else 32.")] = None,
+                  "deepsensor and excitable, else 32.")] = None,
          batch_size: own.BatchSize = 64, workers: own.Workers = None, scheduler: own.Scheduler = "",
+         processes: own.Processes = None,
          gallery: Annotated[str, typer.Option(
              help="The failing inputs as a page to sort and filter: FILE.html, or `none`; default "
                   "gallery.html in the run's folder.")] = "",
@@ -73,9 +74,9 @@ def fuzz(model: own.Model, images: own.Images,
     if guess:
         _estimate(custom.forecast(network, photos, options, reference=seen,
                                   probabilities=probabilities, class_names=called),
-                  by, options, workers)
+                  by, options, processes)
         return
-    with own.cluster(scheduler) as client:
+    with own.cluster(scheduler, processes) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
                             reference=seen, workers=workers, client=client,
                             class_names=called)
@@ -111,13 +112,13 @@ def fuzz(model: own.Model, images: own.Images,
         raise typer.Exit(SKIPPED)
 
 
-def _estimate(found, by: str, options, workers: int | None) -> None:
+def _estimate(found, by: str, options, processes: int | None) -> None:
     """By one block: passes, and time here and on workers."""
     import pandas as pd
 
     rows = [("here", found.seconds())] + [
-        (f"--scheduler, {n} workers like this", found.seconds(n))
-        for n in sorted({2, 4, 16, 64} | ({workers} if workers else set()))]
+        (f"on {n} workers or processes with a core like this", found.seconds(n))
+        for n in sorted({2, 4, 16, 64} | ({processes} if processes else set()))]
     print_table(pd.DataFrame([(where, duration(seconds)) for where, seconds in rows],
                              columns=["where", "time"]),
                 f"{found.inputs:,} inputs of {found.images:,} images by {by}, about")

@@ -38,6 +38,9 @@ Workers = Annotated[int | None, typer.Option(
 Scheduler = Annotated[str, typer.Option(
     help="A Dask scheduler, tcp://HOST:8786, whose workers take the blocks; they need the same "
          "files.")]
+Processes = Annotated[int | None, typer.Option(
+    min=1, help="Processes of this machine that take the blocks side by side, a core each; default "
+                "all in one, which suits a GPU and large networks.")]
 Strict = Annotated[bool, typer.Option(
     "--strict", help="Stop before any pass if an image or folder cannot be read; without it these "
                      "are listed, and the exit code is 3.")]
@@ -45,14 +48,16 @@ BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
 
 
 @contextmanager
-def cluster(scheduler: str):
-    """A client of the scheduler, if one is named."""
-    if not scheduler:
+def cluster(scheduler: str, processes: int | None = None):
+    """A client of the scheduler, or of so many processes, if one of the two is given."""
+    if scheduler and processes:
+        raise ValueError("--processes: only without --scheduler, whose workers there are already")
+    if not scheduler and not processes:
         yield None
         return
     from dnnlib.book import sweeps
 
-    with sweeps.cluster(scheduler) as client:
+    with sweeps.cluster(scheduler or None, workers=processes) as client:
         yield client
 
 

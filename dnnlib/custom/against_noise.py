@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.custom.options import METHODS, Options
+from dnnlib.custom.options import METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.worth import ENDS
 from dnnlib.fuzzing import Campaign, Fuzzer
@@ -23,7 +23,7 @@ def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
     if "deephunter" in names and not reference:
         raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
     population = given.pop("population")
-    return {name: Options(by=name, population=population if name == "deepsensor" else None, **given)
+    return {name: Options(by=name, population=population if name in SWARMS else None, **given)
             for name in names if name != "noise"}
 
 

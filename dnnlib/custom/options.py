@@ -6,9 +6,11 @@ import torch
 
 from dnnlib import checks
 from dnnlib.fuzzing import Budget, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
+from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
-METHODS = ("deepsensor", "noise", "dlfuzz", "deepxplore", "deephunter")
+SWARMS = ("deepsensor", "excitable")  # guided by sensitive and by excitable neurons
+METHODS = (*SWARMS, "noise", "dlfuzz", "deepxplore", "deephunter")
 LABELS = ("prediction", "folders")
 
 
@@ -16,12 +18,13 @@ LABELS = ("prediction", "folders")
 class Options:
     """How to look for failing inputs, near the images that they are made from.
 
-    - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`; 'deepxplore' is taken in its
-      reading 'single', and 'deephunter' needs training images.
+    - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`, or 'excitable', DeepSensor's
+      swarm guided by excitable neurons, 15 passes an example instead of one; 'deepxplore' is taken
+      in its reading 'single', and 'deephunter' needs training images.
     - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
       two.
     - ``iterations``: how many examples are made of each input.
-    - ``population``: particles to an input, with 'deepsensor' only; default 100.
+    - ``population``: particles to an input, with the two swarms only; default 100.
     - ``labels``: what is right: 'prediction', the model's own for the input, so that an error is a
       changed prediction, or 'folders', the sub-folders in order of name, one for each of the
       model's classes.
@@ -29,9 +32,9 @@ class Options:
       all.
     - ``seed``: of all that is random.
     - ``layers``: layers whose channels are the neurons, by name or by pattern, see
-      :func:`layers.matching`, with 'deepsensor' and 'deephunter'; default all.
-    - ``block``: inputs fuzzed at once and kept at once, dealt by ``seed``; default 4 with
-      'deepsensor', whose swarms cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
+      :func:`layers.matching`, with the swarms and 'deephunter'; default all.
+    - ``block``: inputs fuzzed at once and kept at once, dealt by ``seed``; default 4 with the
+      swarms, which cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
       what a block covers, and DLFuzz does badly on few inputs of one class.
     - ``batch_size``: images in a pass.
 
@@ -66,10 +69,10 @@ class Options:
         if self.budget == Budget():
             raise ValueError("l2, linf: expected at least one; without a bound, an example is "
                              "unlike its input")
-        if self.population is not None and self.by != "deepsensor":
-            raise ValueError(f"population: only with deepsensor, got {self.by}")
-        if self.layers is not None and self.by not in ("deepsensor", "deephunter"):
-            raise ValueError(f"layers: only with deepsensor and deephunter, got {self.by}")
+        if self.population is not None and self.by not in SWARMS:
+            raise ValueError(f"population: only with {' and '.join(SWARMS)}, got {self.by}")
+        if self.layers is not None and self.by not in (*SWARMS, "deephunter"):
+            raise ValueError(f"layers: only with {', '.join(SWARMS)} and deephunter, got {self.by}")
 
     @property
     def budget(self) -> Budget:
@@ -79,7 +82,7 @@ class Options:
     @property
     def at_once(self) -> int:
         """Inputs in a block."""
-        return self.block or (4 if self.by == "deepsensor" else 32)
+        return self.block or (4 if self.by in SWARMS else 32)
 
     def check_reference(self, given: bool) -> None:
         """``ValueError`` unless training images are there for 'deephunter', and for it only."""
@@ -96,8 +99,9 @@ class Options:
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
         match self.by:
-            case "deepsensor":
-                return Swarm(fitness=SensitiveNeurons(layers=self.layers),
+            case "deepsensor" | "excitable":
+                fitness = SensitiveNeurons if self.by == "deepsensor" else ExcitableNeurons
+                return Swarm(fitness=fitness(layers=self.layers),
                              population=self.population or Swarm.population, **shared)
             case "noise":
                 return Noise(budget=self.budget)

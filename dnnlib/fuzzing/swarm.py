@@ -19,7 +19,9 @@ Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 STARTS = ("random", "input")
 RANDOM = ("particle", "pixel")
 REPORTS = ("best", "current")
-_VALUES = 2**19  # pixels in a pass: fastest on a CPU, and ResNet-50's maps stay far below 1 GB
+# in a pass: more images of a small network leave the CPU's cache, more pixels of a large one fill
+# its memory
+_IMAGES, _PIXELS = 256, 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +57,7 @@ class Swarm:
     - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
       of its 'current' ones.
     - ``batch_size``: images in a pass, and held at once beside the examples of all iterations; None
-      is as many as make half a million pixels.
+      is 256, or as many as make half a million pixels.
 
     An input's swarm has random numbers of its own, whatever other inputs there are. Raises
     ``ValueError`` or ``TypeError`` naming the option, or the fitness where it is not finite.
@@ -152,7 +154,8 @@ class Swarm:
         inertias = self.inertias(iterations)
         examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)
         draws = torch.randint(2**62, (len(inputs),), generator=generator).tolist()
-        size = self.batch_size or max(1, _VALUES // log.inputs[0].numel())
+        size = self.batch_size or min(
+            _IMAGES, max(1, _PIXELS // log.inputs[0].numel()))
         sent: list[int] = []
         counting = model.register_forward_pre_hook(  # a gradient counts as two more
             lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))

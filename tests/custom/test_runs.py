@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from dnnlib import custom
 from dnnlib.cli import main
 from dnnlib.custom import Options, runs, whole_levels
+from dnnlib.custom.options import SWARMS
 from dnnlib.fuzzing import Budget, Noise
 
 OWN = """
@@ -140,7 +141,7 @@ def test_as_few_steps_as_needed_are_shortened(generator):
 def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by):
     reference = photos.images if by == "deephunter" else None
     options = Options(by=by, l2=2.5, linf=0.6, iterations=6, block=5, seed=3,
-                      population=6 if by == "deepsensor" else None)
+                      population=6 if by in SWARMS else None)
     found = custom.fuzz(tiny_model(), photos, "failures", options, reference=reference)
     model = tiny_model()
     assert len(found.failures)
@@ -338,7 +339,7 @@ def test_every_block_and_seed_number_has_random_numbers_of_its_own(photos, tiny_
 def test_blocks_do_not_depend_on_those_before(folder, photos, tiny_model, by):
     """A block that is lost is made again, alone, to the same bytes."""
     options = Options(by=by, l2=2.0, iterations=3, block=5, limit=15,
-                      population=5 if by == "deepsensor" else None)
+                      population=5 if by in SWARMS else None)
 
     def run():
         custom.fuzz(tiny_model(), photos, "failures", options,
@@ -426,7 +427,7 @@ def test_a_file_is_no_folder(photos, tiny_model, folder):
     ({"l2": 1.0, "linf": -1.0}, "linf: expected"), ({"l2": math.inf}, "l2: expected"),
     ({"l2": 1.0, "iterations": 0}, "iterations: expected a whole number of at least 1, got 0"),
     ({"l2": 1.0, "population": 0}, "population: expected"),
-    ({"l2": 1.0, "population": 5, "by": "noise"}, "population: only with deepsensor, got noise"),
+    ({"l2": 1.0, "population": 5, "by": "noise"}, "population: only with deepsensor and excitable, got noise"),
     ({"l2": 1.0, "layers": ("0",), "by": "dlfuzz"}, "layers: only with"),
     ({"l2": 1.0, "by": "deepsensr"}, "unknown method 'deepsensr'; did you mean 'deepsensor'"),
     ({"l2": 1.0, "labels": "folder"}, "unknown labels 'folder'; did you mean 'folders'"),

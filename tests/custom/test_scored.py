@@ -381,3 +381,15 @@ def test_command_on_a_cluster_with_the_users_own_code(folder, cluster):
         done = subprocess.run([*command, *more], capture_output=True, text=True)
         assert done.returncode == 3, done.stderr  # one image could not be read
     assert (folder / "there.csv").read_bytes() == (folder / "here.csv").read_bytes()
+
+
+def test_command_with_processes_of_its_own(folder):
+    command = [sys.executable, "-m", "dnnlib.cli", "fuzz", "--model", "own.py:build", "--images",
+               "photos", "--by", "noise", "--l2", "2", "--iterations", "3", "--block", "8"]
+    for more in (["--processes", "2", "--out", "there"], ["--out", "here"]):
+        done = subprocess.run([*command, *more], capture_output=True, text=True)
+        assert done.returncode == 3, done.stderr  # one image could not be read
+    assert content(folder / "there" / "images") == content(folder / "here" / "images") != {}
+    refused = subprocess.run([*command, "--processes", "2", "--scheduler", "tcp://nowhere:8786"],
+                             capture_output=True, text=True)
+    assert refused.returncode == 2 and "--processes: only without --scheduler" in refused.stderr
