@@ -65,8 +65,10 @@ lint: $(READY)  ## style and types
 	ruff check
 	mypy
 
-bench: $(READY)  ## speed against simpler ways, as ratios in one run
+bench: $(READY)  ## speed against simpler ways, as ratios in one run, and their goals
+	@rm -f _build/bench.json
 	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
+	@python benchmarks/goals.py
 
 clean:  ## remove what was built, but not the environment or the cache
 	rm -rf _build runs .pytest_cache .mypy_cache .ruff_cache

@@ -4,12 +4,16 @@ Images a second are compared within one run, the two sides in turn, by the best 
 Test errors are counted on the embedded digits, without a bound and within an L2 distance of 2.
 """
 
+import tempfile
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import torch
+from goals import keep
 
-from dnnlib import fuzzing, inference, published, training
+from dnnlib import custom, fuzzing, inference, published, training
+from dnnlib.book import sweeps
 from dnnlib.data import load
 
 SEEDS, POPULATION, ITERATIONS, ROUNDS, CHUNK = 40, 25, 10, 5, 256
@@ -49,6 +53,7 @@ def against_the_forward_pass(network: torch.nn.Module, seeds: torch.Tensor,
         whole, bare = map(min, zip(*pairs))
         print(f"swarm, {name}: {passes / whole:7.0f} images/s, bare forward pass "
               f"{passes / bare:7.0f} images/s, {whole / bare:.2f} times the time")
+        keep(f"the swarm, {name}: time, beside its passes alone", whole / bare, most=1.25)
 
 
 @torch.no_grad()
@@ -99,8 +104,26 @@ def examples_of_table_6(network: torch.nn.Module, images: torch.Tensor,
     theirs = table[(table["model"] == "lenet5") & (table["fuzzer"] == "deepsensor")]["value"].item()
     taken = seconds(lambda: fuzzing.Swarm.paper(population=100).run(
         network, images[:100], labels[:100], iterations=20, generator=drawn()))
-    print(f"100 examples, population 100, 20 iterations: {taken:.1f} s; the paper, on its own "
-          f"machine: {theirs:.1f} s")
+    print(f"100 examples, population 100, 20 iterations: {taken:.1f} s in one process; the paper, "
+          f"on its own machine: {theirs:.1f} s")
+
+
+def side_by_side(network: torch.nn.Module, images: torch.Tensor, processes: int = 2) -> None:
+    """The same by ``dnnlib.fuzz``, its blocks in one process and in two, in turn."""
+    photos = custom.Photos(images[:100], tuple(map(str, range(100))))
+    options = custom.Options(l2=2.0, population=100, iterations=20, block=10)
+    with sweeps.cluster(workers=processes) as client, tempfile.TemporaryDirectory() as work:
+        def fly(name: str, **more) -> float:
+            return seconds(lambda: custom.fuzz(network, photos, Path(work) / name, options, **more))
+
+        fly("warm", client=client)
+        times = [(fly(f"one{i}"), fly(f"two{i}", client=client)) for i in range(2)]
+    one, two = map(min, zip(*times))
+    print(f"100 inputs by dnnlib fuzz: {one:.1f} s in one process, {two:.1f} s in {processes}, "
+          f"{one / two:.2f} times as fast")
+    keep(f"100 examples of LeNet-5, population 100, in {processes} processes", two, most=5,
+         unit="seconds")
+    keep(f"the same, {processes} processes beside one", one / two, least=1.8)
 
 
 def passes_per_error(network: torch.nn.Module, oracles: tuple, seeds: torch.Tensor,
@@ -133,6 +156,7 @@ def main() -> None:
     against_the_forward_pass(network, seeds, labels)
     against_algorithm_1(network, seeds, labels)
     examples_of_table_6(network, data.images[right], data.labels[right])
+    side_by_side(network, data.images[right])
     passes_per_error(network, tuple(oracles), seeds, labels, train.images[:1000])
 
 
