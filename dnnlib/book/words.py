@@ -165,7 +165,8 @@ def out_of(count: int, total: int) -> str:
     """
     if count == total:
         return "both" if total == 2 else f"all {total}"
-    return f"{count or 'none'} of the {total}"
+    none = "neither" if total == 2 else "none"
+    return f"{count or none} of the {total}"
 
 
 def networks(cells: Iterable[tuple]) -> str:
