@@ -56,10 +56,10 @@ def rivals(rows: pd.DataFrame) -> str:
     if ran == {"best"}:
         return "Each rival ran in the best of its authors' settings."
     if "best" in ran:
-        return ("Each rival ran in the best of its authors' settings where that was run, and in the "
-                "paper's setting elsewhere.")
-    return ("The rivals ran only in the paper's setting; the best of their authors' settings has not "
-            "been run.")
+        return ("Each rival ran in the best of its authors' settings where that was run, and in "
+                "the paper's setting elsewhere.")
+    return ("The rivals ran only in the paper's setting; the best of their authors' settings has "
+            "not been run.")
 
 
 def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
