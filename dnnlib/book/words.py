@@ -152,8 +152,8 @@ def span(values: Iterable[float], digits: int = 0) -> str:
     >>> span([0.4, 7.2, 3]), span([81.9, 82.1])
     ('0 to 7', '82')
     """
-    values = pd.Series(values, dtype=float)
-    ends = (f"{round(value, digits) + 0.0:,.{digits}f}" for value in (values.min(), values.max()))
+    numbers = pd.Series(values, dtype=float)
+    ends = (f"{round(value, digits) + 0.0:,.{digits}f}" for value in (numbers.min(), numbers.max()))
     return " to ".join(dict.fromkeys(ends))
 
 
