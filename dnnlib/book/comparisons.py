@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from dnnlib.book.words import shown
+from dnnlib.book.words import listed, shown
 from dnnlib.fuzzing.settings import PAPER
 
 RANK = {"best": 2, "paper": 1}  # 0: in no named setting, as a fuzzer of our own, or a rival alone
@@ -58,4 +58,4 @@ def sizes(rows: pd.DataFrame) -> str:
         text = ", ".join(f"{number:,.0f} {word}" for word, number in numbers.items())
         width = ", of width 0.75," if model == "mobilenet" else ""
         found.setdefault(text, []).append(f"{shown(model)}{width} on {shown(dataset)}")
-    return "; ".join(f"{' and '.join(who)}: {text}" for text, who in found.items())
+    return "; ".join(f"{listed(who)}: {text}" for text, who in found.items())

@@ -54,12 +54,12 @@ def rivals(rows: pd.DataFrame) -> str:
     """A sentence: in which setting the rivals of these rows, those :func:`at_best`, have run."""
     ran = set(rows.get("setting", pd.Series(dtype=object)).dropna()) - {""}
     if ran == {"best"}:
-        return "Each rival runs in the best of its authors' settings."
+        return "Each rival ran in the best of its authors' settings."
     if "best" in ran:
-        return ("Each rival runs in the best of its authors' settings where that was run, else "
-                "in the paper's.")
-    return ("The rivals have run in the paper's setting only; how they do in the best of their "
-            "authors' settings has not been run.")
+        return ("Each rival ran in the best of its authors' settings where that was run, and in "
+                "the paper's setting elsewhere.")
+    return ("The rivals ran only in the paper's setting; the best of their authors' settings has "
+            "not been run.")
 
 
 def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
@@ -69,10 +69,10 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
                     "quantity == 'share' and scale == 'none' and swarm == 'excitable'", "gradients")
     share = share.groupby("gradients").mean()
     some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
-    return [(f"All this rests on Shapley values estimated by the diagonal, with {listed(points)} "
-             f"gradient{'' if points == [1] else 's'} each.", len(points) > 0),
-            (f"Of the neurons above half a nat that eight gradients find, [one finds "
-             f"{some[0]:.0f} % as many, two {some[1]:.0f} %](09_thresholds).",
+    return [(f"The Shapley values are estimated by [the diagonal](00_players), each from "
+             f"{listed(points)} gradient{'' if points == [1] else 's'}.", len(points) > 0),
+            (f"Compared with eight gradients, [one gradient finds {some[0]:.0f} % as many neurons "
+             f"above half a nat, and two find {some[1]:.0f} %](09_thresholds).",
              some[0] < 50 < some[1] and share.index.max() == 8)]
 
 

@@ -146,6 +146,29 @@ def listed(words: Iterable) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def span(values: Iterable[float], digits: int = 0) -> str:
+    """The least and the greatest of some values, or one number where both are shown alike.
+
+    >>> span([0.4, 7.2, 3]), span([81.9, 82.1])
+    ('0 to 7', '82')
+    """
+    numbers = pd.Series(values, dtype=float)
+    ends = (f"{round(value, digits) + 0.0:,.{digits}f}" for value in (numbers.min(), numbers.max()))
+    return " to ".join(dict.fromkeys(ends))
+
+
+def out_of(count: int, total: int) -> str:
+    """How many of some things, before their plural.
+
+    >>> out_of(0, 6), out_of(2, 6), out_of(6, 6), out_of(2, 2)
+    ('none of the 6', '2 of the 6', 'all 6', 'both')
+    """
+    if count == total:
+        return "both" if total == 2 else f"all {total}"
+    none = "neither" if total == 2 else "none"
+    return f"{count or none} of the {total}"
+
+
 def networks(cells: Iterable[tuple]) -> str:
     """A list of cells that begin with a dataset and a network.
 

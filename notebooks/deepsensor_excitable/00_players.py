@@ -424,6 +424,8 @@ run.verdicts()
 # **What it means.**
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import span
+
 kept = records.frame("deepsensor_excitable/players")
 diagonal = kept[kept["estimator"] == "diagonal"]
 AT = "`lambda` == 0.5 and estimator == '{}' and "
@@ -437,48 +439,46 @@ def times(by: str) -> pd.DataFrame:
 
 nats, scaled = times("diagonal").loc["none"], times("diagonal").loc["total"]
 total = evidence.by_seed(diagonal, "quantity == 'total'", "group").groupby("group").mean()
-says("That errors have more excitable neurons than noise is close to true by definition. An error has a "
-     "high loss, the Shapley values add up to its change, and a larger sum has more terms above the "
-     "threshold.",
-     (f"In nats, errors have {nats['mean']:.1f} times the excitable neurons of noise of the same length "
-      f"({nats['low']:.1f} to {nats['high']:.1f}), and their loss changes by {total['error']:.1f} nats "
-      f"instead of {total['noise']:.1f}.", nats["low"] > 1 and total["error"] > 2 * total["noise"]),
-     (f"Where the change of loss cancels (`total`), they have {scaled['mean']:.2f} times as many, and "
-      + ("that is more than chance." if scaled["low"] > 1 else
-         f"as the interval is {scaled['low']:.2f} to {scaled['high']:.2f}, it may be chance."),
+says("It is close to true by definition that errors have more excitable neurons than noise has. An error has a "
+     "high loss, the Shapley values add up to the change of the loss, and a larger sum has more terms above "
+     "the threshold.",
+     (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length "
+      f"({nats['low']:.1f} to {nats['high']:.1f}). Their loss changes by {total['error']:.1f} nats, and that of "
+      f"the noisy images by {total['noise']:.1f}.", nats["low"] > 1 and total["error"] > 2 * total["noise"]),
+     (f"On the scale `total`, where the size of this change cancels, errors have {scaled['mean']:.2f} times as many "
+      f"({scaled['low']:.2f} to {scaled['high']:.2f}), which "
+      + ("is more than chance." if scaled["low"] > 1 else "may be chance."),
       scaled["high"] < nats["low"]))
-says("So a swarm that counts excitable neurons in nats climbs the loss, by a detour. Whether the detour is "
-     "worth its passes is the question of [the next chapter](01_test_errors).")
+says("So a swarm that counts excitable neurons in nats climbs the loss by a detour. [The next "
+     "chapter](01_test_errors) asks whether this detour is worth its passes.")
 
 # %% tags=["hide-input", "statements"]
 network = kept.query("players == 'network'")
 error, rank, gap = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
     ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
 most = {by: max(error[by].index) for by in ("diagonal", "permutation")}
-says((f"The counts, and the verdict, are those of the diagonal ({evidence.size(diagonal)}). In the small network "
-      f"it is wrong by {100 * error['diagonal'].min():.0f} to {100 * error['diagonal'].max():.0f} % of the "
-      "length of the true values, with any number of points.", error["diagonal"].min() > 0.5),
-     (f"More points close its gap (to {100 * gap['diagonal', most['diagonal']]:.1f} %) and leave the error.",
+says((f"The counts and the verdict use the diagonal ({evidence.size(diagonal)}). In the small network, its error is "
+      f"{span(100 * error['diagonal'])} % of the length of the true values, however many points it takes.",
+      error["diagonal"].min() > 0.5),
+     (f"More points close its gap (to {100 * gap['diagonal', most['diagonal']]:.1f} %), but the error stays.",
       gap["diagonal", most["diagonal"]] < 0.05),
      (f"It orders the neurons better than it measures them: its rank correlation with the reference is "
       f"{rank['diagonal', 4]:.2f} with four gradients, and {rank['diagonal', 1]:.2f} with one.",
       rank["diagonal", 4] > rank["diagonal", 1] + 0.1),
-     (f"By {most['permutation']:.0f} permutations the error is "
+     (f"With {most['permutation']:.0f} permutations, the error is "
       f"{100 * error['permutation', most['permutation']]:.0f} %.",
       error["permutation", most["permutation"]] < error["diagonal"].min()))
 sampled = kept[kept["estimator"] == "permutation"]
 by_orders = times("permutation") if len(sampled) else pd.DataFrame()
-says(f"As a check, counted by permutations in {evidence.listed(map(shown, sampled['model'].unique()))}, "
-     f"errors have {by_orders.loc['none', 'mean']:.1f} times the neurons of noise in nats, and "
-     f"{by_orders.loc['total', 'mean']:.2f} times scaled." if len(by_orders) else
-     "No count by permutations has been recorded as a check yet.")
+says(f"As a check, we also counted with permutations, in {evidence.listed(map(shown, sampled['model'].unique()))}. "
+     f"There errors have {by_orders.loc['none', 'mean']:.1f} times as many excitable neurons as noise in nats, and "
+     f"{by_orders.loc['total', 'mean']:.2f} times as many when scaled." if len(by_orders) else
+     "As a check, one could also count with permutations; no such count has been recorded yet.")
 last = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
-guided = "four gradients" if "gradients" in diagonal.dropna(axis=1, how="all") else "one gradient, the default when it was recorded,"
-says((f"Fig. 3 cannot be had in nats: guided by {guided} a swarm ends with {last['none'].min():.1f} to "
-      f"{last['none'].max():.1f} % of the neurons above the threshold, and the paper's with {37} %.",
-      last["none"].max() < 20),
-     (f"Scaled it ends with {last['total'].min():.0f} to {last['total'].max():.0f} %, which comes nearer.",
-      last["total"].min() > last["none"].max()))
+guided = "four gradients" if "gradients" in diagonal.dropna(axis=1, how="all") else "one gradient, the default when it was recorded"
+says((f"In nats, the swarm does not come near Fig. 3. Guided by {guided}, it ends with {span(last['none'], 1)} % of the "
+      f"neurons above the threshold, where the paper's ends with {37} %.", last["none"].max() < 20),
+     (f"Scaled, it ends with {span(last['total'])} %, which is nearer.", last["total"].min() > last["none"].max()))
 
 # %% [markdown]
 # ## Exercises

@@ -247,8 +247,8 @@ wide(run.live, "budget == 'none' and baseline.notna()", index=["quantity", "swar
 # %% tags=["hide-input", "statements"]
 counts = [published.table(paper, 1).query("quantity == 'neurons'").set_index("model")["value"]
           for paper in ("deepsensor_excitable", "deepsensor_sensitivity")]
-says(("Of the networks for images the paper prints the first paper's numbers of neurons, with which "
-      "[our count agrees](../deepsensor_sensitivity/00_networks).",
+says(("For the image networks, the paper prints the same numbers of neurons as the first paper, and [our count "
+      "agrees with them](../deepsensor_sensitivity/00_networks).",
       (counts[0][counts[1].index] == counts[1]).all()))
 
 # %% tags=["hide-input"]
@@ -303,6 +303,8 @@ wide(ours, "quantity == 'errors_per_1000_passes'",
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
+from dnnlib.book.words import span
+
 kept = evidence.at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
 CELLS = ["dataset", "model"]
 
@@ -345,22 +347,23 @@ small, gradient = (evidence.spread(found) for found in (
     rate("excitable", "near"), rate("", "near", fuzzer="dlfuzz")))
 near = evidence.by_seed(kept, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
                         *CELLS)
-says((f"Without a bound, on MNIST, {free['mean'].min():.0f} to {free['mean'].max():.0f} % of the excitable "
-      f"swarm's examples are errors, about as printed, and {unguided['mean'].min():.0f} to "
-      f"{unguided['mean'].max():.0f} % of a constant fitness's.",
+says((f"On MNIST and without a bound, {span(free['mean'])} % of the excitable swarm's examples are errors, about as "
+      f"the paper prints. With a constant fitness, {span(unguided['mean'])} % are.",
       free["mean"].min() > 90 and unguided["mean"].min() > 85),
-     (f"At most {100 * near.max():.2g} % of these errors lie within the first paper's bound: the claim that "
-      f"they resemble their inputs is {evidence.state('deepsensor-excitable-near')}.", near.max() < 0.05),
-     (f"Within that bound no more than {small['mean'].max():.1f} % of its examples are errors; DLFuzz, which "
-      f"follows a gradient, has {gradient['mean'].min():.0f} to {gradient['mean'].max():.0f} %.",
+     (f"{f'At most {100 * near.max():.2g} %' if near.max() else 'None'} of the excitable swarm's errors lie within "
+      "the first paper's bound. The verdict on the claim that they resemble their inputs is "
+      f"*{evidence.state('deepsensor-excitable-near')}*.",
+      near.max() < 0.05),
+     (f"When the search has to stay within that bound, at most {small['mean'].max():.1f} % of its examples are "
+      f"errors. DLFuzz, which follows a gradient, has {span(gradient['mean'])} % there.",
       (gradient["mean"] > 2 * small["mean"]).all()))
 over = evidence.spread(evidence.by_seed(
     kept, "quantity == 'errors_over' and budget == 'none' and swarm == 'excitable'", *CELLS, "baseline"),
     "ratio")["mean"]
 mean, hardest = over.xs("mean", level="baseline"), over.xs("dlfuzz", level="baseline")
-says((f"Over the mean of the three rivals that is {mean.min():.1f} to {mean.max():.1f} times as many errors, "
-      f"over DLFuzz {hardest.min():.2f} to {hardest.max():.2f}. The mean says little about a "
-      "method, as one weak rival decides it.", mean.min() > hardest.max()))
+says((f"Without a bound, the excitable swarm finds {span(mean, 1)} times as many errors as the three rivals do on "
+      f"average, and {span(hardest, 2)} times as many as DLFuzz. The average says little about a method, because "
+      "one weak rival decides it.", mean.min() > hardest.max()))
 
 # %% tags=["hide-input", "statements"]
 guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
@@ -374,21 +377,25 @@ def surely(found: pd.DataFrame, sign: int = 1) -> str:
                             if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none"])
 
 
-says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide: on MNIST they find more "
-      f"errors than a constant fitness with {surely(guided)}, by {guided['mean'].min():.0f} to "
-      f"{guided['mean'].max():.0f} points.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
-     f"More than sensitive ones for the same passes they find with {surely(paid)}, and fewer with "
-     f"{surely(paid, -1)}; with the other networks the seeds do not decide.",
-     (f"One reading stands out. With values in units of their own mean the swarm finds more than with nats "
-      f"in {surely(scaled)}, by {scaled['mean'].min():.0f} to {scaled['mean'].max():.0f} points: the printed "
-      "threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2))
+less = [shown(name) for name, line in paid.iterrows() if line["high"] < 0]
+unclear = [shown(name) for name, line in paid.iterrows() if line["low"] <= 0 <= line["high"]]
+says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide the swarm. On MNIST it finds "
+      f"more errors than with a constant fitness, by {span(guided['mean'])} points; this is more than chance with "
+      f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
+     "The swarm of sensitive neurons is the other comparison, with as many passes.",
+     *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
+     *([f"They find fewer with {evidence.listed(less)}."] if less else []),
+     *([f"With {evidence.listed(unclear)} the seeds do not decide."] if unclear else []),
+     (f"One reading stands out. When the values are in units of their own mean, the swarm finds "
+      f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So the "
+      "printed threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
 cifar = ahead("excitable", "constant", "8").loc["cifar10"]
 same = (rate("excitable", "8") - rate("constant", "8")).loc["cifar10"].abs().max() == 0
-says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy) values in nats do not guide at all: with each seed the swarm has "
-         "exactly as many errors as with a constant fitness.", same),
-        "A likely reason, not tested here: where more neurons share the loss, each gets less of it, and fewer "
-        "reach half a nat."] if same else
-       [f"In ResNet-20 on CIFAR-10 (a JPEG copy) the excitable swarm is {cifar['mean'].iloc[0]:.1f} points "
+says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy), values in nats do not guide the swarm at all: with each seed it "
+         "has exactly as many errors as with a constant fitness.", same),
+        "We have not tested why. A likely reason is that more neurons share the loss: each gets less of it, so "
+        "fewer reach the threshold."] if same else
+       [f"In ResNet-20 on CIFAR-10 (a JPEG copy), the excitable swarm is {cifar['mean'].iloc[0]:.1f} points "
         f"ahead of a constant fitness ({cifar['low'].iloc[0]:.1f} to {cifar['high'].iloc[0]:.1f})."]))
 
 # %% [markdown]

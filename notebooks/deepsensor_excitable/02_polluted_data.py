@@ -239,6 +239,8 @@ wide(outcomes.error_shares(ours), index="method",
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
+from dnnlib.book.words import out_of, span
+
 every = records.existing("deepsensor_excitable/polluted")
 said = "each" if "each" in set(every["patches"]) else "one"
 kept = evidence.at_best(every[every["patches"] == said], "dataset", "model", "alpha")
@@ -259,35 +261,35 @@ def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> p
 # particular. A swarm that seeks them meets the polluted class only if that is where the loss grows.
 
 # %% tags=["hide-input", "statements"]
-says("In these records " + ("each polluted image has a patch of its own, as the text has it"
-                            if said == "each" else "all polluted images have one patch, which is not "
-                            "the text's reading") + f": LeNet-5 on MNIST, {evidence.size(kept)}.",
+says("In these records " + ("each polluted image has a patch of its own, as the text has it."
+                            if said == "each" else "all polluted images have the same patch, which is not the "
+                            "text's reading.") + f" They cover LeNet-5 on MNIST: {evidence.size(kept)}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
-says((f"The patch was learned: {learned.min():.0f} % and more of the stamped images of other classes are "
-      "given the polluted one.", learned.min() > 80),
-     (f"And it makes neurons excitable, {neurons['polluted'].min():.1f} to {neurons['polluted'].max():.1f} % in the "
-      f"polluted networks and at most {neurons['clean'].max():.2f} % in the clean ones.",
+says((f"The networks learned the patch: they give the polluted class to at least {learned.min():.0f} % of the "
+      "stamped images of other classes.", learned.min() > 80),
+     (f"The patch also makes neurons excitable: {span(neurons['polluted'], 1)} % in the polluted networks, and at "
+      f"most {neurons['clean'].max():.2f} % in the clean ones.",
       neurons["polluted"].min() > neurons["clean"].max()))
 excitable_, clean = (given("excitable", network) for network in ("polluted", "clean"))
 lead = evidence.spread(excitable_ - given("constant"))
 other = evidence.spread(excitable_ - given("sensitive"))
 sure = (lead["low"] > 0).sum()
-says((f"The swarm ends at the polluted class for {excitable_.groupby('alpha').mean().min():.0f} to "
-      f"{excitable_.groupby('alpha').mean().max():.0f} % of the inputs, and in the clean network for "
-      f"{clean.max():.0f} % at most.", excitable_.min() > clean.max()),
-     (f"That is on average {lead['mean'].min():.0f} to {lead['mean'].max():.0f} points more than under a constant "
-      f"fitness; more than chance, paired over the seeds, at {sure} of {len(lead)} shares of pollution.",
-      lead["mean"].min() > 0),
-     ("Sensitive neurons lead to it no less often on average, for fewer passes.", (other["mean"] <= 0).all()))
+says((f"In the polluted networks the swarm ends at the polluted class for "
+      f"{span(excitable_.groupby('alpha').mean())} % of the inputs, and in the clean network for at most "
+      f"{clean.max():.0f} %.", excitable_.min() > clean.max()),
+     (f"In the polluted networks its lead over a constant fitness is {span(lead['mean'])} points on average. Paired by seed, the "
+      f"lead is more than chance at {out_of(sure, len(lead))} shares of pollution.", lead["mean"].min() > 0),
+     ("Sensitive neurons lead to the polluted class no less often on average, and take fewer passes.",
+      (other["mean"] <= 0).all()))
 best = given("", fuzzer="dlfuzz")
 over = evidence.spread(evidence.by_seed(
     kept, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
-says((f"Whether these are about five times the rivals' errors cannot be told from these seeds: the ratio to "
-      f"their mean is {over['mean'].min():.1f} to {over['mean'].max():.1f}, with intervals from "
-      f"{over['low'].min():.1f} to {over['high'].max():.0f}.", over["high"].max() > 2 * over["low"].min() + 6),
-     (f"DLFuzz makes it so: with one seed it finds {best.min():.0f} %, with another {best.max():.0f} %.",
+says((f"Does the swarm find about five times as many errors as the rivals, as claimed? These seeds cannot tell. The ratio to "
+      f"the rivals' mean is {span(over['mean'], 1)}, and its intervals reach from {over['low'].min():.1f} to "
+      f"{over['high'].max():.0f}.", over["high"].max() > 2 * over["low"].min() + 6),
+     (f"DLFuzz is the reason: it finds {best.min():.0f} % with one seed and {best.max():.0f} % with another.",
       best.max() > 5 * best.min()))
 
 # %% [markdown]

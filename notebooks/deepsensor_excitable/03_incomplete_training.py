@@ -231,6 +231,8 @@ wide(ours.replace(UNITS), "length.notna()", index=CELL, columns=["quantity", "sc
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
+from dnnlib.book.words import out_of, span
+
 kept = evidence.at_best(records.existing("deepsensor_excitable/incomplete"), "dataset", "model")
 shares = outcomes.error_shares(kept)
 
@@ -248,38 +250,38 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 # scaled shares do not depend on how large the loss is.
 
 # %% tags=["hide-input", "statements"]
-says(f"LeNet-5 on MNIST, {evidence.size(kept)}.", evidence.rivals(kept), *evidence.estimator(kept))
+says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.", evidence.rivals(kept),
+     *evidence.estimator(kept))
 change = evidence.by_seed(kept, "quantity == 'change_of_loss'", "training", "length")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and scale == 'none'", "training")
 lower, above = (evidence.spread(change[state] - change["well_trained"]) for state in (
     "underfitted", "overfitted"))
-says((f"Noise makes at most {neurons.max():.2f} % of the neurons of any of the three networks excitable.",
+says((f"In each of the three networks, noise makes at most {neurons.max():.2f} % of the neurons excitable.",
       neurons.max() < 1),
-     (f"It changes the loss of the underfitted network most, on average, by "
-      f"{change['underfitted'].groupby('length').mean().max():.2f} nats at the largest length instead of "
-      f"{change['well_trained'].groupby('length').mean().max():.2f}; "
-      + ("more than chance." if (lower["low"] > 0).any() else
-         "the seeds differ so much that it may be chance."),
+     (f"On average, noise changes the loss of the underfitted network most: at the largest length by "
+      f"{change['underfitted'].groupby('length').mean().max():.2f} nats, and that of the well trained network by "
+      f"{change['well_trained'].groupby('length').mean().max():.2f}. "
+      + ("This is more than chance." if (lower["low"] > 0).any() else
+         "But the seeds differ so much that this may be chance."),
       (lower["mean"] > above["mean"]).all() and lower["mean"].min() > 0))
 found, unguided, gradient = last("excitable"), last("constant"), last("", "dlfuzz")
 lead = evidence.spread(found - unguided)
-says((f"The swarm's last examples are errors in {found.groupby('training').mean().min():.0f} to "
-      f"{found.groupby('training').mean().max():.0f} % of the inputs, those of a constant fitness in "
-      f"{unguided.groupby('training').mean().min():.0f} to {unguided.groupby('training').mean().max():.0f} %.",
+says((f"The swarm's last examples are errors for {span(found.groupby('training').mean())} % of the inputs. With a "
+      f"constant fitness they are errors for {span(unguided.groupby('training').mean())} %.",
       found.groupby("training").mean().min() > 80),
-     (f"The lead is {lead['mean'].min():.1f} to {lead['mean'].max():.1f} points, and more than chance with "
-      f"{(lead['low'] > 0).sum()} of the {len(lead)} networks: so the order of the networks may be that of the "
-      "classes that each gives to noise.", lead["mean"].abs().max() < 10))
+     (f"The swarm's lead is {span(lead['mean'], 1)} points, and it is more than chance in "
+      f"{out_of((lead['low'] > 0).sum(), len(lead))} networks. So the order of the networks may only show which "
+      "class each of them gives to noise.", lead["mean"].abs().max() < 10))
 way = kept[kept["quantity"] == "l2"]
 ours, theirs = last("excitable", rows=way), last("", "dlfuzz", rows=way)
-says((f"DLFuzz finds {gradient.groupby('training').mean().min():.0f} to "
-      f"{gradient.groupby('training').mean().max():.0f} % at {100 * (theirs / ours).min():.0f} to "
-      f"{100 * (theirs / ours).max():.0f} % of the distance.", (theirs / ours).max() < 0.6))
+says((f"DLFuzz finds errors for {span(gradient.groupby('training').mean())} % of the inputs, and goes only "
+      f"{span(100 * theirs / ours)} % as far from them as the swarm.", (theirs / ours).max() < 0.6))
 states = {what: evidence.state(f"deepsensor-excitable-incomplete{what}") for what in (
     "", "-more", "-size", "-answer")}
-says(f"The verdicts: more errors than each rival, {states['']}; more in the faulty networks than in the well "
-     f"trained one, {states['-more']}; and about the factors over the rivals' mean that the abstract and the "
-     f"answer to RQ1 print, {states['-size']} and {states['-answer']}.")
+says(f"These are the verdicts on the claims. The swarm finds more errors than each rival: *{states['']}*. It finds "
+     f"more errors in the faulty networks than in the well trained one: *{states['-more']}*. It finds as many times "
+     f"the rivals' mean as the abstract prints: *{states['-size']}*; and as the answer to RQ1 prints: "
+     f"*{states['-answer']}*.")
 
 # %% [markdown]
 # ## Exercises

@@ -1,14 +1,14 @@
 # %% [markdown]
 # # Does retraining on generated examples stop attacks?
 #
-# **The claim** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrained on 500 benign images and DeepSensor's
-# example of each, a network loses more of PGD's success rate than with any other fuzzer's examples,
-# about 1.6 times as much. It is no worse than a network retrained on PGD's own examples (PGD-AT)
-# against FGSM, DeepFool, JSMA and PGD, and better against DeepFool and JSMA. Everywhere the
-# success rate falls by more than 70 %.
+# **The claims** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrain a network on 500 benign images and DeepSensor's
+# example of each. The success rate of the attack PGD then falls more than with any other
+# {term}`fuzzer's <fuzzer>` examples, about 1.6 times as much. Now compare with a network that is retrained
+# on PGD's own examples (PGD-AT). DeepSensor's network is no worse against FGSM, DeepFool, JSMA and PGD, and
+# better against DeepFool and JSMA. In every case the success rate falls by more than 70 %.
 #
 # **What you will learn.** Why two of the four attacks succeed against any network, and what to count
-# instead; and what images of noise, labelled as digits, do for a network.
+# instead; and what happens to a network that is trained on images of noise with the labels of digits.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -66,9 +66,9 @@ run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset
 # %% [markdown]
 # ## In one picture
 #
-# Each attack is counted twice: at the size of the paper, and at a small one, where it can fail.
-# Look at whether retraining on DeepSensor's examples takes away more than the controls do: benign
-# images, noise, and the examples of PGD itself.
+# We count each attack twice: at the size that the paper gives it, and at a small size, where it can fail.
+# Does retraining on DeepSensor's examples take away more than retraining on the controls does? The controls
+# are benign images, noise, and the examples of PGD itself.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
 SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
@@ -115,9 +115,9 @@ plt.show()
 # %% [markdown]
 # ## Attacks with a size, and without
 #
-# $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{benign}$. FGSM and PGD may change a pixel by `eps` and no
-# more. DeepFool and JSMA go on until the class changes. Two images for a network that decides by the
-# sum of two pixels, 0.1 and 0.4 (in L-infinity) from the boundary:
+# The attack success rate is $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{benign}$. FGSM and PGD may change a
+# pixel by at most `eps`. DeepFool and JSMA go on until the class changes. An example: a network decides by
+# the sum of two pixels, and two images are 0.1 and 0.4 (in L-infinity) away from its boundary.
 
 # %% tags=["nbval-check-output"]
 linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2, 2))
@@ -132,10 +132,10 @@ for name in robustness.ATTACKS:
     print(f"{name:8} ASR {result.rate():4.0%}, L2 {moved[0]:.2f} and {moved[1]:.2f}")
 
 # %% [markdown]
-# An attack without a size succeeds against a robust network as well; only the way is longer. So we
-# count each attack twice: as the paper has it, and as `small`. FGSM and PGD then have `small_eps`.
-# DeepFool counts within an L2 distance of `near`, and JSMA while it has changed no more than 14.5 %
-# of the pixels, the limit of its own paper.
+# An attack without a size succeeds against a robust network as well; it only has a longer way to go. So we
+# count each attack twice: as in the paper, and as `small`. As `small`, FGSM and PGD have `small_eps`. DeepFool
+# then counts only within an {term}`L2 distance` of `near`, and JSMA only while it has changed at most 14.5 % of
+# the pixels, which is the limit in its own paper.
 
 # %% tags=["hide-input"]
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
@@ -150,11 +150,11 @@ limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
 # %% [markdown]
 # ## Examples and networks
 #
-# As in [the first paper's chapter](../deepsensor_sensitivity/07_robustness), the last example of each
-# input enters with the class of the input, and the images attacked were not seen in the retraining. Three
-# controls: `benign` sees the inputs twice, `noise` sees them under Gaussian noise of 0.1, and `pgd_at`
-# sees PGD's examples of them. The swarms are the
-# [known ones](01_test_errors), and every fuzzer also runs within the `bounds`.
+# As in [the first paper's chapter](../deepsensor_sensitivity/07_robustness), the last example of each input
+# enters the training set with the class of the input, and we attack images that the retraining has not seen.
+# There are three controls: `benign` sees the inputs twice, `noise` sees them under Gaussian noise of 0.1, and
+# `pgd_at` sees PGD's examples of them. The {term}`swarms <swarm>` are those of [the chapter on test
+# errors](01_test_errors), and every fuzzer also runs within the `bounds`.
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -214,8 +214,8 @@ measured = measure(models).rename_axis(["budget", "network"])
 headed(measured.loc["none"].round(1))
 
 # %% [markdown]
-# ASR and accuracy in percent, the latter of the images that the network got right before. The same
-# with examples within the last of the `bounds`:
+# ASR and accuracy are in percent. The accuracy is that on the images that the network got right before. The
+# next table shows the same with examples within the last of the `bounds`:
 
 # %% tags=["hide-input"]
 headed(measured.loc[list(budgets)[-1]].round(1))
@@ -223,8 +223,8 @@ headed(measured.loc[list(budgets)[-1]].round(1))
 # %% [markdown]
 # ## What the claims ask for
 #
-# The gain: points of success rate that retraining takes from an attack. The lead: DeepSensor's gain less
-# the best baseline's, or less that of PGD-AT.
+# The *gain* is the number of points of success rate that retraining takes from an attack. The *lead* is
+# DeepSensor's gain minus that of the best baseline, or minus that of PGD-AT.
 
 # %% tags=["hide-input"]
 for (budget, key), line in measured.iterrows():
@@ -271,8 +271,8 @@ plt.show()
 # %% [markdown]
 # ## Over all records
 #
-# ASR and accuracy in percent, means over the random seeds. Figs. 4 and 5 print no numbers that could
-# stand beside them. CIFAR-10 is a JPEG copy.
+# ASR and accuracy are in percent; they are means over the random seeds. Figs. 4 and 5 print no numbers to
+# compare them with. CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -285,7 +285,7 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
      index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="measure")
 
 # %% [markdown]
-# DeepSensor's lead over the best baseline, and over PGD-AT, in points.
+# The table shows DeepSensor's lead over the best baseline, and over PGD-AT, in points.
 
 # %% tags=["hide-input"]
 wide(ours, LEADS, index=["dataset", "model", "quantity", "attack", "setting"], columns=["budget", "swarm"])
@@ -297,6 +297,8 @@ wide(ours, LEADS, index=["dataset", "model", "quantity", "attack", "setting"], c
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
+from dnnlib.book.words import span
+
 kept = evidence.at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
 
 
@@ -313,54 +315,61 @@ def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
 
 
 # %% [markdown]
-# **What it means.** First compare the network before with the claim. Where an attack succeeds against
-# every network, no retraining can take any points from it. Then compare `excitable` with `constant` and
-# `random`: what these three share comes from images of noise with a digit's label, not from neurons. And
-# the network retrained on PGD's examples learnt the attack by which it is judged.
+# **What it means.** First compare the network before with the claim. Where an attack succeeds against every
+# network, no retraining can take any points from it. Then compare `excitable` with `constant` and `random`.
+# What these three share comes from images of noise with a digit's label, and not from
+# {term}`excitable neurons <excitable neuron>`. And remember that the network retrained on PGD's examples
+# learnt from the very attack by which it is judged.
 
 # %% tags=["hide-input", "statements"]
-says(f"LeNet-5 on MNIST, {evidence.size(kept)}; {kept['attacked'].max()} images attacked by FGSM and PGD, and "
-     f"{kept['attacked_long'].max()} by DeepFool and JSMA.",
+says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}. FGSM and PGD attack {kept['attacked'].max()} "
+     f"images, DeepFool and JSMA {kept['attacked_long'].max()}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 LONG = ("deepfool", "jsma")
 every = pd.concat([of(attack, name) for attack in LONG for name in (
     "before", "excitable", "pgd_at")])
 waits = any(a.id == "nothing-to-lose" and a.pending for a in published.amendments())
-says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before and after any retraining. A gain of "
-      "nothing against a gain of nothing is not \"no worse\", and not \"no better\": these cells decide "
-      "nothing" + (". These records still count the first as held and the second as failed; the rule is "
-                   "amended, and waits for its runs." if waits else ", and are open."),
+says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before retraining and after it. So there is "
+      "no gain to compare, and these cells can show neither that the swarm's network is \"no worse\" nor that it is "
+      "\"better\"" + (". In these records the first still counts as held and the second as failed; the rule is "
+                      "amended, and waits for its runs." if waits else ". They stay open."),
       every.min() == every.max() == 100),
-     f"So of the verdicts \"no worse than PGD-AT\" ({evidence.state('deepsensor-excitable-asr-pgd-at')}) and "
-     f"\"better against DeepFool and JSMA\" ({evidence.state('deepsensor-excitable-asr-pgd-at-better')}) only what "
-     "rests on FGSM and PGD says anything. A large fall everywhere is "
-     f"{evidence.state('deepsensor-excitable-asr-seventy')}.")
+     "In the verdicts on \"no worse than PGD-AT\" "
+     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at')}*) and \"better against DeepFool and JSMA\" "
+     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at-better')}*), only the cells of FGSM and PGD therefore say "
+     "anything. The verdict on a large fall everywhere is "
+     f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
 before, after = of("pgd", "before"), of("pgd", "excitable")
 fell = rise("pgd", "excitable")
-says((f"PGD at the paper's size turns {before.min():.0f} to {before.max():.0f} % of the images before, and "
-      f"{after.min():.0f} to {after.max():.0f} % after retraining on the excitable swarm's examples; the interval "
-      f"of the change is {fell['low']:.1f} to {fell['high']:.1f} points.",
-      before.min() > 90 and after.min() > 90))
+says((f"At the paper's size, PGD succeeds on {span(before)} % of the images before retraining, and on "
+      f"{span(after)} % after retraining on the excitable swarm's examples. The interval of the change is "
+      f"{fell['low']:.1f} to {fell['high']:.1f} points.", before.min() > 90 and after.min() > 90))
 smaller = {name: rise("pgd, small", name) for name in ("excitable", "constant", "sensitive", "pgd_at")}
 accuracy = {name: of("", name, quantity="accuracy") for name in ("excitable", "dlfuzz", "pgd_at")}
-says((f"At the smaller size, where there is something to lose, its examples *raise* PGD's success, by "
-      f"{smaller['excitable']['mean']:.0f} points on average ({smaller['excitable']['low']:.0f} to "
-      f"{smaller['excitable']['high']:.0f}), those of the constant swarm by "
-      f"{smaller['constant']['mean']:.0f} ({smaller['constant']['low']:.0f} to "
-      f"{smaller['constant']['high']:.0f}), and those of the sensitive one by {smaller['sensitive']['mean']:.0f} "
-      f"({smaller['sensitive']['low']:.0f} to {smaller['sensitive']['high']:.0f}).",
-      smaller["excitable"]["mean"] > smaller["constant"]["mean"] > smaller["sensitive"]["mean"]),
-     (f"PGD's own examples raise it by {smaller['pgd_at']['mean']:.0f}; they and DLFuzz's leave an accuracy of "
-      f"{min(accuracy['dlfuzz'].min(), accuracy['pgd_at'].min()):.0f} to "
-      f"{max(accuracy['dlfuzz'].max(), accuracy['pgd_at'].max()):.0f} %, the excitable swarm's of "
-      f"{accuracy['excitable'].min():.0f} % and more.",
+
+
+def points(name: str) -> str:
+    """By how much retraining changes PGD's success at the smaller size, with its interval."""
+    found = smaller[name]
+    return f"{found['mean']:+.0f} points ({found['low']:.0f} to {found['high']:.0f})"
+
+
+says((f"At the smaller size retraining can take something away. But retraining on the excitable swarm's examples "
+      f"*raises* PGD's success on average: it changes by {points('excitable')}. With the examples of the constant "
+      f"swarm it changes by {points('constant')}, and with those of the sensitive swarm by {points('sensitive')}.",
+      smaller["excitable"]["mean"] > smaller["constant"]["mean"] > smaller["sensitive"]["mean"]
+      and smaller["excitable"]["mean"] > 0),
+     (f"PGD's own examples change it by {points('pgd_at')}. After retraining on these or on DLFuzz's, the networks "
+      f"have an accuracy of {span(pd.concat([accuracy['dlfuzz'], accuracy['pgd_at']]))} %; after the excitable swarm's, "
+      f"they have at least {accuracy['excitable'].min():.0f} %.",
       smaller["pgd_at"]["mean"] > 10
       and max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()))
 within = [rise("pgd, small", name, "2") for name in ("excitable", "constant", "sensitive")]
-says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A few hundred images, made once "
-     "against the network as it was, are learnt by heart, at our learning rate; the paper prints none. The "
-     "method of that name attacks the network anew in every step of a whole training.",
-     (f"Within a distance of {2} no swarm's examples change PGD's success by more than "
+says("So the swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average. Its examples are a few hundred "
+     "images, made once against the network as it was, and the network learns them by heart at our learning rate; "
+     "the paper prints none. The method that is usually called PGD-AT attacks the network anew in every step of a "
+     "whole training.",
+     (f"When the swarms stay within a distance of {2}, their examples change PGD's success by at most "
       f"{max(abs(each['mean']) for each in within):.1f} points on average.",
       max(abs(each["mean"]) for each in within) < 5))
 
@@ -379,7 +388,7 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 #     print(f"ASR {result.rate():.0%}, median L2 {moved[result.fooled].median():.2f}")
 # ~~~
 #
-# The rate stays and the distance need not; it is the measure that such an attack is made for.
+# The rate stays the same, but the distance may change. Such an attack is made to measure the distance.
 # ```
 #
 # **2. Try.** The examples of the constant fitness are noise to the eye. Give them random labels
@@ -395,8 +404,8 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 # measure(shuffled)[["pgd", SMALL["pgd"], "accuracy"]]
 # ~~~
 #
-# What both networks gain or lose alike is owed to the noise, and not to the labels; only the rest can
-# be what the inputs' labels teach.
+# What both networks gain or lose alike is due to the noise, and not to the labels. Only the rest can come
+# from the labels of the inputs.
 # ```
 #
 # **3. Think.** After retraining, an attack's success rate is lower because the loss has no gradient
@@ -404,13 +413,13 @@ says("So where the swarm is no worse than this PGD-AT, this PGD-AT does harm. A 
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No: the images near the inputs are what they were, only this attack no longer finds its way. An
-# attack without gradients, one from another network, or a larger number of steps would show it.
+# No. The errors near the inputs may all still be there, but this attack no longer finds its way to them. An
+# attack without gradients, an attack with the gradients of another network, or more steps would show them.
 # ```
 #
 # **4. Code.** Write `my_fall(before, after)`: the points of success rate that retraining takes
-# away, from two arrays of booleans, whether an attack fooled each image. The cell says whether it
-# is right.
+# away. It gets two arrays of booleans, which say for each image whether an attack fooled it. The cell says
+# whether your function is right.
 
 # %%
 my_fall = None  # your function of two boolean tensors (N,)

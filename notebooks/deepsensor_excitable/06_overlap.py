@@ -1,12 +1,12 @@
 # %% [markdown]
 # # Do attacks and generated examples excite the same neurons?
 #
-# **The claim** (DeepSensor II, 6.3.1, Fig. 7). Of 100 examples each of PGD, JSMA, DeepFool and
-# DeepSensor, take the ten most excitable neurons. DeepSensor's cover almost all of each attack's,
-# while the attacks' are scattered from each other.
+# **The claim** (DeepSensor II, 6.3.1, Fig. 7). Take 100 examples each of PGD, JSMA, DeepFool and
+# {term}`DeepSensor`, and the ten most {term}`excitable neurons <excitable neuron>` of each. DeepSensor's ten
+# cover almost all of each attack's ten, while the tens of the attacks differ from each other.
 #
-# **What you will learn.** Why both halves of the claim cannot hold together; how many of ten
-# neurons are shared by chance, and by any two images; and how stable a top ten is.
+# **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
+# shared by chance, and by any two images; and how stable a top ten is.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -50,8 +50,8 @@ run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model
 # %% [markdown]
 # ## In one picture
 #
-# A column with one full point is of neurons that only this kind of example excites most; one with
-# four points, of neurons that all kinds share. Look at which columns have DeepSensor's point.
+# A column with one full point counts neurons that only this kind of example excites most. A column with four
+# full points counts neurons that all kinds share. Which columns have DeepSensor's point?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
 circles = ["pgd", "jsma", "deepfool", "excitable"]
@@ -85,8 +85,8 @@ plt.show()
 # %% [markdown]
 # ## Sets of ten
 #
-# Say DeepSensor shares nine of ten neurons with PGD, and nine with JSMA. PGD and JSMA then share at
-# least eight, since each of them leaves out but one of DeepSensor's ten:
+# Suppose that DeepSensor shares nine of ten neurons with PGD, and nine with JSMA. PGD and JSMA each lack only
+# one of DeepSensor's ten neurons, so they share at least eight with each other:
 #
 # $$|A \cap B| \ge |A \cap D| + |B \cap D| - 10 .$$
 
@@ -97,17 +97,18 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
       "  with each other:", len(pgd & jsma), ">=", 9 + 9 - 10)
 
 # %% [markdown]
-# So if one set covers the attacks', the attacks' are no longer scattered. All overlaps are needed,
-# and something to compare them with. Two sets of ten that are drawn at random from $N$ neurons share
-# $10 \cdot 10 / N$ on average.
+# So if one set covers those of the attacks, the attacks' sets cannot differ much from each other. We
+# therefore look at all overlaps, and we need something to compare them with. Two sets of ten that are drawn
+# at random from $N$ neurons share $10 \cdot 10 / N$ neurons on average.
 
 # %% [markdown]
 # ## The examples
 #
-# All kinds start from the same inputs. Of the attacks, only examples that fool the network count; of
-# the swarms all last examples, as in the paper. Beside the swarm guided by excitable neurons fly one
-# guided by [sensitive neurons](../deepsensor_sensitivity/02_test_errors) and one guided by nothing,
-# `constant`, whose examples are random images.
+# All kinds of example start from the same inputs. For the attacks we count only examples that fool the
+# network; for the {term}`swarms <swarm>` we count all last examples, as in the paper. Besides the swarm that is
+# guided by excitable neurons there are two others. One is guided by [sensitive
+# neurons](../deepsensor_sensitivity/02_test_errors). The other, `constant`, is guided by nothing; its
+# examples are random images.
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -138,8 +139,8 @@ wide(run.live, index="kind", columns="quantity")
 # %% [markdown]
 # ## The top ten
 #
-# Shapley values of all neurons in the game from the input to the example
-# ([how](00_players)), and the ten largest.
+# We compute the {term}`Shapley values <Shapley value>` of all neurons in the game from the input to the
+# example ([how](00_players)), and take the ten largest.
 
 # %% tags=["hide-input"]
 def largest(psi: torch.Tensor) -> torch.Tensor:
@@ -178,9 +179,10 @@ print(f"{neurons} neurons; by chance alone two top tens share {chance:.2f}")
 headed(overlap.round(1))
 
 # %% [markdown]
-# These are the neurons that two examples *of the same input* share. Below, examples of *different*
-# inputs: what any two inputs share, since some neurons, such as those of the two logits, are nearly
-# always on top. Only the difference of the two tables speaks of the kinds of example.
+# The table above counts the neurons that two examples *of the same input* share. The table below counts those
+# that examples of *different* inputs share. Any two inputs share some, because some neurons, such as those of
+# the two {term}`logits <logit>`, are nearly always among the ten. Only the difference between the two tables says
+# something about the kinds of example.
 
 # %% tags=["hide-input"]
 headed(apart.round(1))
@@ -188,9 +190,9 @@ headed(apart.round(1))
 # %% [markdown]
 # ## Fig. 7
 #
-# The paper draws four circles. Their areas cannot show all 15 intersections, so here they are bars:
-# for each combination of kinds (full points), the mean number of neurons that are in just these top
-# tens.
+# The paper draws four circles, but their areas cannot show all 15 intersections. So we draw bars. There is
+# one bar for each combination of kinds (full points). It shows the mean number of neurons that are in the top
+# tens of exactly these kinds.
 
 # %% tags=["hide-input"]
 common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
@@ -209,9 +211,9 @@ plt.show()
 # %% [markdown]
 # ## How stable is a top ten?
 #
-# The same images again, with nothing changed but chance: noise of another draw, the swarm with
-# another random seed, PGD from another random start; and Shapley values by permutations instead of
-# gradients. A top ten that is not stable here cannot be compared between methods.
+# We take the same images again and change nothing but chance: another draw of the noise, another random seed
+# of the swarm, another random start of PGD. We also compute the Shapley values by permutations instead of
+# gradients. If a top ten is not stable here, it cannot be compared between methods.
 
 # %% tags=["hide-input"]
 guided = Key("deepsensor", "excitable")
@@ -242,8 +244,8 @@ headed(pd.Series(stability, name="of ten neurons, shared").round(1).to_frame())
 # %% [markdown]
 # ## What the claim asks for
 #
-# The overlap of a swarm with an attack, and its lead: that, less the largest overlap of this attack with
-# another. `beyond` is what is left of the overlap without what different inputs share.
+# The table shows the overlap of a swarm with an attack, and its *lead*: this overlap, minus the largest
+# overlap that another kind has with this attack. `beyond` is the overlap minus what different inputs share.
 
 # %% tags=["hide-input"]
 beyond = overlap - apart
@@ -264,8 +266,8 @@ wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 # %% [markdown]
 # ## Over all records
 #
-# The paper prints no number of Fig. 7. Ours, means over the seeds: neurons that a swarm shares with
-# an attack, that attacks share, and the stability of a top ten.
+# The paper prints no number of Fig. 7. Ours are means over the seeds: the neurons that a swarm shares with an
+# attack, those that attacks share with each other, and the stability of a top ten.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -287,13 +289,16 @@ wide(ours, "quantity in ('stability', 'chance')", index=["quantity", "kind"], co
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A top ten always has as many neurons, whether their values are large or not, so some
-# overlap is certain. It has to be read against three numbers: chance, what any two inputs share, and what
-# the same method shares with itself when it is run again. Only an overlap above that of any two
-# inputs is about the kind of example, and none can be expected above a method's own. And it is no merit of excitable neurons unless
-# the swarm that is guided by a constant, whose examples are random images, has less of it.
+# **What it means.** A top ten always has ten neurons, whether their values are large or not, so some overlap is
+# certain. Compare it with three numbers: what chance gives, what any two inputs share, and what the same
+# method shares with itself when it runs again. Only an overlap above that of any two inputs says something
+# about the kind of example, and no overlap can be expected to exceed the method's own. To credit excitable
+# neurons with it, the overlap must also exceed that of the swarm with a constant {term}`fitness`, whose
+# examples are random images.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = records.existing("deepsensor_excitable/overlap")
 
 
@@ -304,30 +309,30 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
 
 
 swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
-says(f"LeNet-5 on MNIST, {evidence.size(kept)}.", *evidence.estimator(kept),
-     f"That is of the top tens. The swarm itself was guided by {swarm:.0f} gradient{'s' * (swarm > 1)} a value"
-     + (", which misses most neurons above half a nat; its examples are near those of a constant fitness, and "
-        "the claim is not tested yet for a swarm that is guided." if swarm == 1 else "."))
+says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.",
+     *evidence.estimator(kept),
+     "These are the values behind the top tens. The swarm itself was guided by values that come from "
+     f"{swarm:.0f} gradient{'s' * (swarm > 1)} each"
+     + (". This misses most neurons above half a nat, so the swarm's examples are nearly those of a constant fitness. "
+        "The claim is not yet tested for a swarm that is guided." if swarm == 1 else "."))
 between, other = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
 unguided = values("beyond", "constant", "attack")
 found = evidence.spread(other - unguided)
-says((f"Attacks share neurons with each other, {evidence.spread(between)['mean'].min():.1f} to "
-      f"{evidence.spread(between)['mean'].max():.1f} of ten more than examples of different inputs do.",
-      evidence.spread(between)["mean"].min() > 0),
-     (f"The excitable swarm shares with them {evidence.spread(other)['mean'].min():.1f} to "
-      f"{evidence.spread(other)['mean'].max():.1f} beyond what different inputs share: nothing.",
-      evidence.spread(other)["mean"].max() < 0.2),
-     (f"From the constant swarm, whose examples are random images, that differs by at most "
-      f"{found['mean'].abs().max():.1f} neurons, and more than chance for {(found['low'] > 0).sum()} of "
-      f"{len(found)} attacks.", found["mean"].abs().max() < 1))
+says((f"Attacks share neurons with each other: of ten, {span(evidence.spread(between)['mean'], 1)} more than examples of "
+      "different inputs share.", evidence.spread(between)["mean"].min() > 0),
+     (f"For the excitable swarm and an attack, this difference is {span(evidence.spread(other)['mean'], 1)}. So they "
+      f"share {'no' if evidence.spread(other)['mean'].max() <= 0 else 'hardly'} more than different inputs do.", evidence.spread(other)["mean"].max() < 0.2),
+     (f"The constant swarm, whose examples are random images, differs from the excitable one by at most "
+      f"{found['mean'].abs().max():.1f} neurons. The excitable swarm's overlap is larger beyond chance for "
+      f"{out_of((found['low'] > 0).sum(), len(found))} attacks.", found["mean"].abs().max() < 1))
 stable = evidence.by_seed(kept, "quantity == 'stability'", "kind")
 mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start",
                                                "pgd, by permutations")}
-says((f"A top ten is stable only in part: run again, the excitable swarm's examples share "
-      f"{mean['excitable, another seed']:.1f} of ten with themselves, PGD's {mean['pgd, another start']:.1f}; "
-      f"and by permutations instead of the diagonal the same examples share {mean['pgd, by permutations']:.1f}.",
-      max(mean.values()) < 9),
-     f"The claim is {evidence.state('deepsensor-excitable-overlap')}.")
+says((f"A top ten is stable only in part. When the excitable swarm runs again with another seed, its examples keep "
+      f"{mean['excitable, another seed']:.1f} of the ten neurons. When PGD starts elsewhere, its examples keep "
+      f"{mean['pgd, another start']:.1f}. When permutations replace the diagonal, PGD's same examples keep "
+      f"{mean['pgd, by permutations']:.1f}.", max(mean.values()) < 9),
+     f"The verdict on the claim is *{evidence.state('deepsensor-excitable-overlap')}*.")
 
 # %% [markdown]
 # ## Exercises
@@ -342,8 +347,8 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 #        for i, share in zip(often.indices.tolist(), often.values.tolist())])
 # ~~~
 #
-# Mostly units near the output. They belong to the classes, whatever the attack does, so they raise
-# every overlap.
+# They are mostly units near the output. These belong to the classes, whatever the attack does, so they
+# raise every overlap.
 # ```
 #
 # **2. Try.** Is a top *three* more stable than a top ten?
@@ -355,7 +360,7 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 # print(shared(*(top_ten(s.images, s.fooled) for s in starts)) / most, most / neurons)
 # ~~~
 #
-# Compare shares, and chance beside them: it is 3 / N now, instead of 10 / N.
+# Compare shares, and compare them with chance, which is now 3 / N instead of 10 / N.
 # ```
 #
 # **3. Think.** Two sets of ten each share nine neurons with a third one. How many do they share
@@ -363,12 +368,12 @@ says((f"A top ten is stable only in part: run again, the excitable swarm's examp
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Eight: each lacks one of the third's ten. So if DeepSensor's ten cover almost all of each
-# attack's, the attacks' tens cannot be scattered.
+# Eight, because each lacks only one of the third set's ten. So if DeepSensor's ten cover almost all of each
+# attack's ten, the tens of the attacks cannot differ much.
 # ```
 #
-# **4. Code.** Write `my_chance(k, n)`: how many neurons two sets of `k` share on average, drawn at
-# random from `n`. The cell says whether it is right.
+# **4. Code.** Write `my_chance(k, n)`: how many neurons two sets of `k`, drawn at random from `n`,
+# share on average. The cell says whether it is right.
 
 # %%
 my_chance = None  # your function of two counts
@@ -394,5 +399,5 @@ is_right(my_chance)
 # is_right(my_chance)
 # ~~~
 #
-# In LeNet-1, with 52 neurons, ten share two by chance alone.
+# In LeNet-1, which has 52 neurons, two sets of ten share two by chance alone.
 # ```

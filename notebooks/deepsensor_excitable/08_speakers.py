@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Do the fuzzers break networks that recognise voices?
 #
-# **The claims** (DeepSensor II, 6.4, Tables 6 and 7). In ResNet-34 and Deep Speaker, which tell 30
-# speakers apart, the swarm finds more test errors than each other fuzzer, about 1.2 times as many;
-# and so it does however far Deep Speaker was trained.
+# **The claims** (DeepSensor II, 6.4, Tables 6 and 7). ResNet-34 and Deep Speaker tell 30 speakers apart. In
+# both, the {term}`swarm` finds more {term}`test errors <test error>` than each other {term}`fuzzer`, about 1.2
+# times as many. In Deep Speaker it does so however far the network was trained.
 #
-# **What you will learn.** How speech becomes a picture that all methods of this book take as it is,
-# and how to listen to a picture that a fuzzer has changed; and to ask of a fitness, before comparing
-# what it finds, whether it is ever anything but 0.
+# **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
+# a picture that a fuzzer has changed; and why to ask of a {term}`fitness`, before comparing what it finds,
+# whether it is ever anything but 0.
 
 # %% tags=["parameters"]
 dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
@@ -57,9 +57,9 @@ run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, mode
 # %% [markdown]
 # ## Two speakers, two vowels
 #
-# The speakers of `voices` are synthetic; how they are made stands below. A network sees their
-# sounds as pictures. Look for what two pictures of the same vowel have in common, and two of the
-# same speaker.
+# The speakers of `voices` are synthetic; how they are made is explained below. A network sees their sounds as
+# pictures. What do two pictures of the same vowel have in common, and what do two pictures of the same speaker
+# have in common?
 
 # %% tags=["hide-input"]
 def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
@@ -83,8 +83,9 @@ plots.images(upright, [*said, *(data.classes[data.labels[i]] for i in places)])
 plt.show()
 
 # %% [markdown]
-# The formants, where the bands are bright, say which vowel it is. ada's pitch is so high that its
-# overtones stand apart as stripes; ben's is half of it, and they run together. Compare them by ear, too.
+# The bright bands are the formants, which say which vowel it is. The pitch of ada is so high that its
+# overtones can be seen as separate stripes. The pitch of ben is half as high, and his overtones run together.
+# Compare the two by ear, too.
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 def player(picture: torch.Tensor, label: str) -> str:
@@ -100,11 +101,11 @@ HTML("".join([player(picture, label) for label, picture in said.items()]
 # %% [markdown]
 # ## A picture of a sound
 #
-# A short piece of sound is a sum of tones. A *spectrogram* has one column for each sixtieth of a
-# second, or so, and in it how loud each band of tones is; the bands are narrow where pitch is heard
-# finely (the mel scale), and loudness is in decibels: 0 is silence, 1 the loudest sound. A second of
-# speech is a gray picture of 64 by 64 pixels. A tone of 1,000 Hz lies in one band, and is still
-# there when the picture has been made a sound again and looked at once more:
+# A short piece of sound is a sum of tones. A *spectrogram* has one column for about each sixtieth of a second.
+# The column shows how loud each band of tones is. The bands are narrow where we hear pitch finely (the mel
+# scale). Loudness is in decibels: 0 is silence, and 1 is the loudest sound. A second of speech becomes a grey
+# picture of 64 by 64 pixels. A tone of 1,000 Hz lies in one band. It is still there when the picture has been
+# turned back into sound, and the sound into a picture again:
 
 # %% tags=["nbval-check-output"]
 tone = torch.sin(torch.arange(audio.RATE) * 2 * torch.pi * 1000 / audio.RATE)
@@ -113,15 +114,15 @@ again = audio.log_mel(audio.resynthesise(picture))
 print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 32].argmax()))
 
 # %% [markdown]
-# The way back is a guess, as a picture holds no phases: Griffin and Lim's algorithm looks for phases
+# The way back is a guess, because a picture holds no phases. The algorithm of Griffin and Lim looks for phases
 # that fit.
 
 # %% [markdown]
 # ## How a voice is made
 #
-# A pulse for each period of the pitch passes a low-pass of pole $t$, the timbre, and three
-# resonances, a vowel's formants $f_k$ of width $b_k$, each moved by the length $v$ of the vocal
-# tract; $R$ is the sampling rate:
+# The voice gives one pulse for each period of the pitch. Each pulse passes a low-pass filter, whose pole $t$ is
+# the timbre, and three resonances. These are the vowel's formants $f_k$ with widths $b_k$; the length $v$ of the
+# vocal tract moves them. $R$ is the sampling rate:
 #
 # $$H(z) = \frac{1}{1 - t z^{-1}} \prod_{k=1}^{3}
 # \frac{1}{1 - 2 r_k \cos(2 \pi v f_k / R) z^{-1} + r_k^2 z^{-2}}, \quad r_k = e^{-\pi b_k / R}.$$
@@ -129,8 +130,8 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 # %% [markdown]
 # ## The networks
 #
-# ResNet-34 and Deep Speaker take the picture as an image and give one of the speakers, who are the
-# same in training and test; utterances are not.
+# ResNet-34 and Deep Speaker take the picture as an image and say which speaker it is. The speakers are the same
+# in training and test; the utterances are not.
 
 # %% tags=["hide-input"]
 trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
@@ -151,14 +152,14 @@ sizes = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_spea
 headed(sizes.astype(object).where(sizes.notna(), "-"))
 
 # %% [markdown]
-# At their full width the networks have as many neurons as published, and as many parameters if
-# BatchNorm's moving means and variances are counted among them. The small ones, of a quarter of the
-# channels, are ours, for two processor cores.
+# At full width, the networks have as many neurons as published. They also have as many parameters, if
+# BatchNorm's moving means and variances are counted. We made small versions, with a quarter of the channels,
+# that run on two processor cores.
 #
 # ## The fuzzers
 #
-# [As for images](01_test_errors): pixels of the picture are changed, as the paper does in its
-# feature space. Without a bound, and within `near`.
+# The fuzzers change the pixels of the picture, [as for images](01_test_errors); the paper does the same in its
+# feature space. They run without a bound on the {term}`L2 distance`, and within `near`.
 
 # %% tags=["hide-input"]
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
@@ -179,17 +180,18 @@ headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).assign(
     **{"L2 without a bound": measured["l2"]["none"]}).round(1))
 
 # %% [markdown]
-# Percent of the examples of all iterations that are test errors, and the mean L2 distance without a
-# bound. `-p model_name deep_speaker_s` asks the other network.
+# The table shows the percentage of test errors among the examples of all iterations, and the mean L2 distance
+# without a bound. `-p model_name deep_speaker_s` takes the other network.
 
 # %% [markdown]
 # ## Is the swarm guided at all?
 #
-# Shapley values sum to the change of loss. Here it is shared out to thousands of neurons, in nats, of
-# the last examples of the constant swarm: the mean change of loss, the largest value of any neuron and
-# example, and the mean share of neurons that is excitable, above 0.5 nats, in percent. While no
-# neuron is, all particles have the fitness 0, and the swarm moves as with a constant one.
-# And the last examples, in percent, that are the same as the constant swarm's to the last pixel.
+# {term}`Shapley values <Shapley value>` add up to the change of the loss. Here thousands of neurons share this
+# change. For the last examples of the constant swarm, the table shows the mean change of the loss and the largest
+# value of any neuron and example, both in {term}`nats <nat>`. It also shows the mean percentage of neurons that are
+# {term}`excitable <excitable neuron>`, that is, above 0.5 nats. As long as no neuron is excitable, all particles
+# have the fitness 0, and the swarm moves as with a constant fitness. So the table also shows how many of the last
+# examples, in percent, are the same as the constant swarm's to the last pixel.
 
 # %% tags=["hide-input"]
 for budget, bound in bounds.items():
@@ -209,9 +211,9 @@ wide(run.live, GUIDED, index=["quantity", "swarm"], columns="budget", digits=2)
 # %% [markdown]
 # ## Listen
 #
-# One input; what the excitable swarm made of it without a bound; and the nearest error that any fuzzer
-# made of it within `near` (of the last examples). We show the input with the closest error, preferring
-# inputs of which both searches made an error. Do the three sound like one speaker?
+# You can hear one input, what the excitable swarm made of it without a bound, and, among the last examples, the
+# nearest error that any fuzzer made of it within `near`. We show the input with the closest error, preferring
+# inputs for which both searches found an error. Do the three sound like one speaker?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Above: an input, the excitable swarm's example without a bound, and the nearest one within the bound. Below: what was added, magnified three times (gray: nothing). Titles: the speaker that the network hears, and the L2 distance to the input.", "name": "fig-excitable-listen", "classes": "bitmap"}}
 def nearest(i: int) -> tuple:
@@ -244,14 +246,14 @@ HTML("".join(player(picture, f"{what}: a voice of {data.classes[labels[i]]}, tak
              for (what, picture), who, length in zip(heard.items(), given, l2)))
 
 # %% [markdown]
-# The input is a voice of a few vowels, somewhat metallic, as guessed phases are. Without a bound nothing
-# of it is left: the picture is random in every band and at every moment, and what one hears is a hiss.
-# Within the bound the vowels can still be followed; a bright line to the right, where a fuzzer drew one,
-# is a tone held over them.
+# The input is a voice that speaks a few vowels. It sounds somewhat metallic, because the phases are guessed.
+# Without a bound nothing of it is left: the picture is random in every band and at every moment, and you hear a
+# hiss. Within the bound you can still follow the vowels. Where a fuzzer drew a bright line to the right, a tone
+# is held over them.
 #
-# A picture that a fuzzer made need not be one that a sound can have. So look at the sounds that you
-# heard once more: what does the network call them, and how far is their picture (`moved`) from the one
-# that the sound was made of? `likeness` is the correlation of the two pictures, input and example.
+# A picture that a fuzzer made need not be the picture of any sound. So turn the sounds that you heard into
+# pictures once more. What does the network call them, and how far (`moved`) are they from the pictures that the
+# sounds were made from? `likeness` is the correlation between the picture of the input and that of the example.
 
 # %% tags=["hide-input"]
 sounds = torch.stack([audio.log_mel(audio.resynthesise(picture)) for picture in pictures])
@@ -266,7 +268,7 @@ pd.DataFrame({"taken for": given, "its sound taken for": taken, "moved": moved,
 # %% [markdown]
 # ## Trained too little, and too long
 #
-# The same network after few and after many epochs, and for each the last example of each input.
+# We take the same network after few and after many epochs. For each, we count the last example of each input.
 
 # %% tags=["hide-input"]
 kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "well_trained": {},
@@ -289,8 +291,8 @@ wide(run.live, "table == 7", index=["quantity", "method"], columns="training",
 # %% [markdown]
 # ## What the claims ask for
 #
-# DeepSensor's errors over each baseline's and over the mean of the three, of all examples without a
-# bound (Table 6), and of the last ones (Table 7); what finds none counts as one.
+# We divide DeepSensor's errors by those of each baseline, and by the mean of the three. Table 6 counts all examples
+# without a bound, and Table 7 the last ones. A fuzzer that finds no error counts as having found one.
 
 # %% tags=["hide-input"]
 baselines = list(rivals[model_name])
@@ -311,9 +313,10 @@ wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and bu
 # %% [markdown]
 # ## Table 6, beside the paper's
 #
-# Without a bound: test errors in percent of all examples, then error categories for each input; mean
-# [least, greatest] over the seeds. VCTK was not at hand; the spoken digits of `fsdd` have six
-# speakers, so that an input has at most five error categories, and noise is right once in six times.
+# The tables show, without a bound, the test errors in percent of all examples, and then the
+# {term}`error categories <error category>` for each input. They give the mean [least, greatest] over the seeds. VCTK
+# was not at hand. The spoken digits of `fsdd` have six speakers. So an input has at most five error categories, and
+# noise is right once in six times.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -336,7 +339,7 @@ run.beside(table_6.query("quantity == 'categories_per_seed'"), TEXT + "'categori
 # %% [markdown]
 # ## Table 7, beside the paper's
 #
-# Test errors in percent of the last examples, of which the paper has 1,000.
+# Test errors are in percent of the last examples; the paper has 1,000 of these.
 
 # %% tags=["hide-input"]
 table_7 = published.table("deepsensor_excitable", 7)
@@ -345,7 +348,7 @@ beside(table_7.assign(value=table_7["value"] / 10), outcomes.error_shares(run.re
        where="table == 7 and (swarm == 'excitable' or setting == 'paper')")
 
 # %% [markdown]
-# From the records: all swarms and noise, within the bound and without, and the networks' accuracy.
+# From the records, here are all swarms and noise, within the bound and without, and the accuracy of the networks.
 
 # %% tags=["hide-input"]
 ours = run.recorded()
@@ -366,12 +369,14 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** To the fuzzers a spectrogram is an image, so that the method carries over, and so do
-# its questions. Look at how many examples are the same as the constant swarm's before the counts: where all
-# are, whatever the line `excitable` finds, excitable neurons did not find it. And a failing input counts if
-# the voice is still that of the input, which is for the ear to say.
+# **What it means.** For the fuzzers a spectrogram is an image. So the method carries over, and so do the questions
+# about it. Before you look at the counts, look at how many examples are the same as the constant swarm's. Where all
+# of them are, excitable neurons found nothing of what the line `excitable` counts. And a failing input counts only
+# if the voice is still that of the input, which your ear must judge.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = evidence.at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
 
 
@@ -381,46 +386,45 @@ def rate(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Seri
     return evidence.by_seed(kept, where + (f" and swarm == '{name}'" if name else ""), "model")
 
 
-says(f"Six speakers of spoken digits, both networks in their small form, {evidence.size(kept)}.",
+says(f"Our records cover six speakers of spoken digits and both networks in their small form: {evidence.size(kept)}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 same, most = (evidence.by_seed(kept, f"quantity == '{quantity}'" + where, "model", "budget") for quantity, where in (
     ("same_as_constant", " and swarm == 'excitable'"), ("excitable", "")))
 found, noise = evidence.spread(rate("excitable")), evidence.spread(rate("", fuzzer="noise"))
 scaled = evidence.spread(rate("excitable_scaled") - rate("constant"))
-says(*([("With every seed, without a bound and within it, all its examples are those of the constant swarm: with its "
-         "threshold of half a nat the swarm never once preferred a particle to another.", True),
-        (f"At most {most.max():.2g} % of the neurons of a random picture are above it.", most.max() < 0.1)]
+says(*([("With every seed, without a bound and within it, all examples of the excitable swarm are those of the constant "
+         "swarm. With its threshold of half a nat, it never once preferred one particle to another.", True),
+        (f"At most {most.max():.2g} % of the neurons of a random picture are above this threshold.", most.max() < 0.1)]
        if same.min() == 100 else
-       [f"Of its examples {same.min():.0f} to {same.max():.0f} % are those of the constant swarm."]),
-     (f"Without a bound {found['mean'].min():.0f} to {found['mean'].max():.0f} % of them are errors all the same, "
-      f"because a picture of noise is taken for another speaker; plain noise has {noise['mean'].min():.0f} to "
-      f"{noise['mean'].max():.0f} %.", (found["mean"] - noise["mean"]).abs().max() < 10),
-     f"Scaled values do guide the swarm; their lead over a constant fitness is {scaled['mean'].min():.1f} to "
-     f"{scaled['mean'].max():.1f} points, and more than chance in {(scaled['low'] > 0).sum()} of the "
-     f"{len(scaled)} networks.")
+       [f"Of the excitable swarm's examples, {span(same)} % are those of the constant swarm."]),
+     (f"Without a bound, {span(found['mean'])} % of its examples are errors all the same, because the networks take a "
+      f"picture of noise for another speaker. Plain noise has {span(noise['mean'])} % errors.",
+      (found["mean"] - noise["mean"]).abs().max() < 10),
+     f"Scaled values do guide the swarm. Its lead over a constant fitness is then {span(scaled['mean'], 1)} points, and "
+     f"more than chance in {out_of((scaled['low'] > 0).sum(), len(scaled))} networks.")
 gradient, close = (evidence.spread(rate("", budget, "dlfuzz"))["mean"] for budget in ("none", "near"))
 swarms_near = pd.concat([evidence.spread(rate(name, "near"))["mean"] for name in (
     "excitable", "excitable_scaled", "sensitive", "constant")], axis=1).max(axis=1)
 DEEP, RES = "deep_speaker_s", "resnet34_s"
-says((f"Over DLFuzz the networks part. In ResNet-34 {gradient[RES]:.0f} % of its examples are errors, more than the "
-      f"swarm's; in Deep Speaker {gradient[DEEP]:.0f} %, fewer than the swarm's and than those of noise.",
+says((f"Against DLFuzz, the two networks give different answers. In ResNet-34, DLFuzz has {gradient[RES]:.0f} % errors, more "
+      f"than the swarm. In Deep Speaker it has {gradient[DEEP]:.0f} %, fewer than the swarm and than plain noise.",
       gradient[RES] > found["mean"][RES] and gradient[DEEP] < min(found["mean"][DEEP], noise["mean"][DEEP])),
-     (f"Within the bound it has {(close / swarms_near).min():.0f} to {(close / swarms_near).max():.0f} times the errors of "
-      "the best swarm, at a distance at which the voice can still be followed.", (close > swarms_near).all()))
+     (f"Within the bound, where the voice can still be followed, DLFuzz has {span(close / swarms_near)} times as many "
+      "errors as the best swarm.", (close > swarms_near).all()))
 states = {what: evidence.state(f"deepsensor-excitable-speakers{what}") for what in (
     "", "-incomplete", "-size", "-incomplete-size")}
 empty = evidence.by_seed(kept, "table == 6 and quantity == 'test_errors' and budget == 'none' and "
                          "fuzzer == 'deepxplore'", "model")
-says(f"The verdicts: more errors than each rival, {states['']}, and by the factor that the paper prints, "
-     f"{states['-size']}; in Deep Speaker trained too little and too long, {states['-incomplete']} and "
-     f"{states['-incomplete-size']}. ResNet-34 is no part of the last two.",
-     *([f"With {(empty == 0).sum()} of {len(empty)} seeds DeepXplore found nothing, which counts as one, so that "
-        "the ratio to it is as large as the swarm's own count."] if (empty == 0).any() else []))
+says(f"These are the verdicts on the claims. The swarm finds more errors than each rival: *{states['']}*. It leads by "
+     f"the factor that the paper prints: *{states['-size']}*. The same two claims for Deep Speaker trained too little "
+     f"and too long: *{states['-incomplete']}* and *{states['-incomplete-size']}*. ResNet-34 has no part in the last two.",
+     *([f"In {(empty == 0).sum()} of {len(empty)} runs DeepXplore found no error. We then count one, so the ratio to "
+        "DeepXplore is as large as the swarm's own count."] if (empty == 0).any() else []))
 
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** Which bound is silent? Add noise of L2 length 1, 2, 4 and 8 to an input, and listen.
+# **1. Try.** Which noise can you not hear? Add noise of L2 length 1, 2, 4 and 8 to an input, and listen.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -430,11 +434,11 @@ says(f"The verdicts: more errors than each rival, {states['']}, and by the facto
 #     display(HTML(player(moved, f"L2 distance {length:g}")))
 # ~~~
 #
-# A distance in decibels counts a change of silence like a change of speech: noise is heard first in
-# the pauses.
+# A distance in decibels counts a change in silence like a change in speech. So you hear the noise first in the
+# pauses.
 # ```
 #
-# **2. Try.** Is the speaker in the pitch? Move a spectrogram up by two bands, and ask the network.
+# **2. Try.** Is the speaker in the pitch? Move the spectrograms up by two bands, and ask the network.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -444,17 +448,17 @@ says(f"The verdicts: more errors than each rival, {states['']}, and by the facto
 # print((inference.predict(model, higher).argmax(1) == labels).double().mean())
 # ~~~
 #
-# Moving all bands moves the resonances too, as if the vocal tract were shorter.
+# When all bands move, the resonances move too, as if the vocal tract were shorter.
 # ```
 #
-# **3. Think.** An L2 distance of 2 was hardly seen in images of digits. Why can the same number not
-# be used for spectrograms without a test?
+# **3. Think.** In images of digits, an L2 distance of 2 could hardly be seen. Why can we not use the same
+# number for spectrograms without a test?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A spectrogram has another number of values, in decibels scaled to [0, 1], and an ear is not an
-# eye: a change in a pause is heard where the same change within a vowel is not. What is
-# imperceptible has to be found out by listening.
+# eye: a change in a pause is heard where the same change within a vowel is not. To find
+# out what cannot be heard, you have to listen.
 # ```
 #
 # **4. Code.** Write `my_decibels(power, least)`: power in decibels relative to the largest value,
@@ -486,5 +490,5 @@ is_right(my_decibels)
 # is_right(my_decibels)
 # ~~~
 #
-# Ten times the power is ten decibels, from a whisper as from a shout.
+# Ten times the power is ten decibels more, whether you begin with a whisper or with a shout.
 # ```

@@ -243,9 +243,12 @@ run.verdicts()
 # nothing to tune.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = records.existing("deepsensor_excitable/thresholds")
 errors = outcomes.error_shares(kept)
-says(f"LeNet-5 on MNIST, {evidence.size(kept)} for each kind of error.", *evidence.estimator(kept))
+says(f"Our records cover LeNet-5 on MNIST: for each kind of error {evidence.size(kept)}.",
+     *evidence.estimator(kept))
 AT = "quantity == 'excitable' and threshold == 0.5 and "
 share, scaled = (100 * evidence.by_seed(
     kept, AT + f"varied == 'lambda' and swarm == '{name}'", "errors").groupby("errors").mean()
@@ -253,11 +256,11 @@ share, scaled = (100 * evidence.by_seed(
 possible, random = (100 * evidence.by_seed(kept, where).mean() for where in (
     "quantity == 'possible' and swarm == 'excitable'",
     "quantity == 'share' and scale == 'total' and swarm == 'constant' and gradients == 8"))
-says((f"The examples make {share.min():.0f} to {share.max():.0f} % of the neurons excitable at half a nat, not "
-      f"{37}: that claim is {evidence.state('deepsensor-excitable-share')}. Shared out evenly, their change of loss "
-      f"would do for {possible:.0f} %.", share.max() < possible < 37),
-     (f"Scaled it is {scaled.min():.0f} to {scaled.max():.0f} %, of which the random images of the constant swarm "
-      f"have {random:.0f} %.", random > 0.7 * scaled.min()))
+says((f"The examples make {span(share)} % of the neurons excitable at half a nat, and not the {37} % of the paper. "
+      f"The verdict on that claim is *{evidence.state('deepsensor-excitable-share')}*. If their change of loss "
+      f"were shared out evenly, it would be enough for {possible:.0f} %.", share.max() < possible < 37),
+     (f"When the values are scaled, the examples make {span(scaled)} % excitable. But the random images of the "
+      f"constant swarm already have {random:.0f} %.", random > 0.7 * scaled.min()))
 
 
 def curve(kind: str, varied: str = "lambda") -> pd.DataFrame:
@@ -270,26 +273,23 @@ def curve(kind: str, varied: str = "lambda") -> pd.DataFrame:
 
 plain = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
 patched = curve("polluted")
-says((f"The curves fall where the paper's rise. In the well trained and the overfitted network the swarm leads a "
-      f"constant fitness by {min(line['mean'].iloc[0] for line in plain.values()):.0f} to "
-      f"{max(line['mean'].iloc[0] for line in plain.values()):.0f} points at the lowest threshold and by "
-      f"{min(line['mean'].iloc[-1] for line in plain.values()):.0f} to "
-      f"{max(line['mean'].iloc[-1] for line in plain.values()):.0f} at the highest.",
+first, last = ([line["mean"].iloc[at] for line in plain.values()] for at in (0, -1))
+says((f"The curves fall where the paper's rise. In the well trained and the overfitted network, the swarm leads a "
+      f"constant fitness by {span(first)} points at the lowest threshold and by {span(last)} at the highest.",
       all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in plain.values())),
-     *[(f"{'In the well trained one' if kind == 'adversarial' else 'In the overfitted one'} the lead is more "
-        f"than chance at {evidence.listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
+     *[(f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead is more than chance at "
+        f"{evidence.listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
         ) for kind, line in plain.items() for sure in [line.index[line["low"] > 0]]],
-     (f"The polluted class gains, from {patched['mean'].iloc[0]:.0f} points at the lowest to "
-      f"{patched['mean'].max():.0f} at {patched['mean'].idxmax():g}; with three seeds that is more than chance "
-      f"at {(patched['low'] > 0).sum()} of {len(patched)} thresholds.",
+     (f"For the polluted class the curve rises: the lead is {patched['mean'].iloc[0]:.0f} points at the lowest threshold "
+      f"and {patched['mean'].max():.0f} at {patched['mean'].idxmax():g}. With three seeds it is more than chance at "
+      f"{out_of((patched['low'] > 0).sum(), len(patched))} thresholds.",
       patched["mean"].idxmax() > patched.index[0]))
 steps = evidence.by_seed(errors, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
 change = evidence.spread(steps - steps[max(steps.index.get_level_values("threshold"))])
-says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, and by "
-      f"at most {change['low'].abs().max():.0f} at the far end of an interval.",
-      change["mean"].abs().max() < 10),
-     f"The claims on the two are {evidence.state('deepsensor-excitable-lambda')} and "
-     f"{evidence.state('deepsensor-excitable-epsilon')}.")
+says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average. The "
+      f"intervals reach down to a change of {change['low'].min():.0f} points.", change["mean"].abs().max() < 10),
+     f"The verdicts are *{evidence.state('deepsensor-excitable-lambda')}* on the claim about the first threshold and "
+     f"*{evidence.state('deepsensor-excitable-epsilon')}* on the claim about the second.")
 
 # %% [markdown]
 # ## Exercises

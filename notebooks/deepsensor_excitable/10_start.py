@@ -198,6 +198,8 @@ run.verdicts()
 # input has nothing to gain as long as no neuron is excitable.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = records.existing("deepsensor_excitable/start")
 shares = outcomes.error_shares(kept)
 
@@ -208,29 +210,29 @@ def of(rows: pd.DataFrame, name: str, start: str = "random", budget: str = "none
 
 
 away, neurons = (kept[kept["quantity"] == quantity] for quantity in ("l2", "excitable"))
-says(f"LeNet-5 on MNIST, {evidence.size(kept)} for each kind of error.", *evidence.estimator(kept))
+says(f"Our records cover LeNet-5 on MNIST: for each kind of error {evidence.size(kept)}.",
+     *evidence.estimator(kept))
 at_input = of(shares, "excitable", "seed")
-says((f"From a random start the swarm has errors in {of(shares, 'excitable').groupby('errors').mean().min():.0f} to "
-      f"{of(shares, 'excitable').groupby('errors').mean().max():.0f} % of the inputs, from the input in "
-      f"{at_input.groupby('errors').mean().min():.0f} to {at_input.groupby('errors').mean().max():.0f} %; the verdict is "
-      f"{evidence.state('deepsensor-excitable-start')}.",
+stays = f"{of(away, 'excitable', 'seed').max():.1f}"
+says((f"From a random start the swarm has errors for {span(of(shares, 'excitable').groupby('errors').mean())} % of the "
+      f"inputs, and from a start at the input for {span(at_input.groupby('errors').mean())} %. The verdict on the "
+      f"claim is *{evidence.state('deepsensor-excitable-start')}*.",
       (of(shares, "excitable") > at_input).all()),
-     (f"A swarm that starts at the input mostly stays there: its median distance is at most "
-      f"{of(away, 'excitable', 'seed').max():.1f}.", of(away, "excitable", "seed").max() < 1))
+     ("A swarm that starts at the input mostly stays there: the median distance of its examples is "
+      f"{'' if stays == '0.0' else 'at most '}{stays}.", of(away, "excitable", "seed").max() < 1))
 clean = [kind for kind in shares["errors"].unique() if kind != "polluted"]
 plain, few = (pd.concat([of(rows, "constant")[kind] for kind in clean]) for rows in (shares, neurons))
-says((f"But in the two networks trained on clean data a constant fitness has its errors too, {plain.min():.0f} % and "
-      f"more, with at most {few.max():.2f} % of the neurons excitable: the middle link is missing.",
-      plain.min() > 70 and few.max() < 0.5))
+says((f"But in the two networks that were trained on clean data, a constant fitness finds errors too, for at least "
+      f"{plain.min():.0f} % of the inputs. In its examples at most {few.max():.2f} % of the neurons are excitable. So "
+      "the middle link of the chain is missing.", plain.min() > 70 and few.max() < 0.5))
 ahead = {name: evidence.spread(of(shares, "excitable", budget="near") - of(shares, name, budget="near"))
          for name in ("constant", "sensitive")}
-says((f"Within the bound excitable neurons find {ahead['constant']['mean'].min():.0f} to "
-      f"{ahead['constant']['mean'].max():.0f} points more than a constant fitness on average, and more than chance for "
-      f"{(ahead['constant']['low'] > 0).sum()} of {len(ahead['constant'])} kinds.",
+says((f"Within the bound, excitable neurons find {span(ahead['constant']['mean'])} points more errors than a constant "
+      f"fitness on average. This is more than chance for "
+      f"{out_of((ahead['constant']['low'] > 0).sum(), len(ahead['constant']))} kinds of error.",
       ahead["constant"]["mean"].min() > 0),
-     f"Against sensitive ones, for fewer passes, the difference is {ahead['sensitive']['mean'].min():.0f} to "
-     f"{ahead['sensitive']['mean'].max():.0f} points, and more than chance for "
-     f"{(ahead['sensitive']['low'] > 0).sum()} of them.")
+     f"Their lead over sensitive neurons, which take fewer passes, is {span(ahead['sensitive']['mean'])} points. This "
+     f"lead is more than chance for {out_of((ahead['sensitive']['low'] > 0).sum(), len(ahead['sensitive']))} kinds.")
 
 # %% [markdown]
 # ## Exercises

@@ -286,23 +286,24 @@ def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
 
 times = (of("passes", "excitable") / of("passes", "sensitive")).mean()
 points = round(times / 3)
-says(f"LeNet-5 on MNIST, {evidence.size(kept)}.", evidence.rivals(kept),
-     f"The excitable swarm takes {times:.1f} times the passes of the sensitive one, so its values come from the "
-     f"diagonal with {points} gradient{'s' * (points > 1)} each.",
+says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.", evidence.rivals(kept),
+     f"The excitable swarm takes {times:.1f} times as many passes as the sensitive one. So each of its Shapley values "
+     f"comes from the diagonal with {points} gradient{'s' * (points > 1)}.",
      *evidence.estimator(kept.assign(points=points))[1:])
 others = [of("passes", name) for name in ("deepxplore", "dlfuzz", "deephunter")]
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-says((f"Each rival takes at most {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % of its "
-      f"passes. The claim on seconds is {evidence.state('deepsensor-excitable-cost')}.",
+says((f"Each rival takes at most {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % of the "
+      f"excitable swarm's passes. The verdict on the claim about seconds is "
+      f"*{evidence.state('deepsensor-excitable-cost')}*.",
       all((each < of("passes", "excitable")).all() for each in others)),
-     (f"Without a bound it has {plain.mean():,.0f} errors for a hundred inputs, and a constant fitness "
-      f"{unguided.mean():,.0f}: " + ("nothing was bought." if (plain - unguided).mean() < 20 else
-      f"{(plain - unguided).mean():,.0f} more were bought."), plain.mean() > 0),
-     (f"With eight gradients it has {more.mean():,.0f}.", (more >= plain).all()))
+     (f"Without a bound, the swarm finds {plain.mean():,.0f} errors from a hundred inputs, and with a constant fitness "
+      f"{unguided.mean():,.0f}. " + ("So its passes bought almost nothing." if (plain - unguided).mean() < 20 else
+      f"So its passes bought {(plain - unguided).mean():,.0f} more."), plain.mean() > 0),
+     (f"With eight gradients it finds {more.mean():,.0f}.", (more >= plain).all()))
 near = {name: of("test_errors", name, "near") for name in ("excitable", "dlfuzz")}
-says((f"Within the bound it finds {near['excitable'].mean():.0f}, and DLFuzz {near['dlfuzz'].mean():,.0f}: compare "
-      "errors within a bound, for the same passes, before paying for any fitness.",
-      near["excitable"].mean() < near["dlfuzz"].mean()))
+says((f"Within the bound, the swarm finds {near['excitable'].mean():.0f} errors, and DLFuzz "
+      f"{near['dlfuzz'].mean():,.0f}. So before you pay for a fitness, compare errors within a bound and for the same "
+      "passes.", near["excitable"].mean() < near["dlfuzz"].mean()))
 
 # %% [markdown]
 # ## Exercises

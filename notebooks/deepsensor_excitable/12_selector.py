@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Do excitable neurons find faults?
 #
-# **The question** (ours, of no paper). [NSS](../nss/02_fault_detection) labels those images first
-# that move the sensitive neurons most when they are mutated once more. What if excitable neurons
-# take the place of the sensitive ones? No paper asks; both have all that is needed.
+# **The question** is ours and comes from no paper. [NSS](../nss/02_fault_detection) mutates images once more, and
+# labels those first whose {term}`sensitive neurons <sensitive neuron>` then move most. What if
+# {term}`excitable neurons <excitable neuron>` take the place of the sensitive ones? No paper asks this, but the
+# two methods together have all that is needed.
 #
-# **What you will learn.** How to compute Shapley values of a loss without labels; whether the number
-# of excitable neurons finds faults; and how to take a score apart until it is clear what in it
-# works.
+# **What you will learn.** How to compute {term}`Shapley values <Shapley value>` of a loss without labels; whether
+# the number of excitable neurons finds {term}`faults <fault>`; and how to take a score apart until it is clear which
+# part of it works.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -44,8 +45,8 @@ run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, mode
 # %% [markdown]
 # ## In one picture
 #
-# Points further to the right found more faults for the same number of labels. Look for the selector
-# by excitable neurons: beside the random order, and beside `flip`, which looks at no neuron.
+# Points farther to the right found more faults for the same number of labels. Look for the selector by excitable
+# neurons. Compare it with the random order, and with `flip`, which looks at no neuron.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected: mean over the seeds, lines give the range.", "name": "fig-excitable-selector-records"}}
 CELL = ["dataset", "model"]
@@ -60,9 +61,9 @@ plt.show()
 # %% [markdown]
 # ## The score
 #
-# A candidate $x$ is mutated to $x'$, and its neurons share out the change of loss
-# $L(x', \hat y) - L(x, \hat y)$. The label is not known, so $\hat y$ is the class that the network
-# gives to $x$ itself. The score is the number of neurons whose share is above $\lambda = 0.5$:
+# A {term}`candidate` $x$ is mutated to $x'$, and its neurons share out the change of the loss
+# $L(x', \hat y) - L(x, \hat y)$. We do not know the label, so $\hat y$ is the class that the network gives to $x$
+# itself. The score is the number of neurons whose share is above $\lambda = 0.5$:
 #
 # $$\mathrm{score}(x) = |\{ n : \psi_n(x, x', \hat y) > \lambda \}| .$$
 
@@ -73,15 +74,16 @@ print("scores:", counts.tolist(), " order:", selection.by_score(counts).tolist()
 print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(1).tolist())
 
 # %% [markdown]
-# The last line is the other scale, `total`, in units of the mean absolute value: the second
-# candidate, whose loss hardly changes, then has as many excitable neurons as any. Counts tie often;
-# ties keep the order in which the candidates came.
+# The last line uses the other scale, `total`, in units of the mean absolute value. On it, the second candidate has
+# as many excitable neurons as any other, although its loss hardly changes. Counts are often equal; candidates with
+# equal counts keep the order in which they came.
 
 # %% [markdown]
 # ## The candidates
 #
-# Those of the chapter on NSS: each test image is changed by one of seven benign mutations. The fresh
-# mutation of NSS and of the new selector is the same, drawn with another seed.
+# The candidates are those of the chapter on NSS: each test image is changed by one of seven
+# {term}`benign mutations <benign mutation>`. NSS and the new selector use the same fresh mutation, which is drawn
+# with another seed.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -96,12 +98,13 @@ print(f"{wrong.mean():.1%} of the candidates are faults")
 # %% [markdown]
 # ## The selectors
 #
-# Beside random, DeepGini and NSS, three that take the score apart, all with the same fresh mutation:
+# Beside random order, {term}`DeepGini` and NSS, there are three selectors that take the score apart. All use the same
+# fresh mutation:
 #
-# - `loss`: the change of loss itself, which the Shapley values add up to; two passes, no neurons;
-# - `flip`: whether the class changes at all, then the change of loss;
-# - `true labels`: the count with the true class for $\hat y$, which nobody has who selects. Its game
-#   is that of the swarm.
+# - `loss` is the change of the loss itself, to which the Shapley values add up. It takes two passes and no neurons.
+# - `flip` asks whether the class changes at all, and then for the change of the loss.
+# - `true labels` is the count with the true class for $\hat y$, which nobody has who selects. Its game is that of
+#   the {term}`swarm`.
 
 # %%
 again = {"seed": 1000 + seed}
@@ -130,8 +133,9 @@ orders |= {key: selection.by_score(score) for key, score in scores.items()}
 # %% [markdown]
 # ## Fault detection rate and APFD
 #
-# The share of faults among the first 5 to 20 % of an order, in percent, and the average percentage
-# of faults detected, for which a random order has 50.
+# The tables show the percentage of faults among the first 5 to 20 % of an order, which is the
+# {term}`fault detection rate`, and the average percentage of faults detected ({term}`APFD`). A random order has an
+# APFD of 50.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -164,8 +168,9 @@ plt.show()
 # %% [markdown]
 # ## What is in the score?
 #
-# How well each score tells faults from the rest (area under the ROC curve; 0.5 is chance), how many
-# different values it has, its rank correlation with the change of loss and with DeepGini:
+# How well does each score tell faults from the rest? The table shows the area under the ROC curve, where 0.5 is
+# chance. It also shows how many different values the score has, and its {term}`rank correlation` with the change of
+# the loss and with DeepGini:
 
 # %% tags=["hide-input"]
 scores |= {key: selectors[key].score(model, candidates)
@@ -192,8 +197,8 @@ headed(pd.DataFrame(inside).T.round(2))
 # %% [markdown]
 # ## Points ahead
 #
-# FDR of the excitable selector, less that of the others, in points. From `loss` on, this is what
-# the neurons add to the change of loss that they share out.
+# The table shows the FDR of the excitable selector minus that of each other selector, in points. From `loss` on, this
+# is what the neurons add to the change of the loss that they share out.
 
 # %% tags=["hide-input"]
 OTHERS = ("gini", "nss", "random", "loss", "flip")
@@ -207,8 +212,8 @@ wide(run.live, AHEAD, index="quantity", columns="rate")
 # %% [markdown]
 # ## Over all records
 #
-# Fault detection rates and APFD, means over the seeds; then the points that the excitable selector
-# is ahead.
+# The tables show fault detection rates and APFD, as means over the seeds, and then the points by which the excitable
+# selector is ahead.
 
 # %% tags=["hide-input"]
 display(wide(named(run.recorded()), "quantity in ('fdr', 'apfd')", index=[*CELL, "selector"],
@@ -221,11 +226,13 @@ wide(run.recorded(), AHEAD, index=[*CELL, "quantity"], columns="rate")
 # There is no claim to judge; the tables above are the answer.
 
 # %% [markdown]
-# **What it means.** The count looks at one fresh mutation, and asks whether the network would change its
-# mind. If `loss` and `flip` find as many faults, the Shapley values added nothing to the sum that they share
-# out. And `true labels` says whether it is the missing label that holds the count back.
+# **What it means.** The count looks at one fresh mutation, and asks whether the network would change its mind. If
+# `loss` and `flip` find as many faults as the count, then dividing the change of the loss among the neurons added
+# nothing. And `true labels` shows whether it is the missing label that holds the count back.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import span
+
 kept = records.existing("deepsensor_excitable/selector")
 kept = kept[kept["points"] == kept["points"].max()]
 
@@ -237,25 +244,27 @@ def found(method: str, at: int = 20) -> pd.Series:
 
 
 zero = evidence.by_seed(kept[kept["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
-says(f"On MNIST, {kept['seed'].nunique()} seeds.", *evidence.estimator(kept))
-says((f"The count is zero for {zero.min():.0f} to {zero.max():.0f} % of the candidates. These keep the order in which "
-      "they came, so that hardly anything is selected by it.", zero.min() > 90),
-     *([(f"With {evidence.listed(map(shown, all_tied))} it is zero for all: what it finds there is the order of the "
-         "data.", True)] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100]) else []))
+says(f"Our records cover {evidence.listed(map(shown, kept['model'].unique()))} on MNIST, with "
+     f"{kept['seed'].nunique()} seeds.", *evidence.estimator(kept))
+says((f"The count is zero for {span(zero)} % of the candidates. These keep the order in which they came, so the count "
+      "selects hardly anything.", zero.min() > 90),
+     *([(f"With {evidence.listed(map(shown, all_tied))} it is zero for all candidates, so the faults found there only show "
+         "the order of the data.", True)] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100])
+       else []))
 chance = {at: evidence.spread(found("excitable", at) - found("random, expected", at)) for at in (5, 20)}
 flip = evidence.spread(found("flip") - found("excitable"))
 gini = found("gini") / found("excitable")
-says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1f} to {chance[5]['mean'].max():.1f} "
-      f"points with the fewest labels, and {chance[20]['mean'].min():.1f} to {chance[20]['mean'].max():.1f} with the most.",
+says((f"Compared with what a random order finds on average, the count's fault detection rate differs by "
+      f"{span(chance[5]['mean'], 1)} points with the fewest labels, and by {span(chance[20]['mean'], 1)} with the most.",
       chance[5]["mean"].max() < 2),
-     (f"`flip`, which only asks whether the mutation changed the prediction, is {flip['mean'].min():.0f} to "
-      f"{flip['mean'].max():.0f} points above it with the most labels.", flip["low"].min() > 0),
-     (f"DeepGini finds {gini.min():.1f} to {gini.max():.1f} times as many, in one pass.", gini.min() > 2))
+     (f"`flip` only asks whether the mutation changed the prediction. With the most labels it is {span(flip['mean'])} "
+      "points above the count.", flip["low"].min() > 0),
+     (f"DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass.", gini.min() > 2))
 
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** One mutation is a coarse question. Add up the counts under five fresh mutations.
+# **1. Try.** One mutation gives a coarse answer. Add up the counts under five fresh mutations.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -265,7 +274,7 @@ says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1
 # print(faults.fault_detection_rate(wrong, selection.by_score(total), 0.1))
 # ~~~
 #
-# Chance averages out and ties get fewer; the price is fifty passes for each candidate.
+# Chance averages out, and fewer candidates have equal counts. The price is fifty passes for each candidate.
 # ```
 #
 # **2. Try.** Break the ties of the count by DeepGini. How much of the result is then DeepGini's?
@@ -281,17 +290,17 @@ says((f"Beside the expectation of random order it is {chance[5]['mean'].min():.1
 # alone.
 # ```
 #
-# **3. Think.** A score needs the loss, and the loss needs a label. What stands in for the label
-# here, and what does that make of an input that the network gets wrong?
+# **3. Think.** The score needs the loss, and the loss needs a label. What takes the place of the label here?
+# What does the score then say about an input that the network gets wrong?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The network's own prediction. For a wrong input the loss is that of staying with the wrong class:
-# the score says how easily the network changes its mind, and not whether it is right.
+# The network's own prediction. For an input that the network gets wrong, the loss is then measured against the
+# wrong class. So the score says how easily the network changes its mind, and not whether it is right.
 # ```
 #
-# **4. Code.** Write `my_order(count, gini)`: indices by count, the largest first, equals by
-# DeepGini, the largest first. The cell says whether it is right.
+# **4. Code.** Write `my_order(count, gini)`: indices by count, the largest first; equal counts
+# are ordered by DeepGini, the largest first. The cell says whether it is right.
 
 # %%
 my_order = None  # your function of two arrays (N,)

@@ -188,6 +188,8 @@ run.verdicts()
 # *right* says something about errors.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import span
+
 kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
 
 
@@ -201,21 +203,20 @@ def times(group: str) -> pd.DataFrame:
 noise, right = times("noise"), times("right")
 least, most = noise.index.min(), noise.index.max()
 length = kept[kept["quantity"] == "l2"].groupby("group")["value"].mean()
-says(f"The records are of {sizes(kept)}; the images are all of one class.",
-     (f"There corner cases have {noise['mean'].min():.1f} to {noise['mean'].max():.1f} times as many "
-      "sensitive neurons as the same images under noise, at every $\\lambda$: Fig. 1 is reproduced.",
-      (noise["low"] > 1).all()),
-     (f"They also have {right['mean'].min():.1f} to {right['mean'].max():.1f} times as many as mutants "
-      "that kept their class, at every $\\lambda$: some of the gap does go with being an error.",
-      (right["low"] > 1).all()),
-     (f"Which of the two gaps is larger depends on $\\lambda$: at {least:g} that to noise, at {most:g} "
-      "that to the mutants.", noise["mean"][least] > right["mean"][least]
+says(f"Our records cover {sizes(kept)}. All images are of one class.",
+     (f"At every $\\lambda$, corner cases have {span(noise['mean'], 1)} times as many sensitive neurons as "
+      "the same images under noise, so Fig. 1 is reproduced.", (noise["low"] > 1).all()),
+     (f"At every $\\lambda$ they also have {span(right['mean'], 1)} times as many as the mutants that kept "
+      "their class. So part of the gap does come with being an error.", (right["low"] > 1).all()),
+     (f"At $\\lambda$ = {least:g} the gap to noise is the larger of the two; at {most:g} the gap to the "
+      "mutants is larger.", noise["mean"][least] > right["mean"][least]
       and noise["mean"][most] < right["mean"][most]))
-says((f"Two things remain open. The corner cases also lie a little farther from their images than those "
-      f"mutants do, on average {length['error']:.1f} against {length['right']:.1f}.",
+says((f"Two things remain open. First, the corner cases lie farther from their images than those mutants "
+      f"do, on average {length['error']:.1f} against {length['right']:.1f}.",
       length["error"] > length["right"]),
-     "And this is a statement about given errors. That pictures with many sensitive neurons are errors "
-     "is the converse, which [the next chapter](02_test_errors) puts to the test.")
+     "Second, we began with images that are errors, and counted their sensitive neurons. DeepSensor needs "
+     "the converse: images with many sensitive neurons must be errors. [The next chapter](02_test_errors) "
+     "tests that.")
 
 # %% [markdown]
 # ## Exercises

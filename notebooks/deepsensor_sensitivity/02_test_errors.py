@@ -382,7 +382,7 @@ from dnnlib.book.practice import bet
 bet("deepsensor-sensitivity-errors")
 
 # %% tags=["hide-input", "statements"]
-says(f"{sizes(records.frame('deepsensor_sensitivity/test_errors'))}.")
+says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/test_errors'))}.")
 
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'paper' or setting == 'paper') and quantity == "
@@ -442,6 +442,8 @@ run.verdicts()
 # and the passes that the search cost.
 
 # %% tags=["hide-input", "records"]
+from dnnlib.book.words import listed, span
+
 CELL = ["dataset", "model"]
 found = records.frame("deepsensor_sensitivity/test_errors")
 rates = strongest(found[found["quantity"] == "error_rate"],
@@ -463,10 +465,9 @@ def guidance(budget: str) -> pd.DataFrame:
         part.mean(), *interval(part)])) for model, part in lead.groupby("model")}).T
 
 
-def said(lead: pd.DataFrame) -> str:
-    """Each network's lead with its interval, in words."""
-    return ", ".join(f"{shown(model)} {line['mean']:.1f} ({line['low']:.1f} to {line['high']:.1f})"
-                     for model, line in lead.iterrows())
+def said(line: pd.Series) -> str:
+    """A lead with its interval, in words."""
+    return f"{line['mean']:.1f} ({line['low']:.1f} to {line['high']:.1f})"
 
 
 def means(values: pd.Series, models: list[str] = LENETS) -> pd.Series:
@@ -480,56 +481,61 @@ paper = published.table("deepsensor_sensitivity", 2).query("quantity == 'test_er
 free, unguided = guidance("none").loc[LENETS], means(rate("deepsensor", "none", "constant"))
 goal = paper.loc[LENETS, "deepsensor"]
 says(
-    ("The records say it plainly for MNIST. With the LeNets and no bound, a swarm that looks at "
-     f"*nothing* has {unguided.min():.0f} to {unguided.max():.0f} % errors, close to the {goal.min():.0f} "
-     f"to {goal.max():.0f} % that the paper prints for DeepSensor.", (unguided - goal).abs().max() < 5),
-    (f"The guided swarm has fewer, by {-free['mean'].max():.0f} to {-free['mean'].min():.0f} points.",
-     (free["high"] < 0).all()))
+    ("On MNIST the records are clear. With the LeNets and without a bound, a swarm with a constant "
+     f"fitness, which looks at *no* neuron, has {span(unguided)} % errors. That is close to the "
+     f"{span(goal)} % that the paper prints for DeepSensor.", (unguided - goal).abs().max() < 5),
+    (f"The guided swarm has fewer errors, by {span(-free['mean'])} points.", (free["high"] < 0).all()))
 close = {budget: means(rate("deepsensor", budget, "paper")) for budget in ("paper", "2")}
 climbs = means(rate("dlfuzz", "2"))
 says(
-    (f"Near the inputs the swarm finds next to nothing: at most {close['2'].max():.1f} % within a "
-     f"distance of {2}.", close["2"].max() < 2 and close["paper"].max() < 2),
-    (f"DLFuzz, which follows a gradient, breaks {climbs.min():.0f} to {climbs.max():.0f} % there.",
+    (f"Near the inputs the guided swarm finds almost nothing. Within a distance of {2}, at most "
+     f"{close['2'].max():.1f} % of its examples are errors.",
+     close["2"].max() < 2 and close["paper"].max() < 2),
+    (f"DLFuzz, which follows a gradient, has {span(climbs)} % errors within the same distance.",
      climbs.min() > 50))
 at_8 = guidance("8")
-guided, photos = at_8.drop("mobilenet"), pd.concat([guidance("8"), guidance("16")]).loc["mobilenet"]
+guided, photos = at_8.drop("mobilenet"), {at: guidance(at).loc["mobilenet"] for at in ("8", "16")}
 says(
-    ("In between, where a digit is already hard to read, sensitive neurons do guide. Paired by seed, "
-     f"the swarm's lead over a constant fitness at a distance of {8} is, in points with its 95 % "
-     f"interval: {said(guided)}.", (guided["low"] > 0).all()),
-    (f"With MobileNet, at {8} and at {16}, no such lead is seen: {said(photos)}.",
-     (photos["low"] < 0).all()))
-cifar = guidance("none").loc["resnet20"]
+    (f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm. "
+     "Paired by seed, it has more errors than the swarm with a constant fitness. Its lead, in points and "
+     "with its 95 % interval, is "
+     f"{listed(f'{said(line)} with {shown(model)}' for model, line in guided.iterrows())}.",
+     (guided["low"] > 0).all()),
+    ("With MobileNet no such lead is seen: it is "
+     f"{' and '.join(f'{said(line)} at a distance of {at}' for at, line in photos.items())}.",
+     all(line["low"] < 0 for line in photos.values())))
+cifar, start = guidance("none").loc["resnet20"], means(rate("deepsensor", "none", "constant"), ["resnet20"])
 inside = {model: rates[(rates["model"] == model) & (rates["fuzzer"] == "dlfuzz")
                        & (rates["budget"] == "paper")]["value"].mean()
           for model in ("resnet20", "mobilenet")}
 says(
-    ("On CIFAR-10 (a JPEG copy) and ImageNet a random start without a bound is an error already, "
-     f"guided or not: with ResNet-20 the guided swarm's lead is {cifar['mean']:.1f} "
-     f"({cifar['low']:.1f} to {cifar['high']:.1f}), and with MobileNet every example is an error.",
-     cifar["low"] < 0 < cifar["high"] and all(
+    ("On CIFAR-10 (a JPEG copy) and on ImageNet, most images at which a search without a bound starts are "
+     f"errors already. With ResNet-20, a constant fitness, which never leaves them, has {start.iloc[0]:.0f} % "
+     f"errors, and the lead of the guided swarm is {said(cifar)} points. With MobileNet every example is an "
+     "error, guided or not.",
+     cifar["low"] < 0 < cifar["high"] and start.iloc[0] > 80 and all(
          rate("deepsensor", "none", swarm).xs("mobilenet", level="model").min() == 100
          for swarm in ("paper", "constant"))),
-    "DLFuzz, within the bound of IV.C, has errors in "
-    f"{' and '.join(f'{value:.0f} % of its examples with {shown(name)}' for name, value in inside.items())}.")
+    "Within the bound of IV.C, DLFuzz has "
+    f"{' and '.join(f'{value:.0f} % errors with {shown(name)}' for name, value in inside.items())}.")
 gap = {name: (paper.loc[LENETS, name] - means(rate(name, "none"))) for name in RIVALS}
 near_print = [name for name in RIVALS if gap[name].abs().max() < 10]
 far_off = [name for name in RIVALS if name not in near_print]
 ours = pd.concat([means(rate(name, "none")) for name in far_off]) if far_off else pd.Series([0.0])
 on_lenets = rates[rates["model"].isin(LENETS) & rates["fuzzer"].isin(RIVALS)]
 says(
-    *([f"On the LeNets, {of_rivals(on_lenets)}, our rates of {' and '.join(map(shown, near_print))} "
-       f"come within {max(gap[name].abs().max() for name in near_print):.0f} points of the printed "
-       "ones."] if near_print else []),
-    *([f"Those of {' and '.join(map(shown, far_off))} do not: {ours.min():.0f} to {ours.max():.0f} % where "
-       f"{paper.loc[LENETS, far_off].min().min():.0f} to {paper.loc[LENETS, far_off].max().max():.0f} % "
-       "are printed. What the authors ran there we do not know, and a ratio of DeepSensor to these "
-       "rivals says as much about that as about DeepSensor."] if far_off else []))
+    f"On the LeNets the rivals ran {of_rivals(on_lenets)}.",
+    *([f"For {listed(near_print)}, our error rates come within "
+       f"{max(gap[name].abs().max() for name in near_print):.0f} points of the printed ones."]
+      if near_print else []),
+    *([f"For {listed(far_off)} they do not: ours are {span(ours)} %, the printed ones "
+       f"{span(paper.loc[LENETS, far_off].stack())} %. We do not know what the authors ran there. So a "
+       "ratio of DeepSensor to these rivals says as much about those runs as about DeepSensor."]
+      if far_off else []))
 photo = found[(found["model"] == "mobilenet") & (found["fuzzer"] == "dlfuzz")]
 says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iterations with "
-     f"{photo['population'].max():.0f} particles, so the claims of Table II are not judged by it.",
-     *(["There DeepXplore and DLFuzz still have the step and the patch of MNIST."]
+     f"{photo['population'].max():.0f} particles, so we do not judge the claims of Table II by it.",
+     *(["There DeepXplore and DLFuzz still have the step and the patch that we use on MNIST."]
        if photo["setting"].isna().all() else []))
 
 # %% [markdown]

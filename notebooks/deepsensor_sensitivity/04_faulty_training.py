@@ -229,7 +229,7 @@ from dnnlib.book.practice import bet
 bet("deepsensor-sensitivity-polluted")
 
 # %% tags=["hide-input", "statements"]
-says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/polluted'))}.")
+says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/polluted'))}.")
 
 # %% tags=["hide-input"]
 shares = table_3.assign(value=table_3["value"] / 10)
@@ -278,9 +278,11 @@ run.verdicts()
 # images given the class* says whether the patch was learned at all.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = records.frame("deepsensor_sensitivity/polluted")
 RUN = ["dataset", "model", "alpha", "seed"]
-PATCHES = {"one": "With one patch for all", "each": "With a patch of its own on each image"}
+PATCHES = {"one": "With one patch for all images", "each": "With a patch of its own on each image"}
 goals = published.table("deepsensor_sensitivity", 3).query("model == 'lenet5' and "
                                                            "fuzzer == 'deepsensor'")["value"] / 10
 for reading, rows in kept.groupby("patches"):
@@ -293,23 +295,24 @@ for reading, rows in kept.groupby("patches"):
     most = theirs.groupby(RUN)["value"].max()
     times = (swarm / constant).groupby("alpha").agg(lambda v: interval(v, "ratio")[0] > 1)
     learned = rows[(rows["quantity"] == "stamped_given_class") & (rows["network"] == "polluted")]["value"]
-    says(f"{PATCHES[reading]} ({rows['seed'].nunique()} random seeds, each with "
-         f"{rows['alpha'].nunique()} values of $\\alpha$) the polluted networks give their class to {learned.min():.0f} to {learned.max():.0f} % of the stamped "
-         f"images. Of DeepSensor's examples {swarm.min():.0f} to {swarm.max():.0f} % are given it, "
-         f"where the paper prints {goals.min():.0f} to {goals.max():.0f} %.")
+    says(f"{PATCHES[reading]}, we trained a polluted network for each of {rows['seed'].nunique()} random seeds "
+         f"and {rows['alpha'].nunique()} values of $\\alpha$. These networks give the polluted class to {span(learned)} % "
+         f"of the stamped images, and to {span(swarm)} % of DeepSensor's examples. The paper prints "
+         f"{span(goals)} % for DeepSensor.")
     ahead, last = int((swarm > constant).sum()), ", ".join(f"{name:g}" for name in times.index[~times])
-    says(f"That is more than the constant fitness finds in {ahead} of {len(swarm)} networks, on average "
-         f"{swarm.mean():.0f} against {constant.mean():.0f} %; in the clean network it is "
-         f"{before.mean():.0f} %, and for the best rival, {of_rivals(theirs)}, {most.mean():.0f} %.",
-         *([("So here the sensitive neurons do lead to the polluted class, and it is one that the "
-             "pollution made.", swarm.mean() > constant.mean() and swarm.mean() > before.mean())]
+    says(f"DeepSensor reaches that class more often than the constant fitness does in "
+         f"{out_of(ahead, len(swarm))} networks, on average with {swarm.mean():.0f} % of the examples "
+         f"against {constant.mean():.0f} %. In the clean network it reaches it with {before.mean():.0f} %. The rivals "
+         f"ran {of_rivals(theirs)}; the best of them reaches the class with {most.mean():.0f} %.",
+         *([("So here the sensitive neurons do lead to the polluted class, and more often than in the "
+             "clean network.", swarm.mean() > constant.mean() and swarm.mean() > before.mean())]
            if ahead == len(swarm) and (swarm > before).all() else
            ["So the count alone does not show that sensitive neurons lead to the pollution."]),
-         *([f"The seeds differ much: at $\\alpha$ = {last} the interval of DeepSensor's errors over the "
-            "constant fitness's includes equality."] if last else []))
+         *([f"The seeds differ much. At $\\alpha$ = {last} the ratio of DeepSensor's errors to those of the "
+            "constant fitness has an interval that is not wholly above one."] if last else []))
 distance = kept[(kept["quantity"] == "l2") & (kept["swarm"] == "paper") & (kept["network"] == "polluted")]
-says((f"The examples look like nothing by then: their median L2 distance is {distance['value'].min():.0f} "
-      f"to {distance['value'].max():.0f}.", distance["value"].min() > 4))
+says(("By then the examples no longer look like their inputs: their median L2 distance is "
+      f"{span(distance['value'])}.", distance["value"].min() > 4))
 
 # %% [markdown]
 # ## Exercises

@@ -187,7 +187,7 @@ from dnnlib.book.practice import bet
 bet("deepsensor-sensitivity-incomplete")
 
 # %% tags=["hide-input", "statements"]
-says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")
+says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")
 
 # %% tags=["hide-input"]
 recorded, live = map(outcomes.error_shares, (run.recorded(), run.live))
@@ -217,6 +217,8 @@ run.verdicts()
 # it is due to the {term}`sensitive neurons <sensitive neuron>`.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import listed, span
+
 kept = records.frame("deepsensor_sensitivity/incomplete")
 ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
 shares = strongest(outcomes.error_shares(kept), [*CELL, "fuzzer", "swarm"])
@@ -240,32 +242,34 @@ def surely(difference: pd.DataFrame) -> dict[str, list[str]]:
 swarm, constant = share("deepsensor", "paper"), share("deepsensor", "constant")
 goal = published.table("deepsensor_sensitivity", 4).query(
     "model == 'lenet5' and fuzzer == 'deepsensor'")["value"] / 10
-says((f"A swarm under a constant fitness has {constant.min(axis=None):.0f} to "
-      f"{constant.max(axis=None):.0f} % errors in all three networks, where the paper prints "
-      f"{goal.min():.0f} to {goal.max():.0f} % for DeepSensor.", np.ptp(constant.mean()) < 5),
-     f"DeepSensor itself has {', '.join(f'{value:.0f} % in the {shown(name)}' for name, value in swarm.mean().items())}.")
+says((f"With a constant fitness, {span(constant.stack())} % of the swarm's examples are errors in all three "
+      f"networks. The paper prints {span(goal)} % for DeepSensor.", np.ptp(constant.mean()) < 5),
+     "Our DeepSensor has "
+     f"{listed(f'{value:.0f} % in the {shown(name)} network' for name, value in swarm.mean().items())}.")
 added = surely(swarm - constant)
-says(*[f"Paired by seed, it finds {how} errors than the constant fitness in the network that is "
-       f"{' or '.join(names)}." for how, names in added.items() if names and how != "open"],
-     *([f"For the {' and the '.join(added['open'])} one, three seeds do not decide."]
+says(*[f"Paired by seed, it finds {how} errors than the constant fitness in the {' and the '.join(names)} "
+       "network." for how, names in added.items() if names and how != "open"],
+     *([f"For the {' and the '.join(added['open'])} network, three seeds do not decide."]
        if added["open"] else []),
-     *(["In none of the three is the count owed to the sensitive neurons."] if not added["more"] else []))
+     *(["In none of the three networks can the count be credited to the sensitive neurons."]
+       if not added["more"] else []))
 rivals = {name: share(name).mean() for name in ("deepxplore", "dlfuzz", "deephunter")}
 leader = pd.DataFrame(rivals | {"deepsensor": swarm.mean()}).idxmax(axis=1)
 who = {name: [shown(state) for state in ORDER if leader[state] == name] for name in leader.unique()}
-says(f"With the rivals {of_rivals(shares[shares['fuzzer'].isin([*rivals])])}, "
-     + " and ".join(f"{shown(name)} finds most in the {' and the '.join(where)}" for name, where in who.items())
-     + " network.",
-     "So DeepSensor does not find most in all of them." if set(leader) != {"deepsensor"} else
-     "So DeepSensor finds most in all of them.")
+says(f"The rivals ran {of_rivals(shares[shares['fuzzer'].isin([*rivals])])}.",
+     ", and ".join(f"{shown(name)} finds the most errors in the {' and the '.join(where)} network"
+                   for name, where in who.items()) + ".",
+     "So DeepSensor does not find the most in all three." if set(leader) != {"deepsensor"} else
+     "So DeepSensor finds the most in all three.")
 easier = {name: interval(values["overfitted"] - values["well_trained"]) for name, values in
           {"deepsensor": swarm, **{name: share(name) for name in rivals}}.items()}
 gains = [shown(name) for name, (low, _) in easier.items() if low > 0]
 low, high = easier["deepsensor"]
-says(f"Is the overfitted network easier to break than the well trained one? For DeepSensor the "
-     f"difference is {low:.0f} to {high:.0f} points: "
-     + ("it is." if low > 0 else "it is harder." if high < 0 else "not decided."),
-     f"Surely easier it is for {' and '.join(gains)}." if gains else "For no fuzzer is it surely easier.")
+says(f"Is the overfitted network easier to break than the well trained one? For DeepSensor the interval of "
+     f"the difference in errors is {low:.0f} to {high:.0f} points, so "
+     + ("it is." if low > 0 else "it is harder." if high < 0 else "the seeds do not decide."),
+     f"The seeds show that it is easier for {listed(gains)}." if gains else
+     "For no fuzzer do the seeds show that it is easier.")
 
 # %% [markdown]
 # ## Exercises

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # Does DeepSensor raise neuron coverage?
 #
-# **The claim** (DeepSensor IV.C, Fig. 3). Coverage criteria count neurons that a set of inputs
-# has brought into some state. DeepSensor is not made to raise them, and yet, with examples at an
-# L2 distance of at most 1 from their inputs (ImageNet: 2), it raises most of the six criteria more
-# than fuzzers that are, and more than noise: up to twice as much.
+# **The claim** (DeepSensor IV.C, Fig. 3). Coverage criteria count the neurons that a set of inputs has
+# brought into some state. DeepSensor is not made to raise them. And yet it raises most of six criteria
+# more than noise does, and more than {term}`fuzzers <fuzzer>` that are made for it: up to twice as much.
+# All examples lie within an {term}`L2 distance` of 1 from their inputs (2 on ImageNet).
 #
-# **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted
-# against; and why equal bounds are not equal distances.
+# **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted against;
+# and why equal bounds are not equal distances.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -55,8 +55,8 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
 # %% [markdown]
 # ## In one picture
 #
-# Each panel is a criterion, on a scale of its own. Look at which side of zero a bar is, whose bar
-# is the longest, and how far DeepSensor is ahead of its twin of a constant fitness.
+# Each panel shows one criterion, on a scale of its own. On which side of zero is a bar, whose bar is the
+# longest, and how far is DeepSensor ahead of its twin, a {term}`swarm` with a constant {term}`fitness`?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs, mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
 def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
@@ -86,19 +86,19 @@ plt.show()
 # %% [markdown]
 # ## The criteria
 #
-# With $[\mathrm{low}, \mathrm{high}]$ the range of a neuron over training images:
+# The range $[\mathrm{low}, \mathrm{high}]$ of a neuron is taken over training images.
 #
 # | criterion | counts | options in IV.C |
 # |---|---|---|
-# | NC | neurons above a threshold, layers scaled to [0, 1] for each input | 0.2 |
-# | KMNC | sections of each neuron's range that were hit | $k$ = 10,000 |
-# | NBC | ends of the range that were passed | not said: at the range |
-# | SNAC | upper ends of the range that were passed | not said: at the range |
-# | TKNC | neurons that were the strongest of their layer | 1 |
+# | {term}`NC <neuron coverage>` | neurons above a threshold, layers scaled to [0, 1] for each input | 0.2 |
+# | {term}`KMNC` | sections of each neuron's range that were hit | $k$ = 10,000 |
+# | {term}`NBC` | ends of the range that were passed | not said: at the range |
+# | {term}`SNAC` | upper ends of the range that were passed | not said: at the range |
+# | {term}`TKNC` | neurons that were the strongest of their layer | 1 |
 # | BKNC | neurons that were the weakest of their layer | 1 |
 #
-# How KMNC is computed from activations stands, in three lines, in [how NSS works](../nss/00_method). One
-# neuron with a range from 0 to 4, in four sections, and three inputs:
+# [How NSS works](../nss/00_method) computes KMNC from activations in three lines. An example with three
+# inputs and one neuron, whose range from 0 to 4 is cut into four sections:
 
 # %% tags=["nbval-check-output"]
 usual = coverage.boundaries([[0.0], [4.0]])
@@ -108,9 +108,9 @@ print("NBC: ", coverage.coverage(coverage.nbc(values, usual)), "(one end of two)
 print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 
 # %% [markdown]
-# An input falls into one section of each neuron. So a thousand inputs reach at most a thousand of
-# its 10,000 sections: KMNC is at most 10 % here, before and after, and a gain is a few points at
-# best.
+# An input falls into one section of each neuron. So a thousand inputs reach at most a thousand of its
+# 10,000 sections. KMNC is therefore at most 10 % here, for the inputs as for the examples, and a gain is
+# a few points at best.
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -118,11 +118,12 @@ model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 
 # %% [markdown]
-# ## The fuzzers, within the budget
+# ## The fuzzers, within the bound
 #
-# All bring their examples back to the bound whenever they leave it. The noise is Gaussian and ends at
-# the bound. Each rival runs in the setting of the `paper`, and in the `best` of its authors' by its test
-# errors from other inputs ([why](02_test_errors)). The control is a swarm whose fitness is constant: it looks at no neuron.
+# Every fuzzer brings its examples back to the bound whenever they leave it. The noise is Gaussian and ends
+# at the bound. Each rival runs in the setting of the `paper`, and in its `best` setting ([why](02_test_errors)):
+# of its authors' settings, the one that finds most test errors from other inputs. The control is a swarm
+# whose fitness is constant: it looks at no neuron.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -138,10 +139,10 @@ print(f"{len(x)} inputs of {data}")
 # %% [markdown]
 # ## What they gain
 #
-# The paper "calculates the neuron coverage for both", inputs and examples, and shows the
-# improvement. So the gain is the examples' coverage less the inputs' (`alone`). A tester would
-# keep the inputs as well: inputs and examples together, less the inputs (`together`), which cannot
-# be negative.
+# The paper "calculates the neuron coverage for both", inputs and examples, and shows the improvement. So
+# we take the coverage of the examples minus that of the inputs (`alone`). A tester would keep the inputs
+# as well. So we also take the coverage of inputs and examples together, minus that of the inputs
+# (`together`). This gain cannot be negative.
 
 # %%
 before = outcomes.covered(model, x, usual, sections=sections)
@@ -166,7 +167,7 @@ wide(run.live, "quantity == 'gain'", index=["counted", "fuzzer", "swarm", "setti
      order={"counted": ["alone", "together"]}, digits=3)
 
 # %% [markdown]
-# The gain is in points of percent. And how far from their inputs the examples really are, on
+# The gain is in percentage points. The table shows how far from their inputs the examples really are, on
 # average:
 
 # %% tags=["hide-input"]
@@ -180,8 +181,9 @@ plt.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# The share of the six criteria in which DeepSensor gains more than DeepXplore, DLFuzz, DeepHunter
-# and noise, these in the paper's setting or at their best; for each reading of the swarm.
+# In how many of the six criteria does DeepSensor gain more than DeepXplore, DLFuzz, DeepHunter and noise?
+# The table gives the share, for each reading of the swarm, with the rivals in the paper's setting and at
+# their best.
 
 # %% tags=["hide-input"]
 for counted, quantity in (("alone", "criteria_led"), ("together", "criteria_led_together")):
@@ -200,8 +202,8 @@ wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')",
 # %% [markdown]
 # ## Fig. 3 from the records
 #
-# The text around the figure prints none of its values, so ours stand alone: mean gain over the
-# random seeds, in points, examples alone.
+# The text around the figure prints none of its values, so ours stand alone. They are mean gains over the
+# random seeds, in points, of the examples alone.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -219,14 +221,16 @@ wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="cr
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** At a small bounded distance a gain is a small difference of two large
-# numbers, and what it is counted against matters: examples alone may cover *less* than their
-# inputs, since they lose what the inputs had. Compare DeepSensor with the constant fitness, which
-# uses the bound in a random direction: only the difference is owed to sensitive neurons. Eq. 1
-# counts neurons that rise, so if the swarm has an advantage anywhere, it should be in the criteria
-# that neurons raise by rising: NC, NBC and SNAC.
+# **What it means.** At a small bounded distance, a gain is a small difference of two large numbers. It
+# matters what the gain is counted against: the examples alone may cover *less* than their inputs, because
+# they lose what the inputs had. Compare DeepSensor with the constant fitness, which goes to the bound in a
+# random direction. Only the difference between the two is due to {term}`sensitive neurons <sensitive
+# neuron>`. Eq. 1 counts neurons that rise. So if the swarm has an advantage anywhere, we expect it in the
+# criteria that rising neurons raise: NC, NBC and SNAC.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import listed, out_of
+
 kept = records.frame("deepsensor_sensitivity/coverage")
 CELL = ["dataset", "model", "seed"]
 gain = strongest(kept[(kept["quantity"] == "gain") & (kept["counted"] == "alone")],
@@ -239,30 +243,31 @@ leader = real.idxmax()[alone].map(lambda key: key[0])
 led = leader[leader == "deepsensor"].index
 first, count = leader.value_counts().index[0], leader.value_counts().iloc[0]
 names = {"nc", "kmnc", "nbc", "snac", "tknc", "bknc"}
-says(f"The records are of {sizes(kept)}, each example within an L2 distance of {kept['l2'].max():g}.",
-     f"DeepSensor's mean gain is above all others in {len(led)} of the {len(names)} criteria"
-     + (f" ({', '.join(map(shown, led))})" if len(led) else "")
-     + f"; {shown(first)} leads most, {count} of them (rivals "
-     f"{of_rivals(gain[gain['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}).",
-     "So the claim that it leads most of the criteria is not borne out here." if len(led) <= 3 else
-     "So it leads most of the criteria, as claimed.")
+says(f"Our records cover {sizes(kept)}. Each example lies within an L2 distance of {kept['l2'].max():g} from "
+     f"its input. The rivals ran "
+     f"{of_rivals(gain[gain['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}.",
+     f"DeepSensor has the largest mean gain in {out_of(len(led), len(names))} criteria"
+     + (f" ({listed(led)})" if len(led) else "")
+     + (f"; {shown(first)} has it in {count}." if first != "deepsensor" else "."),
+     "So the claim that DeepSensor leads in most of them does not hold here." if len(led) <= 3 else
+     "So DeepSensor leads in most of them, as claimed.")
 by_seed = gain[gain["fuzzer"] == "deepsensor"].pivot_table(
     index=CELL, columns=["swarm", "criterion"], values="value")
 ends = {name: interval(by_seed["paper"][name] - by_seed["constant"][name]) for name in names}
 sure = sorted(name for name, (low, _) in ends.items() if low > 0)
-says(f"Paired by seed, it is surely ahead of the constant fitness in "
-     f"{' and '.join(map(shown, sure)) if sure else 'no criterion'}"
-     + (f", with intervals of {ends['nbc'][0]:.1f} to {ends['nbc'][1]:.1f} points in NBC and "
-        f"{ends['snac'][0]:.1f} to {ends['snac'][1]:.1f} in SNAC." if not {"nbc", "snac"} & {*sure} else "."),
-     "An advantage of the sensitive neurons is not seen." if not sure else
-     "There the sensitive neurons add something.")
+says(f"Paired by seed, DeepSensor's lead over the swarm with a constant fitness is more than chance in "
+     f"{listed(sure) if sure else out_of(0, len(names)) + ' criteria'}"
+     + (f". In NBC its interval is {ends['nbc'][0]:.1f} to {ends['nbc'][1]:.1f} points, and in SNAC "
+        f"{ends['snac'][0]:.1f} to {ends['snac'][1]:.1f}." if not {"nbc", "snac"} & {*sure} else "."),
+     "So we see no advantage of the sensitive neurons." if not sure else
+     f"The sensitive neurons add something in {listed(sure)}.")
 lost = [name for name in ("nbc", "snac") if real[name].max() < 0]
 distance = strongest(kept[(kept["quantity"] == "l2") & ~kept["swarm"].isin(["released", "constant"])],
                      [*CELL, "fuzzer"]).groupby("fuzzer")["value"].mean()
-says(*([f"In {' and '.join(map(shown, lost))} every fuzzer's examples cover less than their inputs did: "
-        "the unusual values of some inputs are gone in their examples."] if lost else []),
-     f"And equal bounds are not equal distances: {shown(distance.idxmin())} stays at "
-     f"{distance.min():.2f} on average, {shown(distance.idxmax())} goes to {distance.max():.2f}.")
+says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their inputs did: some inputs have "
+        "unusual values, and their examples lose them."] if lost else []),
+     f"Equal bounds do not mean equal distances. On average, the examples of {shown(distance.idxmin())} lie "
+     f"{distance.min():.2f} from their inputs, and those of {shown(distance.idxmax())} {distance.max():.2f}.")
 
 # %% [markdown]
 # ## Exercises
@@ -272,9 +277,9 @@ says(*([f"In {' and '.join(map(shown, lost))} every fuzzer's examples cover less
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The inputs' coverage rises many times over, as far fewer sections are enough, and the gain
-# shrinks against it: most sections that an example falls into are taken. With $k$ = 10,000 nearly
-# every input is in a section of its own, and KMNC counts little but the inputs inside the range.
+# The inputs' coverage rises many times over, because there are far fewer sections to hit. The gain
+# becomes small beside it, because most sections that an example falls into are already taken. With $k$ =
+# 10,000 nearly every input has a section of its own, and KMNC mostly counts the inputs inside the range.
 # ```
 #
 # **2. Think.** Which criterion could a fuzzer raise without any new kind of behaviour, by noise
@@ -282,13 +287,13 @@ says(*([f"In {' and '.join(map(shown, lost))} every fuzzer's examples cover less
 #
 # ```{admonition} Solution
 # :class: dropdown
-# KMNC with large $k$ (see above), if counted together with the inputs: each noisy copy falls
-# into sections next to those of its input. Noise is the yardstick in Fig. 3 for that reason.
+# KMNC with a large $k$ (see above), if it is counted together with the inputs: each noisy copy falls
+# into sections next to those of its input. That is why Fig. 3 has noise as a yardstick.
 # ```
 #
 # **3. Code.** KMNC cuts the range that a neuron had on the training images into `k` sections. Write
-# `my_section(value, low, high, k)`: the section from 0 to k − 1 in which an activation lies, and −1
-# outside the range. The cell says whether it is right.
+# `my_section(value, low, high, k)`: the section, from 0 to k − 1, in which an activation lies, or −1
+# if it is outside the range. The cell says whether it is right.
 
 # %%
 my_section = None  # your function of three numbers and a count
@@ -320,5 +325,5 @@ is_right(my_section)
 # is_right(my_section)
 # ~~~
 #
-# A value is one whole number for each neuron, however large k is: the engine keeps no more.
+# However large k is, each activation becomes one whole number. The engine keeps no more than that.
 # ```

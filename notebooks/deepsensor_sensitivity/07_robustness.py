@@ -2,13 +2,12 @@
 # # Does retraining on the examples make a network robust?
 #
 # **The claim** (DeepSensor IV.D, Fig. 4). Retrain a network on 500 benign images and one generated
-# example of each. With DeepSensor's examples the success rate of PGD falls further, and the CLEVER
-# score rises further, by up to 0.2, than with the examples of any other fuzzer. The accuracy on
-# benign images barely changes.
+# example of each. With DeepSensor's examples, the success rate of the attack PGD falls further than with
+# the examples of any other {term}`fuzzer`, and the {term}`CLEVER` score rises further, by up to 0.2. The
+# accuracy on benign images barely changes.
 #
-# **What you will learn.** Two measures of robustness, one by attack and one without; why retraining
-# needs a control that adds no generated example; and what an attack too strong for everyone can't
-# tell.
+# **What you will learn.** Two measures of robustness, one by attack and one without; why retraining needs
+# a control that adds no generated example; and what you cannot learn from an attack that always succeeds.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -66,8 +65,8 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
 # %% [markdown]
 # ## In one picture
 #
-# Look at whether a bar is above zero, and above those of the controls: benign images, and noise.
-# Where the lines of two bars overlap, three seeds do not tell them apart.
+# Look at whether a bar is above zero, and above the bars of the two controls: benign images, and noise.
+# Where the lines of two bars overlap, three seeds do not tell the bars apart.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()
@@ -89,15 +88,16 @@ plt.show()
 # %% [markdown]
 # ## Two measures
 #
-# The attack success rate is $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{total}$, the share of images
-# that are misclassified after an attack. It depends on the attack. CLEVER asks for the distance
-# that no attack can be below: where $g = f_c - f_j$ is the margin of class $c$ over class $j$ and
-# $L$ the largest gradient norm in a ball around $x_0$, no perturbation shorter than $g(x_0) / L$
-# changes $c$ into $j$. The score is the least of these over $j$, and $L$ is estimated from samples: a few
-# lines of code, [there](../deepsensor_excitable/05_clever) for a network of one pixel.
+# The attack success rate is $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{total}$, the share of images that
+# are misclassified after an attack. It depends on the attack. CLEVER asks for a distance below which no
+# attack can succeed. Let $g = f_c - f_j$ be the lead of class $c$ over class $j$, and let $L$ be the
+# largest norm of its gradient in a ball around $x_0$. Then no perturbation that is shorter than
+# $g(x_0) / L$ changes $c$ into $j$. The score is the smallest of these numbers over all $j$; $L$ is
+# estimated from samples. [The chapter on CLEVER](../deepsensor_excitable/05_clever) does this in a few
+# lines of code, for a network of one pixel.
 #
-# For a linear network the gradient is the same everywhere and the score is exact. With
-# $f = (2x_1, 0)$ and $x_0 = (0.5, 0)$ the boundary is half a unit away:
+# For a linear network the gradient is the same everywhere, so the score is exact. With $f = (2x_1, 0)$
+# and $x_0 = (0.5, 0)$ the boundary is half a unit away:
 
 # %% tags=["nbval-check-output"]
 linear = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2, 2, bias=False))
@@ -110,8 +110,8 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # %% [markdown]
 # ## Inputs, and images for testing
 #
-# The inputs are correctly classified test images in a random order. Those that come after them are
-# attacked, so that no network meets there what it was retrained on.
+# The inputs are test images that the network classifies correctly, in a random order. We attack the images
+# that come after them, so that no network is tested on what it was retrained on.
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -125,9 +125,9 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 # %% [markdown]
 # ## Generating and retraining
 #
-# The last example of each input enters the training set, with the true label of the input. `benign`
-# adds the inputs a second time, and `noise` adds Gaussian noise: what these two gain is not owed to
-# any guidance.
+# The last example of each input enters the training set, with the true label of the input. The control
+# `benign` adds the inputs a second time, and `noise` adds them with Gaussian noise. What these two gain is
+# not due to any guidance.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
@@ -147,18 +147,21 @@ models = {BEFORE: model} | retraining.retrained(
 # %% [markdown]
 # ## Attacks and scores
 #
-# The paper gives PGD's eps and neither norm nor steps. L-infinity at 0.3 changes a pixel by up to a
-# third of its range, and usually turns nearly everything, so a smaller eps stands beside it.
+# The paper gives PGD's eps, but neither the norm nor the number of steps. In the L-infinity norm, an eps of
+# 0.3 changes a pixel by up to a third of its range, which usually changes the class of nearly every image.
+# So we also run a smaller eps.
 #
-# CLEVER as the paper sets it needs $500 \times 1{,}024$ points around each image, and a gradient
-# for every class at each of them. Here it has `clever_batches` × `clever_samples` points in the L2
-# ball of radius 2 around each of `clever_images` images, with logits for $f$; at paper scale 10
-# images with $10 \times 256$ points, which is minutes instead of hours. The paper states neither
-# radius nor images. The largest gradient among so few points is below the true maximum, so $L$ is the
-# right end of a Weibull distribution fitted to the maxima of the batches, as in CLEVER's own paper
-# (`clever_fit`; where none fits, the largest of them). Every network sees the same
-# points. The images are ones that all networks get right; a network that retraining left with less than
-# half of the images right has a score of 0.
+# CLEVER as the paper sets it needs $500 \times 1{,}024$ points around each image, and a gradient for every
+# class at each of them. The paper states neither the radius nor the images. Here CLEVER takes
+# `clever_batches` × `clever_samples` points in the {term}`L2 <L2 distance>` ball of radius 2 around each of
+# `clever_images` images, with {term}`logits <logit>` for $f$. At paper scale these are 10 images with
+# $10 \times 256$ points, which takes minutes instead of hours. The largest gradient among so few points is
+# below the true maximum. So $L$ is the right end of a Weibull distribution that is fitted to the maxima of
+# the batches, as in CLEVER's own paper (`clever_fit`). Where no such distribution fits, $L$ is the largest of
+# these maxima.
+#
+# Every network sees the same points. All networks get the images right, except for a network that
+# retraining left with less than half of the images right: its score is 0.
 
 # %%
 rest = data.images[unseen], data.labels[unseen]
@@ -193,8 +196,9 @@ plt.show()
 # %% [markdown]
 # ## Who leads
 #
-# DeepSensor's decrease in ASR, and its increase in CLEVER, less the best baseline's, these in the
-# paper's setting or at their best ([chosen by test errors](02_test_errors)).
+# The tables show by how much DeepSensor's decrease in ASR, and its increase in CLEVER, exceed those of the
+# best baseline. The baselines run in the paper's setting or at their best ([chosen by test
+# errors](02_test_errors)).
 
 # %% tags=["hide-input"]
 for column, values in table.items():
@@ -218,8 +222,8 @@ wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "at
 # %% [markdown]
 # ## Over all records
 #
-# ASR in percent, CLEVER as an L2 distance and accuracy in percent, means over the random seeds.
-# Fig. 4 prints no numbers that could stand beside them. CIFAR-10 is a JPEG copy.
+# ASR is in percent, CLEVER is an L2 distance, and accuracy is in percent; all are means over the random
+# seeds. Fig. 4 prints no numbers to compare them with. CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -238,15 +242,17 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), digits=3,
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** Read the two controls first. If `benign` or `noise` gains as much as a fuzzer,
-# the gain comes from training on, or from any noise, and not from what guided the search. Where PGD
-# turns every image before and after, no fuzzer can lead; the smaller eps then shows what the
-# larger hides. A CLEVER score also rises when margins grow while gradients grow less, which is not
-# always robustness, so a gain counts for more where the two measures agree. And an example that no
-# person could name, put into the training set with its input's label, teaches the network to ignore
-# it rather than to read better: look at the accuracy column too.
+# **What it means.** Read the two controls first. If `benign` or `noise` gains as much as a fuzzer, the gain
+# comes from longer training, or from any noise, and not from what guided the search. Where PGD succeeds on
+# every image before and after, no fuzzer can lead; then the smaller eps shows what the larger one hides. A
+# CLEVER score also rises when the leads of the classes grow more than the gradients do, and that is not
+# always robustness. So a gain counts for more where the two measures agree. Finally, look at the accuracy.
+# An example that no person could name, with the label of its input, teaches the network to ignore what it
+# sees rather than to read better.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import listed, span
+
 kept = records.frame("deepsensor_sensitivity/robustness")
 CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
 FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient, without a fit"}
@@ -259,42 +265,41 @@ def values(quantity: str, attack: str | None = None) -> pd.DataFrame:
     return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
 
 
-def spread(numbers: pd.Series, digits: int) -> str:
-    """The least and the greatest value, in words."""
-    return f"{numbers.min():.{digits}f} to {numbers.max():.{digits}f}"
-
-
 large, small, clever_gain = values("asr_gain", "pgd"), values("asr_gain", "pgd, small"), values("clever_gain")
 controls = large[["noise", "benign"]]
 rivals_rows = strongest(kept[kept["fuzzer"].isin(FUZZERS[1:])], [*CELL, "fuzzer", "quantity", "attack"])
 always = [name for name in FUZZERS if (large[name] > 0).all()]
 low, high = interval(large["deepsensor"])
-says(f"The records are of {sizes(kept)}, each input with one example; the rivals are "
-     f"{of_rivals(rivals_rows)}, and CLEVER is by "
+says(f"Our records cover {sizes(kept)}, with one example for each input. The rivals ran "
+     f"{of_rivals(rivals_rows)}. CLEVER uses "
      f"{' or '.join(FITS[fit] for fit in kept['clever_fit'].unique())}.",
-     f"With DeepSensor's examples PGD at the larger eps succeeds {spread(large['deepsensor'], 1)} points "
-     f"less often; the interval of the mean is {low:.1f} to {high:.1f}.",
-     f"The controls change at most {controls.abs().max(axis=None):.1f} points, "
-     + ("so this is no effect of training on."
+     f"After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
+     f"{span(large['deepsensor'], 1)} points less often; the interval of the mean is {low:.1f} to {high:.1f}.",
+     f"Retraining on the controls changes its success by at most {controls.abs().max(axis=None):.1f} points, "
+     + ("so more training alone does not explain the gain."
         if low > 0 and controls.abs().max(axis=None) < large["deepsensor"].min() else
-        "and the gain may be chance, or an effect of training on."))
+        "so the gain may be chance, or an effect of more training alone."))
 ahead = large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
 low, high = interval(ahead)
-says("It is the only fuzzer of which that holds with every random seed." if always == ["deepsensor"] else
-     f"The fuzzers that gain with every random seed are {' and '.join(map(shown, always))}.",
-     f"Its lead over the next best one is {spread(ahead, 1)} points: "
-     + ("more than chance." if low > 0 else "not more than chance can be with three seeds."))
+says("Only DeepSensor's examples bring a gain with every random seed." if always == ["deepsensor"] else
+     f"A gain with every random seed comes from the examples of {listed(always)}." if always else
+     "No fuzzer's examples bring a gain with every random seed.",
+     f"DeepSensor's lead over the next best fuzzer is {span(ahead, 1)} points, which "
+     + ("is more than chance." if low > 0 else "with three seeds may be chance."))
 unsure = [what for what, found in (("at the smaller eps", small), ("in CLEVER", clever_gain))
           if found["deepsensor"].min() < 0 < found["deepsensor"].max()]
-says(f"The other two measures do not settle it: its gain is {spread(small['deepsensor'], 1)} points at the "
-     f"smaller eps and {spread(clever_gain['deepsensor'], 2)} in CLEVER"
-     + (f"; {' and '.join(unsure)} even the sign depends on the random seed." if unsure else "."))
+says(f"There are two other measures. At the smaller eps, DeepSensor's gain is "
+     f"{span(small['deepsensor'], 1)} points; in CLEVER it is {span(clever_gain['deepsensor'], 2)}.",
+     *([f"{sentence[0].upper()}{sentence[1:]}" for sentence in [
+         f"{' and '.join(unsure)} even the sign of the gain depends on the random seed."] if unsure]))
 worse = [name for name in FUZZERS if max(found[name].mean() for found in (large, small, clever_gain)) < 0]
 accuracy = values("accuracy")[FUZZERS].mean()
-says(*([f"The examples of {' and '.join(map(shown, worse))}, labelled as their inputs, make the network worse "
-        "by all three measures, on average."] if worse else []),
-     (f"And accuracy is paid: of images that the network got right it now gets {accuracy['deepsensor']:.1f} % "
-      f"with DeepSensor's examples and {accuracy.min():.1f} % with {shown(accuracy.idxmin())}'s.",
+says(*([f"On average, the examples of {listed(worse)}, labelled as their inputs are, make the network worse "
+        "by all three measures."] if worse else []),
+     (f"Retraining also costs accuracy. Of the images that the network got right before, it still gets "
+      f"{accuracy['deepsensor']:.1f} % right after retraining on DeepSensor's examples"
+      + (f", and {accuracy.min():.1f} % after retraining on {shown(accuracy.idxmin())}'s."
+         if accuracy.idxmin() != "deepsensor" else ", the least of all fuzzers."),
       accuracy["deepsensor"] < 99.5))
 
 # %% [markdown]
@@ -305,23 +310,22 @@ says(*([f"The examples of {' and '.join(map(shown, worse))}, labelled as their i
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The classes stay, so no image is fooled that was not before, unless the loss saturates and PGD
-# loses its gradient; then ASR falls although nothing became more robust. On logits $g$ and $L$ both
-# grow tenfold and the score stays. On probabilities neither is proportional to the logits, and the
-# score changes.
+# The classes stay the same, and so ASR usually does too. But if the loss saturates, PGD loses its gradient,
+# and ASR falls although nothing became more robust. On logits, $g$ and $L$ both grow tenfold, and the score
+# stays the same. Probabilities are not proportional to the logits, so on them the score changes.
 # ```
 #
 # **2. Think.** Why does the chapter attack images that no example was made from?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The retrained networks have seen the inputs, with their labels, for twenty epochs. Attacking those
-# would measure how well 500 images were learnt by heart. The paper doesn't say which images it
+# The retrained networks have seen the inputs, with their labels, for twenty epochs. Attacking these
+# would measure how well the networks learnt 500 images by heart. The paper does not say which images it
 # attacks.
 # ```
 #
-# **3. Code.** Write `my_asr(labels, before, after)`: the success rate of an attack, the share it
-# fools of the images that the network got right. The cell says whether it is right.
+# **3. Code.** Write `my_asr(labels, before, after)`: the success rate of an attack. This is the
+# share, among the images that the network got right, of those that the attack fools. The cell says whether it is right.
 
 # %%
 my_asr = None  # your function of three tensors (N,) of classes
@@ -355,5 +359,5 @@ is_right(my_asr)
 # is_right(my_asr)
 # ~~~
 #
-# Images that were wrong before the attack are no success of the attack.
+# Images that were wrong before the attack do not count as its successes.
 # ```

@@ -1,13 +1,13 @@
 # %% [markdown]
 # # What do the examples look like?
 #
-# **The claim** (DeepSensor IV.G, Figs. 7 and 8). In a t-SNE picture of class "1", class "2" and of
-# examples made from the former, DeepHunter's overlap with class "1" and DeepSensor's stand apart.
-# And DeepSensor's examples "closely resemble original images, with perturbation nearly
+# **The claims** (DeepSensor IV.G, Figs. 7 and 8). A t-SNE picture shows class "1", class "2" and examples
+# made from class "1". {term}`DeepHunter`'s examples overlap with class "1", and {term}`DeepSensor`'s stand
+# apart. And DeepSensor's examples "closely resemble original images, with perturbation nearly
 # imperceptible to human eyes".
 #
-# **What you will learn.** How to put a number to an overlap that a picture only suggests; and what
-# examples at different distances look like, printed with their distance.
+# **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
+# different distances look like, with the distance printed beside them.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -49,8 +49,8 @@ run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, mo
 # %% [markdown]
 # ## Examples from class "1"
 #
-# All examples of all iterations: DeepHunter's and DeepSensor's without a bound, as in Table II, and
-# the swarm's at two bounds.
+# We take all examples of all iterations. DeepHunter and DeepSensor run without a bound, as in Table II;
+# DeepSensor's {term}`swarm` also runs within two bounds.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -75,8 +75,9 @@ for name, fuzzer in fuzzers.items():
 # %% [markdown]
 # ## Fig. 8
 #
-# An original, an example, and the perturbation $|\rho|$ magnified ten times, for three inputs: by
-# DeepHunter, and by DeepSensor at three bounds. An error is shown where an input has one.
+# For three inputs, the figure shows the original, an example, and the perturbation $|\rho|$, magnified ten
+# times. The examples are by DeepHunter, and by DeepSensor without a bound and within the two bounds. If an
+# input has examples that are errors, one of these is shown.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third), for every fuzzer. Titles: class, and the L2 distance to the input.", "name": "fig-deepsensor-examples", "classes": "bitmap"}}
 parts = {}
@@ -89,7 +90,8 @@ campaign_plots.magnified(parts)
 plt.show()
 
 # %% [markdown]
-# The paper shows only examples that the network calls "1" or "2". In percent, how many that are:
+# The paper shows only examples that the network calls "1" or "2". The table shows how many these are, in
+# percent:
 
 # %% tags=["hide-input"]
 called = {name: {f"called {data.classes[c]!r} (%)":
@@ -102,8 +104,9 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # %% [markdown]
 # ## Fig. 7
 #
-# The activations before the logits. We show examples of every predicted class (a triangle: neither
-# of the two); the paper leaves those out, which are the share *otherwise* above.
+# The points are the activations before the {term}`logits <logit>`. We show examples of every predicted
+# class; a triangle marks those that are called neither "1" nor "2". The paper leaves these out. Their share
+# is called *otherwise* above.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -141,12 +144,12 @@ plt.show()
 # %% [markdown]
 # ## A number for the overlap
 #
-# t-SNE keeps neighbours, not distances, so measure in the hidden layer itself: how far is an
-# example from the nearest benign image of either class, in units of the usual distance between
-# benign neighbours? Near 1 is among the data. And is that neighbour of the class that the example
-# was made from? Beside it stands the *silhouette* of the examples and their class in the picture
-# itself: 0 where the two sets are mixed, 1 where they are two clusters. Of every input the last
-# example is counted, as in the picture.
+# t-SNE keeps neighbours, not distances. So we measure in the hidden layer itself. How far is an example
+# from the nearest benign image of either class, in units of the usual distance between benign neighbours?
+# An example with a value near 1 is among the data. And is that neighbour of the class that the example was
+# made from? Beside these numbers stands the *silhouette* of the examples and their class in the picture
+# itself: it is 0 where the two sets are mixed, and 1 where they are two clusters. For every input we count
+# the last example, as in the picture.
 
 # %% tags=["hide-input"]
 bench = latent(torch.cat(list(benign.values())))
@@ -167,7 +170,7 @@ for name, (away, who) in nearest.items():
 pd.DataFrame(overlap, dtype=float).T.map(lambda v: "-" if pd.isna(v) else f"{v:.1f}")
 
 # %% [markdown]
-# The claim is read as: DeepSensor's examples lie further from the benign images than DeepHunter's.
+# We read the claim as follows: DeepSensor's examples lie farther from the benign images than DeepHunter's.
 
 # %% tags=["hide-input"]
 BUDGETS = {"DeepHunter": ("deephunter", "none"), "DeepSensor": ("deepsensor", "none"),
@@ -200,13 +203,13 @@ wide(run.recorded(), "quantity != 'distance_over_deephunter'",
 run.verdicts()
 
 # %% [markdown]
-# An example may overlap with class "1" because it is a poor test, or because it still *is* a one.
-# The picture does not tell which; Table II counts only predictions.
+# An example may overlap with class "1" because it is a poor test, or because it still *is* a one. The
+# picture does not tell which of the two it is; Table II counts only predictions.
 
 # %% [markdown]
-# **What it means.** Put a distance under every picture, and the two statements of the paper can be
-# checked against each other: the count of Table II belongs to one row of the pictures above, the
-# imperceptible perturbations of Fig. 8 to another.
+# **What it means.** Put a {term}`distance <L2 distance>` under every picture. Then you can check the two
+# statements of the paper against each other: the count of Table II belongs to one row of the pictures
+# above, and the imperceptible perturbations of Fig. 8 belong to another.
 
 # %% tags=["hide-input"]
 said = [f"{name}: {numbers['test errors (%)']:.0f} % at a mean L2 distance of {float(runs[name].l2.mean()):.1f}"
@@ -223,9 +226,9 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Take `examples[name][(runs[name].predicted == seed_class) | (runs[name].predicted == other_class)]`. Choosing
-# examples by their prediction puts them where those predictions are; and what lies far from both
-# classes, perhaps because it is no digit at all, is left out of the picture.
+# Take `examples[name][(runs[name].predicted == seed_class) | (runs[name].predicted == other_class)]`. If you
+# choose examples by their prediction, they lie where these predictions are. The picture then leaves out
+# what lies far from both classes, perhaps because it is not a digit at all.
 # ```
 #
 # **2. Think.** DeepSensor's lead over DeepHunter in LeNet-5 on MNIST is 26 errors of 18,323 in
@@ -233,8 +236,8 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Hardly: the lead is 0.14 %, less than two inputs' worth of examples. Two clusters that differ as
-# clearly as the paper says would make a difference that is larger by far.
+# Hardly: the lead is 0.14 %, which is fewer examples than two inputs give. If two clusters differed as
+# clearly as the paper says, the difference would be far larger.
 # ```
 #
 # **3. Code.** Write `my_l2(a, b)`: the L2 distance of each image from its input, for images (N, C,
@@ -266,6 +269,6 @@ is_right(my_l2)
 # is_right(my_l2)
 # ~~~
 #
-# It adds up over pixels: 784 pixels changed by 0.1 each are a distance of 2.8, a patch of 2 × 2
-# changed from black to white is one of 2.
+# The distance adds up over the pixels: if 784 pixels change by 0.1 each, it is 2.8; if a patch of 2 × 2
+# changes from black to white, it is 2.
 # ```

@@ -200,6 +200,8 @@ run.verdicts()
 # same examples. Then the claim on $\epsilon$, that errors never get fewer, holds automatically.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import span
+
 kept = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
 shares = outcomes.error_shares(kept)
 
@@ -211,34 +213,37 @@ def curve(kind: str, varied: str) -> pd.DataFrame:
 
 
 first = kept["seed"].min()
-says(f"The records are of {sizes(kept)}.",
-     *([f"The random seeds begin with {first} ([why](04_faulty_training))."] if first else []))
+says(f"Our records cover {sizes(kept)}.",
+     *([f"The first random seed is {first} ([why](04_faulty_training))."] if first else []))
 for kind in ("adversarial", "overfitted"):
     line, constant = curve(kind, "lambda"), curve(kind, "control").iloc[:, 0]
     fall = interval(line[0.6] - line[line.columns[0]])
     below = [name for name, values in line.items() if (values < constant).all()]
     says((f"In the {'well trained' if kind == 'adversarial' else kind} network a larger $\\lambda$ finds "
-          f"*fewer* errors: {line.mean().iloc[0]:.0f} % at {line.columns[0]:g}, {line[0.6].mean():.0f} % at "
-          f"{0.6}.", fall[1] < 0),
-         (f"From {min(below, default=1):g} on that is less than a constant fitness finds with every "
-          f"random seed, {constant.mean():.0f} % on average.",
+          f"*fewer* errors: {line.mean().iloc[0]:.0f} % at {line.columns[0]:g}, and {line[0.6].mean():.0f} % "
+          f"at {0.6}.", fall[1] < 0),
+         (f"From {min(below, default=1):g} on, it finds fewer than a constant fitness with every random "
+          f"seed; the constant fitness has {constant.mean():.0f} % on average.",
           below == [name for name in line if name >= min(below, default=1)] and len(below) > 1))
 line, constant = curve("polluted", "lambda"), curve("polluted", "control").iloc[:, 0]
 low, high = interval(line[0.6] - line[line.columns[0]])
-says((f"Pollution is another matter. There the sensitive neurons do help: {line.mean().min():.0f} to "
-      f"{line.mean().max():.0f} % against the constant fitness's {constant.mean():.0f} %, more at every "
+says((f"Pollution is another matter, because there the sensitive neurons do help. They find {span(line.mean())} "
+      f"% on average, and a constant fitness {constant.mean():.0f} %. Their count is higher at every "
       "$\\lambda$ and with every random seed.", line.gt(constant, axis=0).all(axis=None)),
-     f"Whether a larger $\\lambda$ finds more of it, three seeds {'tell' if low > 0 or high < 0 else 'do not tell'}: "
-     f"from {line.columns[0]:g} to {0.6} it is {low:.0f} to {high:.0f} points.")
+     f"From {line.columns[0]:g} to {0.6} the interval of the change is {low:.0f} to {high:.0f} points, so "
+     + ("a larger $\\lambda$ finds more of these errors." if low > 0 else
+        "a larger $\\lambda$ finds fewer of these errors." if high < 0 else
+        "three seeds do not tell whether a larger $\\lambda$ finds more of these errors."))
 line = curve("adversarial", "epsilon")
 same = [name for name in line if (line[name] == line[1.0]).all()]
 low, high = interval(line[line.columns[0]] - line[1.0])
 reached = kept.query("errors == 'adversarial' and varied == 'epsilon' and threshold == 1.0 and "
                      "quantity == 'sensitive'")["value"].mean()
-says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, has {low:.0f} to {high:.0f} "
-      "points *more* errors than the one that never stops: it stops at random images.", low > 0),
-     (f"From {min(same):g} on all counts are the same, as no swarm gets there: on average it reaches a share "
-      f"of {reached:.3f}.", reached < min(same) and len(same) > 2))
+says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, has *more* errors than the "
+      f"swarm that never stops, by {low:.0f} to {high:.0f} points: it stops while its images are still "
+      "random.", low > 0),
+     (f"From {min(same):g} on all counts are the same, because no swarm gets that far: the share of "
+      f"sensitive neurons that they reach is {reached:.3f} on average.", reached < min(same) and len(same) > 2))
 
 # %% [markdown]
 # ## Exercises

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Does it matter where the particles start?
 #
-# **The claim** (DeepSensor IV.F, Fig. 6). Swarms that start at random positions find more test
-# errors than swarms that start at the input, whatever the cause of the errors, and raise six
-# coverage criteria more. So, says the paper, a random start escapes local optima.
+# **The claim** (DeepSensor IV.F, Fig. 6). {term}`Swarms <swarm>` that start at random positions find
+# more {term}`test errors <test error>` than swarms that start at the input, whatever the cause of the
+# errors. They also raise six coverage criteria more. The paper concludes that a random start escapes
+# local optima.
 #
-# **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell
-# a better search from a longer way.
+# **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell a
+# better search from a longer way.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -51,9 +52,9 @@ run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model
 # %% [markdown]
 # ## In one picture
 #
-# Compare the starts: at random, or at the input (seed). Is the same one higher for all three kinds
-# of error, and does it also gain more coverage? A constant fitness shows what a random start does
-# by itself.
+# Compare the two starts: at random, or at the input (seed). Is the same one higher for all three kinds
+# of error, and does it also gain more coverage? The swarm with a constant {term}`fitness` shows what a
+# random start does by itself.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 of the paper from the records, without a bound; means over all networks and random seeds.", "name": "fig-deepsensor-start-records"}}
 def draw(rows: pd.DataFrame) -> None:
@@ -71,12 +72,12 @@ plt.show()
 # %% [markdown]
 # ## Two starts
 #
-# III.D puts the particles at the input, with "the change of the pixel value" as their velocity:
-# zero there, so that they would never move. IV.F starts them at random. A start at the input thus
-# needs a velocity from elsewhere: the released code draws it uniformly from [0, 0.7], which makes
-# every pixel brighter (`seed`, as the papers call the input). With the same speeds in both
-# directions, [-0.7, 0.7], it is `seed, signed`. A grey pixel of 0.5, three particles and one move,
-# with no pull from any best position:
+# III.D puts the {term}`particles <particle>` at the input, with "the change of the pixel value" as their
+# velocity. This change is zero there, so they would never move. IV.F starts them at random. A start at
+# the input therefore needs a velocity from elsewhere. The released code draws it uniformly from
+# [0, 0.7], which makes every pixel brighter; this is the start `seed`, as the papers call the input.
+# With the same speeds in both directions, [-0.7, 0.7], the start is `seed, signed`. An example with a
+# grey pixel of 0.5, three particles and one move, without a pull from any best position:
 
 # %% tags=["nbval-check-output"]
 still = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(1, 2))
@@ -93,9 +94,9 @@ for name, options in starts.items():
 # %% [markdown]
 # ## Three kinds of error
 #
-# As in [the chapter before](09_thresholds): a well trained network, one trained on polluted data,
-# of which only the polluted class counts, and an overfitted one, each with inputs that it gets
-# right.
+# As in [the chapter before](09_thresholds), there are three networks: a well trained one, one that was
+# trained on polluted data, and an overfitted one. Each has inputs that it gets right. In the polluted
+# network only examples that get the polluted class count as errors.
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -109,9 +110,9 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# All else is the paper's. Table II and Fig. 6 name no bound on the distance (`none`); the bound of
-# IV.C (`paper`) brings a random start back to the neighbourhood of the input. The control is a
-# random start with a constant fitness, of which nothing but the start remains.
+# Everything else is as in the paper. Table II and Fig. 6 name no bound on the {term}`L2 distance` (`none`).
+# The bound of IV.C (`paper`) brings a random start back to the neighbourhood of the input. The control
+# is a random start with a constant fitness: such a swarm never leaves its start.
 
 # %%
 bounds = {"none": None, "paper": near}
@@ -124,7 +125,8 @@ found = {kind: fuzzing.at_bounds(model, *benign[kind], swarms, bounds, iteration
 # %% [markdown]
 # ## Test errors
 #
-# Among the examples of the last iteration, one for each input; *L2* is their mean distance from it.
+# We count errors among the examples of the last iteration, one for each input. *L2* is the mean distance
+# of these examples from their inputs.
 
 # %% tags=["hide-input"]
 errors = {(kind, *where): outcomes.hits(campaign, targets[kind])
@@ -141,8 +143,8 @@ wide(run.live, "quantity != 'test_errors_all'", index=["budget", "start"],
 # %% [markdown]
 # ## Coverage
 #
-# What the examples of the well trained network add to the coverage of their inputs, with the
-# options of [the chapter on coverage](06_coverage).
+# We measure what the examples of the well trained network add to the coverage of their inputs. The
+# options are those of [the chapter on coverage](06_coverage).
 
 # %% tags=["hide-input"]
 model, x = models["adversarial"], benign["adversarial"][0]
@@ -166,9 +168,9 @@ plt.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# The test errors of a random start over those of a start at the input, with the released code's
-# velocity (*random over fixed*) and with the signed one (*random over signed*). Where that start
-# finds no error it is counted as one, so that the ratio is at least what is printed.
+# We divide the test errors of a random start by those of a start at the input, once with the released
+# code's velocity (*random over fixed*) and once with the signed one (*random over signed*). If the start
+# at the input finds no error, we count one; the true ratio is then at least the printed one.
 
 # %% tags=["hide-input"]
 for kind, budget in product(models, bounds):
@@ -185,8 +187,8 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
 # %% [markdown]
 # ## Over all records
 #
-# Percent of the examples that are test errors, then points of coverage gained; means over the
-# random seeds. Fig. 6 prints no numbers that could stand beside them.
+# The tables show the percentage of examples that are test errors, and then the points of coverage
+# gained; both are means over the random seeds. Fig. 6 prints no numbers to compare them with.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -206,14 +208,16 @@ wide(ours, "quantity == 'gain'", index=CELL, columns="criterion")
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A random start without a bound is an image of random pixels. Such images lie
-# far from their inputs and are mostly misread before the swarm makes a single move; the row
-# `random, constant` says how many. So a random start may well find more errors, but that is no
-# evidence for escaped local optima: the two starts differ in distance before they differ in search.
-# The rows under the bound `paper` put them at the same distance, and there the comparison is one of
+# **What it means.** A random start without a bound is an image of random pixels. Such images lie far
+# from their inputs, and the network mostly misreads them before the swarm makes a single move; the row
+# `random, constant` says how many. So a random start may well find more errors, but that does not show
+# that the search escaped local optima: the two starts differ in distance before they differ in search.
+# Under the bound `paper` both starts are at the same distance, so there the comparison is one of
 # searches. Coverage need not follow the errors.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import listed, span
+
 kept = records.frame("deepsensor_sensitivity/start")
 CELL, KINDS = ["dataset", "model", "seed"], {
     "adversarial": "in the well trained network", "polluted": "after pollution",
@@ -227,31 +231,33 @@ rates = shares[shares["budget"] == "none"].pivot_table(
 sure = [kind for kind in KINDS if times[kind][0] > 1]
 rest = [kind for kind in KINDS if kind not in sure]
 first = kept["seed"].min()
-says(f"The records are of {sizes(kept)}"
-     + (f", which begin with {first} ([why](04_faulty_training))." if first else "."),
-     (f"Without a bound a random start finds {mean[sure].min():.0f} to {mean[sure].max():.0f} times the errors "
-      f"of a start at the input {' and '.join(KINDS[kind] for kind in sure)}, as claimed.", len(sure) > 0)
-     if sure else "Without a bound a random start is not surely better for any kind of error.",
-     *([f"For errors {' and '.join(KINDS[kind] for kind in rest)} the interval includes equality."]
-       if rest else []))
+says(f"Our records cover {sizes(kept)}."
+     + (f" The first random seed is {first} ([why](04_faulty_training))." if first else ""),
+     (f"Without a bound, a random start finds {span(mean[sure])} times as many errors as a start at the input "
+      f"{listed(KINDS[kind] for kind in sure)}, as claimed.", len(sure) > 0)
+     if sure else "Without a bound, the seeds show for no kind of error that a random start finds more.",
+     *([f"For errors {listed(KINDS[kind] for kind in rest)}, the seeds do not show that it finds more."]
+       if rest and sure else []))
 lead = {kind: interval(rates["random"][kind] - rates["random, constant"][kind]) for kind in KINDS}
 fewer, more = ([KINDS[kind] for kind in KINDS if test(*lead[kind])] for test in (
     lambda low, high: high < 0, lambda low, high: low > 0))
-says(*([f"But {' and '.join(fewer)} the same start under a constant fitness, which never moves, finds "
-        "*more* errors still: it is the start that counts, and not the search."] if fewer else []),
-     *([f"Only {' and '.join(more)} does the search add to what its start brings."] if more else []))
+says(*([f"But {listed(fewer)}, the same start with a constant fitness, which never moves, finds *more* "
+        "errors still. So it is the start that counts there, and not the search."] if fewer else []),
+     "The search adds errors to what its start brings in all three." if len(more) == len(KINDS) else
+     f"Only {listed(more)} does the search add errors to what its start brings." if more else
+     "The seeds do not show that the search adds errors to what its start brings.")
 bounded = shares[shares["budget"] == "paper"]
-says((f"Within the bound no start finds more than {bounded['value'].max():.1f} % errors: at the same distance "
-      "there is next to nothing to compare.", bounded["value"].max() < 5))
+says((f"Within the bound, no start has more than {bounded['value'].max():.1f} % errors. So at the same "
+      "distance there is almost nothing to compare.", bounded["value"].max() < 5))
 gain = kept[(kept["quantity"] == "gain") & (kept["budget"] == "none")].pivot_table(
     index=CELL, columns=["start", "criterion"], values="value")
 ends = {name: interval(gain["random"][name] - gain["seed"][name]) for name in gain["random"]}
 above, under = ([shown(name) for name, (low, high) in ends.items() if test(low, high)] for test in (
     lambda low, high: low > 0, lambda low, high: high < 0))
-says(f"Coverage does not follow the errors. Paired by seed, the random start gains more in "
-     f"{' and '.join(above) or 'no criterion'} and less in {' and '.join(under) or 'none'}, of the "
-     f"{len(ends)} criteria: not in each of them, as the paper has it."
-     if len(above) < len(ends) else "The random start gains more in each criterion, as the paper has it.")
+says(f"Coverage does not follow the errors. Paired by seed, and out of {len(ends)} criteria, the random start "
+     f"gains more coverage in {listed(above) if above else 'no criterion'} and less in "
+     f"{listed(under) if under else 'none'}. In the paper it gains more in every criterion."
+     if len(above) < len(ends) else "The random start gains more coverage in every criterion, as in the paper.")
 
 # %% [markdown]
 # ## Exercises
@@ -261,8 +267,8 @@ says(f"Coverage does not follow the errors. Paired by seed, the random start gai
 #
 # ```{admonition} Solution
 # :class: dropdown
-# All particles are the input, so that $\Delta x = 0$ and the fitness is 0 (III.C). The example is
-# the input itself, which the network gets right: one of the twenty iterations finds no error by
+# All particles are the input, so $\Delta x = 0$ and the fitness is 0 (III.C). The example is
+# the input itself, which the network gets right. So one of the twenty iterations finds no error by
 # construction.
 # ```
 #
@@ -271,13 +277,13 @@ says(f"Coverage does not follow the errors. Paired by seed, the random start gai
 # ```{admonition} Solution
 # :class: dropdown
 # Give the swarm a budget: `fuzzing.Budget(l2=1.0)` brings uniform images back to the ball around
-# the input, `fuzzing.Budget(linf=0.1)` draws every pixel within 0.1 of the input's. The velocity,
-# start minus input, shrinks with it.
+# the input, `fuzzing.Budget(linf=0.1)` draws every pixel within 0.1 of the input's. The velocity
+# is the start minus the input, so it shrinks as well.
 # ```
 #
-# **3. Code.** Write `my_start(x, u, radius)`: a random start near the input. The random image `u`
-# is brought to the given L2 distance from `x`, in a straight line, if it is farther. The cell says
-# whether it is right.
+# **3. Code.** Write `my_start(x, u, radius)`: a random start near the input. If the
+# random image `u` is farther from `x` than the given L2 distance, it is moved towards `x` in a straight
+# line until it is at that distance. The cell says whether it is right.
 
 # %%
 my_start = None  # your function of two tensors (N, pixels) and a number
@@ -310,5 +316,6 @@ is_right(my_start)
 # is_right(my_start)
 # ~~~
 #
-# With such a start the two swarms differ in how they search, and no longer in how far they are.
+# With such a start the two swarms still differ in how they search, but no longer in how far they are
+# from the input.
 # ```

@@ -160,7 +160,7 @@ from dnnlib.book.practice import bet
 bet("deepsensor-sensitivity-time")
 
 # %% tags=["hide-input", "statements"]
-says(f"Ours: {sizes(records.frame('deepsensor_sensitivity/time'))}.")
+says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/time'))}.")
 
 # %% tags=["hide-input"]
 table_6 = published.table("deepsensor_sensitivity", 6)
@@ -199,6 +199,8 @@ run.verdicts()
 # errors](02_test_errors) says how far away these errors are.
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book.words import out_of, span
+
 kept = records.frame("deepsensor_sensitivity/time")
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 found = strongest(kept[kept["fuzzer"].notna()], ["dataset", "model", "seed", "fuzzer", "swarm", "quantity"])
@@ -209,19 +211,19 @@ seconds, passes, price = (found[found["quantity"] == quantity].pivot_table(
 slower = seconds["paper"] / seconds[RIVALS].max(axis=1)
 more = (passes["paper"] / passes[RIVALS].max(axis=1)).mean()
 said = of_rivals(found[found["fuzzer"].isin(RIVALS)])
-says(f"The rivals are {said}.",
-     (f"The swarm of the text is the slowest of all, with every random seed: it takes {slower.min():.1f} to "
-      f"{slower.max():.1f} times the seconds of the slowest rival, and {more:.1f} times the passes of the one that makes most.",
-      slower.min() > 1.5),
-     "The paper has it the fastest.")
+says(f"The rivals ran {said}.",
+     (f"With every random seed, the swarm of the text is slower than each of them. It takes {span(slower, 1)} "
+      f"times as many seconds as the slowest rival, and {more:.1f} times as many passes as the rival that "
+      "makes the most.", slower.min() > 1.5),
+     "In the paper it is the fastest.")
 fastest = seconds[[*RIVALS, "released"]].idxmin(axis=1)
-says("The released swarm, of a single particle, is the fastest of the papers' fuzzers with every random seed: "
-     "what Table VI says can come from such a program." if (fastest == "released").all() else
-     f"With {(fastest == 'released').sum()} of {len(fastest)} random seeds the released swarm, of a single "
-     "particle, is the fastest.")
+says("The released swarm, which has a single particle, is the fastest of the papers' fuzzers with every random "
+     "seed. So Table VI may come from such a program." if (fastest == "released").all() else
+     f"The released swarm, which has a single particle, is the fastest with "
+     f"{out_of((fastest == 'released').sum(), len(fastest))} random seeds.")
 cheap = price[[*RIVALS, "paper", "released"]].mean()
-says(f"An error costs {shown(cheap.idxmin())} {cheap.min():.0f} passes, the fewest of all, and the swarm of "
-     f"the text {cheap['paper']:.0f}.")
+says(f"{shown(cheap.idxmin())} needs the fewest passes to find an error: {cheap.min():.0f} on average. The swarm "
+     f"of the text needs {cheap['paper']:.0f}.")
 
 # %% [markdown]
 # ## Exercises

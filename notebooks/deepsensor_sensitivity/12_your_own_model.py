@@ -225,9 +225,10 @@ broken(run.recorded(dataset="imagenet"))
 
 # %% tags=["hide-input", "records"]
 def told(share: pd.Series) -> str:
-    """The methods and their shares, the most successful first."""
-    return ", ".join(f"{shown(name)} {value:.0f} %"
-                     for name, value in share.sort_values(ascending=False).items())
+    """What each method found, the most successful first."""
+    found = [f"{shown(name)} for {value:.0f} %" for name, value in share.sort_values(ascending=False).items()]
+    first, *rest = found
+    return f"{first.replace(' for ', ' found a failing input for ')} of the images, {', '.join(rest)}"
 
 
 # %% tags=["hide-input", "statements"]
@@ -235,16 +236,16 @@ kept = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet"
 photographs = 100 * kept[kept["quantity"] == "broken"].groupby("method")["value"].mean().rename(
     {"sensitivity": "deepsensor"})
 others = photographs.drop("dlfuzz")
-says((f"On photographs the picture is clear: {told(photographs)}. Only following the gradient of the "
-      "network's decision, as DLFuzz does, finds failing inputs so near.",
-      photographs["dlfuzz"] > 50 and others.max() < 10),
+says((f"On photographs the difference is clear. {told(photographs)}. Only "
+      "DLFuzz, which follows the gradient of the network's decision, finds failing inputs so near to most "
+      "images.", photographs["dlfuzz"] > 50 and others.max() < 10),
      ("The swarm of sensitive neurons finds no more than noise does.",
       photographs["deepsensor"] <= photographs["noise"]),
-     f"This is MobileNet, of width {0.75}, with {kept['limit'].max()} images, {kept['population'].max()} particles "
-     f"in the swarm and {kept['iterations'].max()} iterations; the draws of random numbers: "
-     f"{kept['seed'].nunique()}.",
-     "It agrees with [the chapter on test errors](02_test_errors): the swarm's errors are counted where no "
-     "distance is asked for.")
+     f"The network is MobileNet, of width {0.75}. The run took {kept['limit'].max()} images, "
+     f"{kept['population'].max()} particles in the swarm, {kept['iterations'].max()} iterations and "
+     f"{kept['seed'].nunique()} random seed{'s' * (kept['seed'].nunique() > 1)}.",
+     "It agrees with [the chapter on test errors](02_test_errors): the swarm finds its errors where the "
+     "distance is not limited.")
 
 # %% [markdown]
 # ## Exercises
