@@ -44,9 +44,9 @@ run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, s
 # %% [markdown]
 # ## In one picture
 #
-# Grey shows the images of one seed; it is darker where there are more images. The dots are the mean
-# Eff in each of twenty intervals. The curves are exponentials, fitted to ln Eff of the images that
-# change at all. Each seed has its own colour. Older {term}`records <record>` did not keep the
+# Grey shows the images of one {term}`seed`; it is darker where there are more images. The dots are
+# the mean Eff in each of twenty intervals. The curves are exponentials, fitted to ln Eff of the
+# images that change at all. Each seed has its own colour. Older {term}`records <record>` did not keep the
 # single images, so their panels show no grey.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-2: Eff of the test images against each distance, from the committed runs, with the fitted curves; NSATP's Fig. 5.", "name": "fig-nsatp-rq1-net2"}}
@@ -250,46 +250,51 @@ fits = rows[rows["fit"] == "loglinear"].groupby(["points", "quantity", *CELL])["
 slope, single, bins = (fits[key].unstack("distance") for key in (
     ("examples", "b"), ("examples", "correlation"), ("bins", "correlation")))
 says(
-    (f"**What it means.** The core of the claim holds: the more decided a network is by PD or PV, the "
-     f"less often a small patch changes its mind, on each of the {len(slope)} pairs of a network and a "
-     "dataset that were run.", (slope[["pd", "pv"]] < 0).all(axis=None)),
-    ("What fails is the wording. PE as defined rises with indecision, and so its exponents are "
-     "positive; the paper must have transformed it without saying so.", (slope["pe"] > 0).all()),
-    f"And single images scatter around the curve: its correlation with them is "
-    f"{single['pd'].min():.2f} to {single['pd'].max():.2f} by PD, and by PV and PE "
-    f"{single[['pv', 'pe']].min(axis=None):.2f} to {single[['pv', 'pe']].max(axis=None):.2f}.",
-    ("No cell reaches the paper's 0.95.", (single < 0.95).all(axis=None)))
+    (f"**What it means.** The core of the claim holds. By PD and by PV, the more decided a network is, the "
+     f"less often a small patch changes its prediction. This is so on each of the {len(slope)} pairs of a "
+     "network and a dataset that were run.", (slope[["pd", "pv"]] < 0).all(axis=None)),
+    ("By PE the same relation has the opposite sign: PE, as the paper defines it, is larger for less "
+     "decided networks, so our exponents are positive and the printed ones are not. The paper probably "
+     "transformed PE without saying so.", (slope["pe"] > 0).all() and published.table("nsatp", 3).query(
+         "distance == 'pe' and quantity == 'b'")["value"].max() < 0),
+    ("The claimed strength does not hold for single images: no correlation reaches the paper's 0.95.",
+     (single < 0.95).all(axis=None)),
+    f"The correlation of the curve with the images is {single['pd'].min():.2f} to {single['pd'].max():.2f} "
+    f"for PD, and {single[['pv', 'pe']].min(axis=None):.2f} to "
+    f"{single[['pv', 'pe']].max(axis=None):.2f} for PV and PE.")
 
 printed = published.table("nsatp", 4).set_index(CELL)["value"].unstack("distance")
 gap = (bins - printed).dropna()
 gray = [cell for cell in bins.index if cell[1] != "cifar10"]
 says(
-    f"With averages over intervals as points, PD has {bins['pd'].min():.3f} to {bins['pd'].max():.3f} "
-    f"where the paper prints {printed.loc[bins.index, 'pd'].min()} to "
-    f"{printed.loc[bins.index, 'pd'].max()}; the gap is largest for "
-    f"{' on '.join(map(shown, gap['pd'].abs().idxmax()))}, {gap['pd'].abs().max():.2f}.",
-    ("This suggests that the printed correlations are those of averages.", gap["pd"].abs().max() < 0.06),
-    ("For PV and PE it does not explain MNIST and Fashion-MNIST, where even the averages stay below "
-     "0.95.", (bins.loc[gray, ["pv", "pe"]] < 0.95).all(axis=None)),
-    ("On CIFAR-10 the averages reach 0.95 for all three.", (bins.drop(gray) > 0.95).all(axis=None)))
+    "If each point is the average over an interval instead, the correlation for PD is "
+    f"{bins['pd'].min():.3f} to {bins['pd'].max():.3f}; the paper prints "
+    f"{printed.loc[bins.index, 'pd'].min()} to {printed.loc[bins.index, 'pd'].max()}. The two differ by at "
+    f"most {gap['pd'].abs().max():.2f} ({' on '.join(map(shown, gap['pd'].abs().idxmax()))}).",
+    ("This suggests that the paper correlated averages.", gap["pd"].abs().max() < 0.06),
+    ("On CIFAR-10 the averages reach 0.95 for all three distances.",
+     (bins.drop(gray) > 0.95).all(axis=None)),
+    ("On MNIST and Fashion-MNIST they stay below 0.95 for PV and PE, so averaging does not explain what "
+     "the paper prints there.", (bins.loc[gray, ["pv", "pe"]] < 0.95).all(axis=None)))
 
 paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["value"].unstack("distance")
 times = (paper / slope)["pd"].dropna()
 accuracy = rows[rows["quantity"] == "accuracy"].groupby("dataset")["value"].agg(["min", "max"])
 says(
-    "The slopes of PD are the printed ones "
-    + ", ".join(f"times {1 / value:.2f} ({' on '.join(map(shown, cell))})" for cell, value in times.items())
+    "How steep is the curve for PD? Our slope, divided by the printed one, is "
+    + ", ".join(f"{1 / value:.2f} for {' on '.join(map(shown, cell))}" for cell, value in times.items())
     + ".",
-    ("With Net-2 they are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep on "
-     "CIFAR-10; those printed for Net-1 are steeper than ours everywhere.",
+    ("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep "
+     "on CIFAR-10. For Net-1, the printed slopes are more than twice as steep as ours on every dataset.",
      times["net2"][["mnist", "fashion_mnist"]].between(0.8, 1.25).all()
      and 1.7 < 1 / times["net2", "cifar10"] < 2.3 and (times["net1"] > 2).all()))
 says(
-    "All of this rests on networks that are right on "
-    + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % of the test images of {shown(dataset)}"
+    "These results depend on how good the networks are. Their test accuracy is "
+    + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % on {shown(dataset)}"
                 for dataset, (low, high) in accuracy.iterrows()) + ".",
-    ("Those for CIFAR-10 were trained as the paper's table says, by plain gradient descent, and are "
-     "right on about half of the images or less; what holds there rests on them.",
+    ("The networks for CIFAR-10 were trained with the parameters of the paper's table, by plain gradient "
+     "descent, and they classify only about half of the images correctly, or fewer. Keep this in mind for "
+     "all results on CIFAR-10.",
      accuracy.loc["cifar10", "max"] < 0.55))
 
 # %% [markdown]
