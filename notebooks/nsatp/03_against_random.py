@@ -2,10 +2,10 @@
 # # Does ranking find breakable inputs sooner?
 #
 # **The claim** (NSATP RQ2, IV.D.2, Table V). Take the 1,000 inputs that a ranking puts first,
-# perturb them one after another, and count the perturbed samples until the first success; do the
+# perturb them one after another, and count the perturbed samples until the first success. Do the
 # same with 1,000 random inputs. The count is the {term}`F-measure`; {term}`Inc` is the share of it
 # that the ranking saves. NSATP prints savings between 79.67 % and 99.68 % for every dataset,
-# network and distance.
+# network and distance ({term}`PD`, {term}`PV` and {term}`PE`).
 #
 # **What you will learn.** How to test a ranking against chance; what "F-measure" means in each of
 # the two papers; and how one excluded group of images can change a number a hundredfold.
@@ -62,7 +62,7 @@ plt.show()
 # %% [markdown]
 # ## F-measure and Inc
 #
-# The success matrix has a row for each image, and says for each of its trials whether the class
+# The {term}`success matrix` has a row for each image, and says for each trial whether the class
 # changed. It already holds every outcome. To find an F-measure, we go through its rows in the order
 # of a ranking. NSATP counts perturbed **samples** (row by row, trial by trial); PEACEPACT counts
 # **examples**, each with all its $M$ trials. With $R$ for the random F-measure and $A$ for the
@@ -117,8 +117,8 @@ for name, ranked in ranks.items():
 
 # %% [markdown]
 # Where the paper prints a saving for this {term}`cell`, we also compare the cost that is left, the
-# share 1 - Inc, with the printed one. A ratio of 1 means that as much is left as printed; 5 means
-# that five times as much is left.
+# share 1 - Inc, with the printed one. A ratio of 1 means that as much cost is left as the paper
+# prints; 5 means that five times as much is left.
 
 # %% tags=["hide-input"]
 table_5 = published.table("nsatp", 5)
@@ -194,33 +194,37 @@ ranked, random, saved = (means["samples", quantity] for quantity in (
 printed = published.table("nsatp", 5).query("quantity == 'inc'").set_index(CELL)["value"]
 printed, other = printed[saved.index], means["examples", "inc"]
 says(
-    (f"**What it means.** Whichever distance ranks, the first success comes sooner than in random order "
-     f"on average, in each of the {len(saved)} cells that were run:", (saved > 0).all()),
-    f"after {ranked.min():.1f} to {ranked.max():.1f} perturbed samples, where random order needs "
+    ("**What it means.** Ranking finds the first success sooner than random order, on average over the "
+     f"seeds. This is so in each of the {len(saved)} cells (a network, a dataset and a distance) that were "
+     "run.", (saved > 0).all()),
+    f"A ranking needs {ranked.min():.1f} to {ranked.max():.1f} perturbed samples; random order needs "
     f"{random.min():,.0f} to {random.max():,.0f}.",
-    (f"PD is the quickest of the three: at most {ranked.xs('pd', level='distance').max():.1f} samples.",
+    ("PD is the quickest of the three everywhere and needs at most "
+     f"{ranked.xs('pd', level='distance').max():.1f} samples.",
      ranked.unstack("distance").idxmin(axis=1).eq("pd").all()),
-    f"The saving is {saved.min():.1f} to {saved.max():.1f} %, where the paper prints "
-    f"{printed.min():.1f} to {printed.max():.1f} % for these cells; in {(saved >= printed).sum()} of them "
-    "ours is at least the printed one, as a mean over the seeds.",
-    ("It falls short with Net-2 on Fashion-MNIST and CIFAR-10, and exceeds the print on MNIST.",
+    f"Ranking saves {saved.min():.1f} to {saved.max():.1f} % of the samples; the paper prints "
+    f"{printed.min():.1f} to {printed.max():.1f} % for the same cells. In {(saved >= printed).sum()} of "
+    "them we save at least as much as the paper prints.",
+    ("We save more than printed on MNIST with both networks, and less with Net-2 on Fashion-MNIST and "
+     "CIFAR-10.",
      (saved < printed)["net2"][["fashion_mnist", "cifar10"]].all()
      and (saved > printed).xs("mnist", level="dataset").all()))
 says(
-    f"By PEACEPACT's count of examples the same rankings save {other.min():.0f} to {other.max():.0f} %.",
-    ("That is less in every cell, since random order meets a fragile example soon wherever fragile "
-     "examples are common.", (other < saved).all()),
-    ("Random counts above a hundred fit only a set in which most examples never change, against "
-     "footnote 2.", published.table("nsatp", 5).query(
+    "If we count examples, as PEACEPACT does, the same rankings save "
+    f"{other.min():.0f} to {other.max():.0f} %.",
+    ("This is less in every cell: where fragile examples are common, random order also meets one soon.",
+     (other < saved).all()),
+    ("The paper prints random counts above a hundred samples. They are only possible if some examples "
+     "never change, so footnote 2 contradicts Table V.", published.table("nsatp", 5).query(
          "quantity == 'f_measure_random'")["value"].max() > 100))
 drawn = rows.groupby(["model", "dataset", "seed"])["repeats"].first() != 0
 accuracy = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp").query(
     "quantity == 'accuracy'").groupby("dataset")["value"].agg(["min", "max"])
 if drawn.any():
-    says(f"Of the {len(drawn)} runs, {drawn.sum()} hold averages of drawn orders, made before the exact "
-         "ones; there a difference of a few samples may be chance.")
-says("The networks are right on "
-     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % of the test images of {shown(dataset)}"
+    says(f"Of the {len(drawn)} runs, {drawn.sum()} are older and hold averages over drawn orders instead of "
+         "exact averages. In these runs, a difference of a few samples may be due to chance.")
+says("The test accuracy of the networks is "
+     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % on {shown(dataset)}"
                  for dataset, (low, high) in accuracy.iterrows()) + ".")
 
 # %% [markdown]
