@@ -4,8 +4,8 @@
 # **The claim** (NSATP RQ3, IV.D.3, Table VI). Take logarithms, and each fitted curve becomes a
 # straight line, $z = \ln a + b x$. NSATP calls its absolute slope $|b|$ the effectiveness of the
 # distance ({term}`Eff-D`). It marks the three distances Best, Middle and Worst, and concludes that
-# {term}`PD` is better than {term}`PV` and {term}`PE` on each dataset and each network. Its own
-# table marks PD Worst twice.
+# {term}`PD` is better than {term}`PV` and {term}`PE` on each dataset and each network. Yet its own
+# table marks PD as Worst twice.
 #
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
@@ -167,27 +167,28 @@ unit, met = means.loc["slope_unit_range"].idxmax(axis=1), means.loc["met_in_firs
 mnist = met.xs("mnist", level="dataset")
 many = met.drop("mnist", level="dataset")
 says(
-    f"**What it means.** By the paper's own yardstick PD is steepest in {(steepest == 'pd').sum()} of the "
-    f"{len(steepest)} cells that were run, as a mean over the seeds.",
-    ("So \"PD on each dataset and network\" does not hold, as it did not in the paper's own table.",
+    f"**What it means.** By the paper's own measure, the slope, PD is best in {(steepest == 'pd').sum()} of "
+    f"the {len(steepest)} cells that were run (means over the seeds).",
+    ("So it is not best on each dataset and network. In the paper's own table it is not either.",
      (steepest != "pd").any()),
-    ("The yardstick is at fault: with each distance divided by its range, the steepest is another one "
-     "in some cells, and PE's slope would differ again with logarithms to another base.",
-     (unit != steepest).any()))
+    (f"But the slope is a poor measure. If we divide each distance by its range, another distance becomes "
+     f"the steepest in {(unit != steepest).sum()} of the {len(steepest)} cells; and with logarithms to "
+     "another base, PE would have another slope again.", (unit != steepest).any()))
 says(
-    (f"Asked the useful question, which order meets most label changes within the first tenth of the "
-     f"inputs, PD leads on Fashion-MNIST and CIFAR-10 with every network: it meets "
-     f"{100 * many['pd'].min():.0f} % to {100 * many['pd'].max():.0f} % of them there, PV {100 * many['pv'].min():.0f} % to "
-     f"{100 * many['pv'].max():.0f} % and PE {100 * many['pe'].min():.0f} % to {100 * many['pe'].max():.0f} %. The two leading "
-     "probabilities, which PD weighs most, are the ones that a small patch must exchange.",
+    ("A tester asks another question: which order meets most label changes within the first tenth of the "
+     "inputs? On Fashion-MNIST and CIFAR-10 the answer is PD, with every network.",
      many.idxmax(axis=1).eq("pd").all()),
-    (f"On MNIST all three meet {100 * mnist.min(axis=None):.1f} % to {100 * mnist.max(axis=None):.1f} % there, and none "
-     "leads by as much as a point.",
+    f"There PD meets {100 * many['pd'].min():.0f} % to {100 * many['pd'].max():.0f} % of all label changes, "
+    f"PV {100 * many['pv'].min():.0f} % to {100 * many['pv'].max():.0f} %, and PE "
+    f"{100 * many['pe'].min():.0f} % to {100 * many['pe'].max():.0f} %. A likely reason is that PD gives the "
+    "most weight to the two largest probabilities, and a patch mostly makes these two change places.",
+    (f"On MNIST all three meet {100 * mnist.min(axis=None):.1f} % to {100 * mnist.max(axis=None):.1f} %, and "
+     "they differ by less than one percentage point.",
      (mnist.max(axis=1) - mnist.min(axis=1)).max() < 0.01))
 accuracy = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp").query(
     "quantity == 'accuracy'").groupby("dataset")["value"].agg(["min", "max"])
-says("The networks are right on "
-     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % of the test images of {shown(dataset)}"
+says("The test accuracy of the networks is "
+     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % on {shown(dataset)}"
                  for dataset, (low, high) in accuracy.iterrows()) + ".")
 
 # %% [markdown]
