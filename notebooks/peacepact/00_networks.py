@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Is PEACEPACT's network the one of NSATP?
 #
-# PEACEPACT is NSATP again, with less: one distance to rank by, PD, where NSATP compares three, and patches
-# of random values, where NSATP searches for patches that succeed. And its network has the name that
-# NSATP's has. Are they the same?
+# PEACEPACT is a smaller version of NSATP. It ranks by one distance, {term}`PD`; NSATP compares three. It
+# uses patches of random values; NSATP searches for patches that succeed. Both papers test a network called
+# Net-1. Is it the same network?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Both papers' Net-1 for MNIST, built from their tables. A bar is a layer; the more values it passes on, the higher it is (on a logarithmic scale). PEACEPACT's table ends before the layer that gives the ten classes; it is ours.", "name": "fig-peacepact-networks"}}
 import matplotlib.pyplot as plt
@@ -22,15 +22,16 @@ fragility_plots.layers({"NSATP's Net-1": models.build("net1"),
 plt.show()
 
 # %% [markdown]
-# **What the paper fixes** (PEACEPACT IV.A, Tables I to III). Four datasets, one network called Net-1,
-# and the training parameters that NSATP prints too.
+# **What the paper fixes** (PEACEPACT IV.A, Tables I to III). The paper uses four datasets, one network
+# called Net-1, and the same training parameters as NSATP.
 #
-# **What you will learn.** That one name can stand for two networks, and how to notice.
+# **What you will learn.** One name can stand for two networks, and you can notice this by counting
+# layers and parameters.
 
 # %% [markdown]
 # ## Table I: the datasets
 #
-# The sizes that our loaders expect add up to the paper's.
+# The paper prints the size of each dataset. Our training and test sets together have the same sizes.
 
 # %% tags=["hide-input", "nbval-check-output"]
 printed = published.table("peacepact", 1)
@@ -58,9 +59,10 @@ quiz("Which of the two networks has more parameters?",
 published.table("peacepact", 2)[["layer", "type", "value"]].set_index("layer")
 
 # %% [markdown]
-# NSATP's Net-1 has two pools and two hidden dense layers; this one has three of each, and ends
-# without an output layer. With 5 x 5 convolutions and 3 x 3 pools, 28 x 28 pixels do not survive
-# three rounds without padding, so here "same" padding is the least that works:
+# NSATP's Net-1 has two pools and two hidden dense layers. PEACEPACT's Net-1 has three of each, and the
+# table does not list an output layer. Each round of a 5 x 5 convolution and a 3 x 3 pool shrinks the
+# image. Without padding, 28 x 28 pixels are used up before the third round ends, so we give the
+# convolutions "same" padding:
 
 # %% tags=["hide-input", "nbval-check-output"]
 for name in ("net1", "net1_peacepact"):
@@ -70,9 +72,10 @@ for name in ("net1", "net1_peacepact"):
           f"{kinds.count(nn.Linear)} dense layers, {models.count(model).parameters:,} parameters")
 
 # %% [markdown]
-# The fits and correlations that PEACEPACT prints for Net-1 equal those that NSATP prints for *its*
-# Net-1, to the last digit. The claims are about the network that PEACEPACT draws, and so the chapters
-# that follow run it, `net1_peacepact`; NSATP's Net-1 is a reading, `-p model_name net1`.
+# The fits and {term}`correlations <correlation>` that PEACEPACT prints for Net-1 equal those that NSATP
+# prints for *its* Net-1, to the last digit. But the claims are about the network in PEACEPACT's table, so
+# the next chapters run that network, `net1_peacepact`. NSATP's Net-1 is another {term}`reading`:
+# `-p model_name net1`.
 
 # %% tags=["hide-input", "nbval-check-output"]
 for ours, theirs, number in ((4, 3, "fits"), (5, 4, "correlations")):
@@ -99,18 +102,20 @@ headed(table_3.set_index("dataset"))
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Go backwards from one pixel after the last pool: the pool needs 3, the convolution before it 7, the
-# pool 15, the convolution 19, the pool 39, the first convolution 43. CIFAR's 32 pixels are too few.
+# Go backwards from one pixel after the last pool. This pool needs 3 pixels, the convolution before it 7,
+# the second pool 15, its convolution 19, the first pool 39, and the first convolution 43. CIFAR's 32
+# pixels are too few.
 # ```
 #
-# **2. Think.** PEACEPACT prints the correlations that NSATP prints for another network. Name two
-# explanations, and what would tell them apart.
+# **2. Think.** PEACEPACT prints the correlations that NSATP prints for another network. Give two
+# explanations. How could you find out which one is true?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Either the numbers were taken over from NSATP's Net-1, or the table of layers was drawn wrongly
-# and the network is NSATP's. The authors' code or weights would tell; so would a run of both
-# networks, if their numbers differ by more than the seeds do. The chapters that follow have both.
+# Either the authors took the numbers of NSATP's Net-1, or the table of layers is wrong and the network
+# is NSATP's. The authors' code or weights would show which. A run of both networks would also show it,
+# if the results of the two differ by more than the results of different seeds. The next chapters include
+# both networks.
 # ```
 #
 # **3. Code.** Write `my_size(pixels, kernel, stride)`: how many pixels a side has after a
@@ -145,5 +150,5 @@ is_right(my_size)
 # is_right(my_size)
 # ~~~
 #
-# Exercise 1 is this function, backwards.
+# Exercise 1 applies this function backwards.
 # ```
