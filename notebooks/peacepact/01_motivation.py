@@ -2,8 +2,8 @@
 # # Where do broken images go?
 #
 # **The claim** (PEACEPACT II.B and II.C, Fig. 1). PEACEPACT takes the same two digits as NSATP. The
-# network is 95 % certain of one and 81 % certain of the other. The names (a) and (b) are swapped,
-# and the second most probable class of the less certain digit is class 2, no longer class 3. Under
+# network is 95 % certain of one and 81 % certain of the other. Two things differ from NSATP: the names
+# (a) and (b) are swapped, and the less certain digit's second class is 2, no longer 3. Under
 # fifty inverted patches the less certain digit breaks more often. Its broken copies mostly become a
 # 2, the class that had 18 % before.
 #
@@ -125,17 +125,18 @@ run.verdicts()
 # %% tags=["hide-input", "statements"]
 found = records.frame("peacepact/motivation").groupby("quantity")["value"].mean()
 says(
-    f"**What it means.** {100 * found['to_second_class']:.0f} % of the broken copies of the undecided images are "
-    "given the class that was second before.",
-    ("So the softmax vector does say where an image may fall.", found["to_second_class"] > 0.5),
-    f"In {100 * found['more_from_undecided']:.0f} % of all pairs and repetitions the less certain image breaks at "
-    "least as often.",
-    ("That is a tendency with exceptions, not a law about every pair.",
+    "**What it means.** When a copy of an undecided image breaks, it gets the class that was second most "
+    f"probable before in {100 * found['to_second_class']:.0f} % of the cases.",
+    ("So the softmax vector tells us which wrong class to expect, as the paper says.",
+     found["to_second_class"] > 0.5),
+    "We also compared each undecided image with each decided one, one repetition at a time. The undecided "
+    f"image breaks at least as often in {100 * found['more_from_undecided']:.0f} % of these comparisons.",
+    ("This is a tendency with exceptions; it does not hold for every pair.",
      0.5 < found["more_from_undecided"] < 1))
 if "pairs_always_strictly" in found:
-    says(f"What the paper saw on one pair, more broken copies in each repetition, is so in "
-         f"{100 * found['pairs_always_strictly']:.0f} % of the pairs. The network is right on "
-         f"{100 * found['accuracy']:.1f} % of the test images.")
+    says("In the paper's pair, the undecided image had more broken copies in every repetition. This is true of "
+         f"{100 * found['pairs_always_strictly']:.0f} % of our pairs. The network classifies "
+         f"{100 * found['accuracy']:.1f} % of the test images correctly.")
 
 # %% [markdown]
 # ## Exercises
