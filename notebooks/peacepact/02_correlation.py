@@ -158,7 +158,7 @@ for name in ("net1_peacepact", "net1"):
     part = rows[rows["model"] == name]
     count = part.groupby("dataset")["seed"].nunique()
     if part.empty:
-        says(f"**{shown(name)}.** No record yet; the verdicts above wait for it.")
+        says(f"**{shown(name)}.** There is no record of this network yet, so the verdicts above are open.")
         continue
     fit = part[part["fit"] == "loglinear"].groupby(["points", "quantity", "dataset"])["value"].mean()
     single, bins = fit["examples", "correlation"], fit["bins", "correlation"]
@@ -166,19 +166,21 @@ for name in ("net1_peacepact", "net1"):
     rising = part[part["quantity"] == "rising_steps"].groupby("dataset")["value"].mean()
     where = ", ".join(f"{shown(dataset)} ({n} seeds)" for dataset, n in count.items())
     says(
-        f"**{shown(name)}**, on {where}.",
-        ("The vulnerability falls with PD on each of them.", (fit["examples", "b"] < 0).all()),
-        f"The steps between intervals that rise are {100 * rising.min():.0f} % to {100 * rising.max():.0f} % of all.",
-        *([("An exponential fits the single inputs better than a straight line does, in every run.",
-            (beyond > 0).all())] if len(beyond) else []),
-        (f"For single inputs the exponential's correlation is {single.min():.2f} to "
-         f"{single.max():.2f}, below the paper's 0.97.", (single < 0.97).all()),
-        f"Once inputs are averaged over intervals of PD it is {bins.min():.3f} to {bins.max():.3f}.")
+        f"**{shown(name)}** was run on {where}.",
+        ("*Falling:* on each dataset, Eff falls as PD grows.", (fit["examples", "b"] < 0).all()),
+        f"*Monotone:* of the steps from one interval of PD to the next, {100 * rising.min():.0f} % to "
+        f"{100 * rising.max():.0f} % go up.",
+        *([("*Non-linear:* in every run, an exponential fits the single inputs better than a straight "
+            "line does.", (beyond > 0).all())] if len(beyond) else []),
+        (f"*Exponential:* for single inputs, the correlation with the curve is {single.min():.2f} to "
+         f"{single.max():.2f}, which is below the paper's 0.97.", (single < 0.97).all()),
+        "For averages over intervals of PD, the correlation with the curve is "
+        f"{bins.min():.3f} to {bins.max():.3f}.")
 accuracy = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp", model="net1").query(
     "quantity == 'accuracy'").groupby("dataset")["value"].agg(["min", "max"])
-says("**What it means.** An average over a few hundred inputs hides that two inputs of the same PD can "
-     "differ entirely in how often they break. NSATP's Net-1 is right on "
-     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % of {shown(dataset)}"
+says("**What it means.** An average over many inputs follows a smooth curve. It hides that two inputs with "
+     "the same PD can differ greatly in how often they break. The test accuracy of NSATP's Net-1 is "
+     + ", ".join(f"{100 * low:.1f} % to {100 * high:.1f} % on {shown(dataset)}"
                  for dataset, (low, high) in accuracy.iterrows()) + ".")
 
 # %% [markdown]
