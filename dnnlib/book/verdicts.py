@@ -184,3 +184,24 @@ def counted(found: Verdict) -> str:
 
 def _corrected(count: int, sure: int) -> str:
     return f" ({sure} corrected)" if count != sure else ""
+
+
+def told(found: Verdict) -> str:
+    """What :func:`counted` counts, as a part of a sentence.
+
+    '2 of the 6 cells that were run hold, 1 fails and 3 are open; after Holm's correction, none
+    holds and none fails'
+    """
+    def some(count: int, verb: str, verbs: str) -> str:
+        return f"{count or 'none'} {verbs if count > 1 else verb}"
+
+    still = found.run - found.holds - found.fails
+    first = (f"{found.holds or 'none'} of the {found.run} cells that were run "
+             f"{'hold' if found.holds > 1 else 'holds'}")
+    parts = [first] + [some(found.fails, "fails", "fail")] * bool(found.fails) + [
+        some(still, "is open", "are open")] * bool(still)
+    corrected = "" if (found.holds, found.fails) == (found.sure_holds, found.sure_fails) else (
+        f"; after Holm's correction, {some(found.sure_holds, 'holds', 'hold')} and "
+        f"{some(found.sure_fails, 'fails', 'fail')}")
+    return f"{', '.join(parts[:-1])} and {parts[-1]}{corrected}" if len(parts) > 1 else (
+        f"{first}{corrected}")

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -82,6 +83,10 @@ def test_one_cell_picked_from_many_must_stand_a_correction():
     found = verdicts.verdict(claim())
     assert (found.holds, found.sure_holds, found.state) == (1, 0, "undecided")
     assert verdicts.counted(found) == "1 of 10 hold (0 corrected), 9 open (4)"
+    assert verdicts.told(found) == ("1 of the 10 cells that were run holds and 9 are open; after "
+                                    "Holm's correction, none holds and none fails")
+    assert verdicts.told(replace(found, fails=2, sure_holds=1, sure_fails=2)) == (
+        "1 of the 10 cells that were run holds, 2 fail and 7 are open")
 
 
 @pytest.mark.parametrize("values, outcome", [
