@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Does a worse network have more sensitive neurons?
 #
-# **The claim** (NSS RQ1, IV.B, Fig. 3). Train a network to two stages of accuracy. The one with more errors
-# has the more sensitive neurons, whatever the strength of the mutation; sensitivity rises with the
-# strength; and a tenth of the neurons is far more sensitive than the rest.
+# **The claim** (NSS RQ1, IV.B, Fig. 3). Train a network to two stages of accuracy. {term}`NSS` says three
+# things about its {term}`neurons <neuron>`. At the stage with more errors the neurons are more sensitive,
+# however strong the mutation is. They are more sensitive to stronger mutations. And a tenth of the neurons
+# is far more sensitive than the rest.
 #
-# **What you will learn.** How to compare two networks by their inner movement, and why such a comparison
-# depends on the scale of the activations.
+# **What you will learn.** How to compare two networks by how far their neurons move, and why such a
+# comparison depends on the scale of the activations.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -42,8 +43,8 @@ run.parameters["limit"] = limit  # follows from the profile
 # %% [markdown]
 # ## Two stages
 #
-# One training stops near the accuracy of Table I, the other is longer (for CIFAR-10 shorter). Which of
-# the two is the worse, the test set says.
+# One training stops near the accuracy of Table I. The other one is longer, or, for CIFAR-10, shorter.
+# The test set tells which of the two networks is worse.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=limit)
@@ -58,10 +59,11 @@ for state, (accuracy, _) in stages.items():
 # %% [markdown]
 # ## Sensitivity against strength
 #
-# For each strength from 1 to 5, the mean of $|N_i(x) - N_i(x')|$ over images and over the tenth of the
-# neurons that moves most, and over as many random ones. Two readings of the difference (`l1` as in
-# the text, `squared_normalised` as in the code) and of what a strength is (`paper`: the fifths of
-# Table III; `released`: the code's own lists).
+# The {term}`mutations <benign mutation>` have strengths from 1 to 5. For each strength, we take the mean
+# of $|N_i(x) - N_i(x')|$ over the images and over the tenth of the neurons that moves most. We do the same
+# for as many random neurons. There are two {term}`readings <reading>` of the difference: `l1` as in the
+# text, and `squared_normalised` as in the code. There are also two readings of the strength: in `paper`,
+# the ranges of Table III are divided into fifths; `released` has the code's own lists.
 
 # %%
 def activated(model, images):
@@ -119,9 +121,10 @@ plt.show()
 # %% [markdown]
 # ## What the claims ask for
 #
-# The sensitivity of the worse network over that of the better (above 1 if the paper is right), that of
-# the sensitive neurons over that of random ones (above 1 too), and the least step from one strength to
-# the next (above 0 if it always rises).
+# We compute three numbers. The first is the sensitivity of the worse network, divided by that of the
+# better one. The second is the sensitivity of the most sensitive neurons, divided by that of random ones.
+# If the paper is right, both are above 1. The third is the smallest step in sensitivity from one strength
+# to the next. If sensitivity always rises, it is above 0.
 
 # %% tags=["hide-input"]
 ON = ["mutations", "difference", "neurons"]
@@ -142,8 +145,9 @@ wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", 
 # %% [markdown]
 # ## Over all records
 #
-# The ratio of the worse network's sensitivity to the better's, as the text has it (`l1`, strengths of
-# Table III), and with the code's normalised difference. CIFAR-10 is a JPEG copy.
+# The table shows the first ratio, worse network to better network, with the strengths of Table III. It
+# stands there for the text's difference (`l1`) and for the code's (`squared_normalised`). CIFAR-10 is a
+# JPEG copy.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -168,8 +172,8 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# The two pairs of the later chapters are one here: a clean image is compared with a mutation of it, so
-# that the original is known by design.
+# Later chapters ask whether the original of an image is known. Here it always is, because we compare
+# clean images with mutations of them.
 #
 # **What it means.**
 
@@ -182,33 +186,37 @@ cells = worse.cells.groupby(CELL)
 holds = cells["outcome"].agg(lambda outcomes: (outcomes == "holds").all())
 below = cells["mean"].max() < 1
 says(
-    f"That sensitivity rises with the strength of a mutation is *{strength.state}*. That the worse network "
-    f"is the more sensitive one is *{worse.state}*: {verdicts.counted(worse)}.",
-    (f"Of the {worse.run} cells only {worse.sure_holds} that hold and {worse.sure_fails} that fail stand after "
-     "Holm's correction, which counts that they were picked among many. But the networks differ.",
-     max(worse.sure_holds, worse.sure_fails) <= 2),
-    (f"It holds at every strength with {networks(holds.index[holds])}.",
+    "Does sensitivity rise with the strength of the mutation? The verdict is "
+    f"*{strength.state}*. Is the worse network the more sensitive one? The verdict is *{worse.state}*: "
+    f"{verdicts.told(worse)}.",
+    ("This correction is strict, because with many cells some would stand out by chance alone. Yet the "
+     "networks clearly differ.", max(worse.sure_holds, worse.sure_fails) <= 2),
+    (f"With {networks(holds.index[holds])}, the claim holds at every strength.",
      {cell[1] for cell in holds.index[holds]} == {"resnet20", "lenet5_nss"}),
-    (f"With {networks(below.index[below])} it is turned round: the ratio is "
-     f"{cells['mean'].min()[below].min():.2f} to {cells['mean'].max()[below].max():.2f}, so longer training "
-     "made the neurons move *more*"
-     + (f", beyond chance in {worse.fails} of {5 * below.sum()} cells." if worse.fails else "."),
+    (f"With {networks(below.index[below])}, the result is the opposite. The worse network has "
+     f"{cells['mean'].min()[below].min():.2f} to {cells['mean'].max()[below].max():.2f} times the sensitivity "
+     "of the better one, so longer training made the neurons move *more*"
+     + (f"; in {worse.fails} of {5 * below.sum()} cells this is more than chance." if worse.fails else "."),
      {cell[1] for cell in below.index[below]} == {"lenet1_nss"}))
 ratio = over_seeds(rows.query("quantity == 'worse_over_better' and neurons == 'sensitive'").set_index(
     [*CELL, "difference", "strength", "seed"])["value"], [*CELL, "difference", "strength"], "ratio")
 code = ratio.xs("squared_normalised", level="difference")
 says(
-    ("The measure of the difference decides too. With the code's, each squared change over the largest "
-     f"activation, no cell of LeNet-5 holds (ratios {code.xs('lenet5_nss', level='model')['mean'].min():.2f} "
-     f"to {code.xs('lenet5_nss', level='model')['mean'].max():.2f}); with ResNet-20 the means stay above 1.",
+    "The result also depends on how the difference is measured. The code squares each change and divides it "
+    "by the largest activation.",
+    ("By this measure, the claim holds in no cell of LeNet-5: the ratios are "
+     f"{code.xs('lenet5_nss', level='model')['mean'].min():.2f} "
+     f"to {code.xs('lenet5_nss', level='model')['mean'].max():.2f}. With ResNet-20, all mean ratios are "
+     "still above 1.",
      not (code.xs("lenet5_nss", level="model")["low"] > 1).any()
      and (code.xs("resnet20", level="model")["mean"] > 1).all()))
 
 # %% [markdown]
-# Why the networks differ we do not know. $|N(x) - N(x')|$ is in the unit of the activations, which
-# training changes; a batch normalisation, as in ResNet-20, sets their scale anew. But neither LeNet has
-# one, and one bears the claim out while the other turns it round. A comparison of two networks by this
-# number compares their scales as well as how often they err.
+# We do not know why the networks differ. $|N(x) - N(x')|$ has the unit of the activations, and training
+# changes the scale of the activations. Batch normalisation, as in ResNet-20, sets this scale anew. But
+# this cannot be the whole reason: neither LeNet has batch normalisation, and yet one agrees with the claim
+# and the other contradicts it. A comparison by this number mixes two things: the scale of the activations,
+# and how well the network has learned.
 
 # %% tags=["hide-input", "statements"]
 mean = rows.query("quantity == 'sensitivity' and difference == 'l1'").set_index(
@@ -217,11 +225,12 @@ far = mean["sensitive"] / mean["random"]
 by_network = over_seeds(far, CELL, "ratio")["mean"]
 says(
     (f"The most sensitive tenth of the neurons is {far.min():.1f} to {far.max():.1f} times as sensitive as "
-     "random ones, for each network, stage, strength and seed. The paper says \"significantly more "
-     "sensitive\" and gives no factor.", far.min() > 1),
-    (f"It is least with {networks([by_network.idxmin()])} and most with "
+     "random neurons. It is more sensitive in each network and stage, at each strength and with each seed. "
+     "The paper says \"significantly more sensitive\" and gives no factor.", far.min() > 1),
+    (f"The factor is smallest with {networks([by_network.idxmin()])} and largest with "
      f"{networks([by_network.idxmax()])}.", by_network.min() < by_network.max()),
-    "Some excess is there by construction, since these neurons are chosen by the number that is then compared.")
+    "Some lead is certain in advance: these neurons are chosen by the same number by which we then compare "
+    "them.")
 
 # %% [markdown]
 # ## Exercises
@@ -231,18 +240,18 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With ReLU and a linear layer after it, the predictions stay the same and the `l1` sensitivity doubles.
-# A quantity that doubles while nothing is predicted differently cannot by itself measure the quality of
-# a network. (With tanh in between the scaling does not pass through.)
+# If a ReLU and then a linear layer follow, the predictions stay the same and the `l1` sensitivity doubles.
+# A quantity that can double while no prediction changes cannot by itself measure the quality of a network.
+# (This does not work with tanh: it does not pass on a factor.)
 # ```
 #
-# **2. Think.** Which of the two differences is free of that factor? Look at its definition before
-# you run it.
+# **2. Think.** Which of the two differences does not change under such a factor? Look at the definitions
+# before you run the code.
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Neither: `squared_normalised` squares (factor 4) and divides by one activation (factor 2), so 2 remains.
-# Dividing the absolute difference by the largest activation would remove it.
+# Both change: `squared_normalised` squares (factor 4) and divides by one activation (factor 2), so a
+# factor of 2 remains. Dividing the absolute difference by the largest activation would remove it.
 # ```
 #
 # **3. Code.** Write `my_tenth(sensitivity)`: which neurons are among the most sensitive tenth, as
@@ -279,6 +288,6 @@ is_right(my_tenth)
 # is_right(my_tenth)
 # ~~~
 #
-# The tenth is chosen anew for each network. So the comparison is between two sets of neurons, not
-# of the same neurons at two stages.
+# The tenth is chosen anew for each network. So we compare two different sets of neurons, not the same
+# neurons at two stages.
 # ```
