@@ -131,16 +131,17 @@ above, below = ((means["known"] > 0).all(axis=1), (means["known"] < 0).all(axis=
 mixed = means["known"].index[~above & ~below]
 fewer = means["text"].index[means["text"][5] < 0]
 says(
-    (f"**With the pair of the text** NSS is not above random selection in any of the {text.run} cells; "
-     f"in {text.fails} the interval lies below it, in the others the seeds leave it open. The verdict is "
-     f"*{text.state}*.", text.holds == 0 and text.fails > 0),
-    (f"At 5 % the mean is below random order for {len(fewer)} of the seven mutations.", len(fewer) > 0))
+    (f"**As the text describes it**, NSS is not clearly better than random selection in any of the {text.run} "
+     f"cells. In {text.fails} cells it is clearly worse, and in the others the seeds do not decide. The "
+     f"verdict is *{text.state}*.", text.holds == 0 and text.fails > 0),
+    (f"At 5 %, its mean is below random selection for {len(fewer)} of the seven mutations.", len(fewer) > 0))
 says(
-    (f"**Had the original been known**, it would be *{known.state}*: {verdicts.counted(known)}. NSS is above "
-     f"random selection at every rate for {listed(means['known'].index[above])}, and below it at every "
-     f"rate for {listed(means['known'].index[below])}.", above.any() and below.any()),
-    (f"For {listed(mixed)} it is within a few points of random selection, on either side.",
-     len(mixed) > 0 and means["known"].loc[mixed].abs().max(axis=None) < 5))
+    f"**If the original is known**, the verdict is *{known.state}*: {verdicts.told(known)}.",
+    (f"The means of NSS are above random selection at every rate for "
+     f"{listed(means['known'].index[above])}, and below it at every rate for "
+     f"{listed(means['known'].index[below])}.", above.any() and below.any()),
+    (f"For {listed(mixed)} they are within 5 points of random selection, sometimes above it and sometimes "
+     "below.", len(mixed) > 0 and means["known"].loc[mixed].abs().max(axis=None) < 5))
 
 # %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model", "candidates", "rate"]
@@ -152,15 +153,15 @@ ahead = over_seeds(fdr["gini"] - fdr["original"], CELL)
 mixture = over_seeds((fdr["original"] - fdr["gini"]).xs("random", level="candidates"), ["rate"])
 single = ahead.drop("random", level="candidates")
 says(
-    (f"**DeepGini**, which knows neither a mutation nor an original, is ahead of NSS with the known "
-     f"original for each of the seven mutations and at each rate, by {single['mean'].min():.0f} to "
-     f"{single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
-    (f"In {(single['low'] > 0).sum()} of the {len(single)} cells the interval is above 0.",
+    ("**DeepGini** knows neither the mutation nor the original. Yet its mean is above that of NSS with the "
+     "known original for each of the seven mutations and at each rate, by "
+     f"{single['mean'].min():.0f} to {single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
+    (f"In {(single['low'] > 0).sum()} of the {len(single)} cells this lead is more than chance.",
      (single["low"] > 0).mean() > 0.5),
-    (f"In the mixture, where the same network's candidates come from all seven, NSS with the known "
-     f"original is {mixture.loc[5, 'mean']:.0f} points above DeepGini at 5 % (95 % interval "
-     f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). That fits a lead which comes from "
-     "telling mutations and strengths apart, not faults under one of them.",
+    ("When the candidates come from all seven mutations, the order changes: at 5 %, NSS with the known "
+     f"original is {mixture.loc[5, 'mean']:.0f} points above DeepGini in the mean (95 % interval "
+     f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). This fits the idea that NSS leads there by "
+     "telling harsh mutations from mild ones, not by finding the faults of any one mutation.",
      mixture.loc[5, "mean"] > 0 and (single["mean"] > 0).all()))
 
 # %% [markdown]
