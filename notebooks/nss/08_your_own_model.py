@@ -219,15 +219,16 @@ rate = ours.query("quantity == 'fault_detection_rate'").groupby(["method", "rate
 rate = rate.unstack("rate")
 times = rate / chance
 says(
-    (f"The methods that read the softmax vector find {times.loc[['gini', 'margin']].min(axis=None):.1f} to "
-     f"{times.loc[['gini', 'margin']].max(axis=None):.1f} times the faults that chance finds on average.",
-     times.loc[["gini", "margin"]].min(axis=None) > 3),
-    (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times what "
-     f"chance finds, `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times: no better "
-     "than it.", times.loc[["nss", "nac"]].max(axis=None) <= 1),
-    "This is one network, and one draw of what is random:",
-    (f"among 50 images taken at random, the share of faults is off its mean by about "
-     f"{100 * (chance * (1 - chance) / 50) ** 0.5:.0f} points at an error rate of {100 * chance:.0f} %.",
+    ("`gini` and `margin`, which read the softmax vector, find "
+     f"{times.loc[['gini', 'margin']].min(axis=None):.1f} to "
+     f"{times.loc[['gini', 'margin']].max(axis=None):.1f} times as many faults as random order finds on "
+     "average.", times.loc[["gini", "margin"]].min(axis=None) > 3),
+    (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times as many "
+     f"as random order, and `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times as many. "
+     "So neither is better than random order here.", times.loc[["nss", "nac"]].max(axis=None) <= 1),
+    ("This is only one network and one random draw. Chance alone matters: with "
+     f"50 random images and an error rate of {100 * chance:.0f} %, the share of faults typically differs from "
+     f"its mean by about {100 * (chance * (1 - chance) / 50) ** 0.5:.0f} points.",
      ours["seed"].nunique() == 1))
 
 # %% [markdown]
