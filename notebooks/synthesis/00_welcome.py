@@ -68,9 +68,9 @@ says(("Each pair shows an image that a network reads right, and one made from it
       share > 0.9))
 
 # %% [markdown]
-# Someone who tests networks wants to know *which inputs break it, and how to find them first*. Five
-# papers answer with five methods. This book runs all of them again. A notebook that you can read,
-# change and run makes each table and figure anew, beside the published one.
+# If you test a network, you want to know *which inputs break it, and how to find them first*. Five
+# papers answer with five methods. This book runs all of them again. You can read, change and run the
+# notebook behind each table and figure, and compare the result with the published one.
 #
 # ## What we found
 
@@ -94,11 +94,12 @@ plt.show()
 judged = {claim.id: verdicts.verdict(claim) for claim in published.claims()}
 sooner = judged["nsatp-rq2-better"]
 says(
-    ("Inputs of which the network is unsure are those that a small patch breaks "
+    ("If a network is unsure of an input, a small patch can easily change the answer "
      "([NSATP](../nsatp/02_noise_sensitivity.ipynb), "
      "[PEACEPACT](../peacepact/02_correlation.ipynb))."),
-    (f"Tried in the order of their softmax vectors, they fail sooner than in random order in "
-     f"{sooner.holds} of the {sooner.run} settings that were run, and later in none.",
+    ("So try the inputs in the order of their softmax vectors, the least sure ones first. The first failure "
+     f"then comes clearly sooner than in random order in {sooner.holds} of the {sooner.run} settings that were "
+     "run, and clearly later in none.",
      sooner.fails == 0 and sooner.holds > sooner.run / 2))
 
 # %% [markdown]
@@ -127,12 +128,12 @@ gini, known, fresh = (part[part["rate"] == 20].groupby([*CELL, "seed"])["value"]
                       for part in list(lines.values())[:3])
 times, told = ((a / b).groupby(CELL).mean() for a, b in ((gini, fresh), (known, gini)))
 says(
-    (f"Selection by sensitive neurons ([NSS](../nss/02_fault_detection.ipynb)), run as its text has it, "
-     f"finds fewer faults than DeepGini, which needs one pass: DeepGini finds {times.min():.1f} to "
-     f"{times.max():.1f} times as many among the first fifth.", times.min() > 1.5),
-    (f"The released code compares each input with its *unmutated original*, which someone who has only "
-     f"unlabelled data does not have; with that NSS finds {told.min():.1f} to {told.max():.1f} times what "
-     "DeepGini finds.", told.min() > 1 / times.min()))
+    ("Selection by sensitive neurons ([NSS](../nss/02_fault_detection.ipynb)), run as its paper describes it, "
+     "finds fewer faults than DeepGini, which only reads the softmax vector. Among the first fifth of the "
+     f"inputs, DeepGini finds {times.min():.1f} to {times.max():.1f} times as many.", times.min() > 1.5),
+    ("The released code of NSS compares each input with its *unmutated original*. With this help, NSS finds "
+     f"{told.min():.1f} to {told.max():.1f} times as many faults as DeepGini. But if you have only unlabelled "
+     "data, you do not have these originals.", told.min() > 1 / times.min()))
 
 # %% [markdown]
 # ### Ask how far an error is from its input
@@ -159,14 +160,15 @@ free = found.query("budget == 'none' and who == 'deepsensor, constant'")
 free = free.groupby("model")["value"].mean()
 near = found.query("bound == 2").groupby("who")["value"].mean()
 says(
-    ("Both DeepSensor papers count errors without a bound on the distance, and their search starts at "
-     f"random pixels: with its guide switched off, {free.min():.0f} to {free.max():.0f} % of its examples "
-     "are still errors on MNIST, about the published share.", free.min() > 80),
-    (f"Near the inputs, [a gradient breaks more](02_fuzzers): within an L2 distance of {2}, DLFuzz errs in "
-     f"{near['dlfuzz']:.0f} % of its examples, the swarm in {near['deepsensor, paper']:.1f} %.",
+    ("Both DeepSensor papers count errors at any distance, and their search starts at random pixels. With "
+     f"its guide switched off, {free.min():.0f} to {free.max():.0f} % of its examples on MNIST are still "
+     "errors: about the published share.", free.min() > 80),
+    (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "
+     f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors, and only "
+     f"{near['deepsensor, paper']:.1f} % of those of the swarm.",
      near["dlfuzz"] > 20 * near["deepsensor, paper"]))
-says("At distances in between the neurons do guide the swarm, for more passes than a gradient needs; "
-     "[who breaks a given input](02_fuzzers) shows with which networks.")
+says("At distances in between, the neurons do guide the swarm, but it needs more passes than a gradient. "
+     "The chapter [Who breaks a given input?](02_fuzzers) shows with which networks.")
 
 # %% [markdown]
 # ## Three doors
@@ -177,15 +179,15 @@ says("At distances in between the neurons do guide the swarm, for more passes th
 # :::{grid-item-card} Learn
 # :link: ../../book/how_to_read
 # :link-type: doc
-# What a cell, a record and a verdict are. Then [what a neuron is](../../book/neuron.md), and
-# [NSATP's question](../nsatp/01_motivation.ipynb).
+# What a {term}`cell`, a {term}`record` and a {term}`verdict` are. Then
+# [what a neuron is](../../book/neuron.md), and [NSATP's question](../nsatp/01_motivation.ipynb).
 # :::
 #
 # :::{grid-item-card} Teach
 # :link: ../../book/teaching
 # :link-type: doc
-# A plan for one lesson; in every chapter questions to predict, to think and to code. It runs in
-# seconds to minutes on data that comes with it.
+# A plan for one lesson. Every chapter has questions to predict, to think and to code. Each runs in
+# seconds to minutes, on data that comes with the book.
 # :::
 #
 # :::{grid-item-card} Test my model
@@ -196,9 +198,10 @@ says("At distances in between the neurons do guide the swarm, for more passes th
 # :::
 # ::::
 #
-# **What to use.** To label unlabelled inputs: [DeepGini, or the least confidence](01_selectors). To
-# break given inputs nearby: [a gradient](02_fuzzers). Always add a baseline: random order for
-# selection; noise, at equal distance and cost, for generation.
+# **What to use.** To choose inputs for labelling, use
+# [DeepGini or the least confidence](01_selectors). To break given inputs nearby, use
+# [a gradient](02_fuzzers). Always add a baseline: random order for selection; noise, at equal distance
+# and cost, for generation.
 #
 # ## Verdicts
 
@@ -210,8 +213,8 @@ verdict_plots.bar(verdicts.scoreboard().replace({"paper": PAPERS}))
 plt.show()
 
 # %% [markdown]
-# Each claim of a paper became a rule whose threshold is the paper's own, and records of runs at the
-# paper's scale, or as near to it as two cores come, decide it. [The scoreboard](06_scoreboard) has
-# every claim, with the cells that were run. Which verdicts hang on what the papers leave open is on
-# [a page of its own](03_readings); so are [the rules that changed](05_amendments), and
-# [where the papers disagree with themselves](../../book/inconsistencies.md).
+# We turned each {term}`claim` of a paper into a rule with the paper's own threshold. Runs decide it, at the
+# paper's scale or as near to it as two processor cores can come. [The scoreboard](06_scoreboard) shows
+# every claim, with the cells that were run. Three more pages show [which verdicts depend on what the
+# papers leave open](03_readings), [which rules changed](05_amendments), and [where the papers disagree
+# with themselves](../../book/inconsistencies.md).
