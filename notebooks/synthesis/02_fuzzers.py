@@ -212,14 +212,15 @@ gradient, rest = means("dlfuzz", near), pd.concat(
 nearest = pd.concat([means("dlfuzz", "dataset == 'cifar10' and bound == 1"),
                      means("dlfuzz", "dataset == 'imagenet' and bound == 2")])
 says(
-    ("Near an input, where a person would agree that an error is one, one thing finds errors: following "
-     "the gradient of the network's decision, as DLFuzz does.", gradient.min() > 10 * rest.max()),
+    ("Near an input, a person would agree that an error is one. There, only one way finds many errors: to "
+     "follow the gradient of the network's decision, as DLFuzz does.", gradient.min() > 10 * rest.max()),
     f"Within an L2 distance of {2} on MNIST, {gradient.min():.0f} to {gradient.max():.0f} % of its "
-    f"examples are errors, and at most {rest.max():.1f} % of any other fuzzer's.",
-    (f"On CIFAR-10 and ImageNet nearly all are, {nearest.min():.0f} % and more, at the nearest distance "
-     "that was tried.", nearest.min() > 90))
-says("DeepXplore has a gradient too, but spends it on disagreement and coverage, and changes only light or "
-     "a patch. DeepHunter changes what leaves the meaning alone, and so, mostly, the class.")
+    f"examples are errors, and at most {rest.max():.1f} % of those of any other fuzzer.",
+    (f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of its examples are errors, at the smallest "
+     "distance that was tried.", nearest.min() > 90))
+says("DeepXplore follows a gradient too, but towards disagreement and coverage, and it changes only the "
+     "light or a patch. DeepHunter makes changes that keep the meaning of an image, so they mostly keep its "
+     "class as well.")
 room = "dataset == 'mnist' and bound == 8"
 
 
@@ -232,8 +233,8 @@ def surely(found: dict[str, tuple[float, float]]) -> str:
 
 noise, unguided = lead(SENSITIVE, "noise", room), lead(SENSITIVE, CONSTANT, "bound == 8")
 says(
-    (f"The swarm needs room. At a distance of {8}, on MNIST nearly that of a black image, sensitive "
-     f"neurons lead it to more errors than noise with {surely(noise)}.",
+    (f"The swarm needs room. At a distance of {8}, which on MNIST is nearly the distance to a black image, "
+     f"the swarm guided by sensitive neurons finds more errors than noise with {surely(noise)}.",
      sum(low > 0 for low, _ in noise.values()) >= 2 and all(high > 0 for _, high in noise.values())),
     (f"Paired over the seeds, it also finds more there than a swarm under a constant fitness, with "
      f"{surely(unguided)}: the neurons do guide it.",
@@ -241,11 +242,11 @@ says(
 better, scaled = lead(EXCITABLE, SENSITIVE, room), lead(SCALED, EXCITABLE, room)
 away = lead(EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8")
 says(
-    (f"Excitable neurons guide as many particles better than sensitive ones on MNIST, with "
-     f"{surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
-    ("With their values scaled they do better still, with every LeNet.",
+    ("With as many particles on MNIST, excitable neurons guide the swarm to more errors than sensitive ones "
+     f"do, with {surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
+    ("If their values are scaled, it finds still more, with every LeNet.",
      len(scaled) == 3 and all(low > 0 for low, _ in scaled.values())),
-    ("That is still less than a gradient finds.",
+    ("But it still finds fewer errors than a gradient.",
      (means(SCALED, room) < means("dlfuzz", room)).all()),
     *((f"On CIFAR-10, in nats, the interval of their lead over a constant fitness is {low:.1f} to "
        f"{high:.1f} points: it may be nothing.", low < 0 < high) for low, high in away.values()))
@@ -253,7 +254,7 @@ per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
 cheap = rates_of("noise", per_pass)
 dear = [(rates_of(name, per_pass) - cheap).dropna().groupby([*CELL, "bound"]).mean()
         for name in (SENSITIVE, EXCITABLE, SCALED)]
-says(("For the passes that it makes, a swarm with a fitness finds fewer errors than noise does, at every "
+says(("At the same number of passes, a swarm with a fitness finds fewer errors than noise, at every "
       "distance and with every network.", all((each < 0).all() for each in dear)))
 
 # %% [markdown]

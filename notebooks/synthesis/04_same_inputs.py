@@ -197,27 +197,28 @@ says(
     (f"They find the *wrong* ones well ({wrong.min():.2f} to {wrong.max():.2f}), and those that one "
      f"mutation *flips* less well ({flipped.min():.2f} to {flipped.max():.2f}).",
      0.75 < wrong.min() and flipped.max() < wrong.min()),
-    (f"NSS finds the flipped ones ({means('auc', 'nss', 'flipped').min():.2f} and more), which is what it "
-     f"measures, with the same mutation. Of the wrong and the fragile ones it knows nothing "
+    (f"NSS finds the flipped ones ({means('auc', 'nss', 'flipped').min():.2f} and more); it measures the "
+     "effect of the same mutation. For the wrong and the fragile ones it is near chance "
      f"({knows.min():.2f} to {knows.max():.2f}).",
      means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06))
 also = means("also_broken", "wrong", "fragile")
 turned = means("also_broken", "wrong", "flipped")
 says(
-    ("So NSATP's and NSS's claims can both be sound where each is tested in its own terms, and still only one "
-     "of the two scores helps to find misclassified inputs.", wrong.min() > knows.max()),
+    ("So both papers can be right about the kind of failure that they look at. But only the scores that read "
+     "the softmax vector help to find misclassified inputs.", wrong.min() > knows.max()),
     (f"Being wrong goes together with being fragile: {also.min():.0f} to {also.max():.0f} % of the wrong "
      f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
      also.min() > turned.max()))
 count = means("spearman", "nss", "excitable")
 says(
-    (f"Excitable neurons say least. With {' and '.join(shown(m) for _, m in count.index[count.isna()])} no "
-     "count differs from the others: a change of loss that is shared out among many neurons leaves none "
-     "above the threshold.", count.isna().any()),
-    *((f"With the few neurons of {shown(model)} the count follows NSS faintly, with a correlation of "
+    ("Excitable neurons tell us least. With "
+     f"{' and '.join(shown(m) for _, m in count.index[count.isna()])}, all inputs have the same count, so it "
+     "cannot order them. When many neurons share the change of loss, none of them gets above the threshold.",
+     count.isna().any()),
+    *((f"{shown(model)} has few neurons. There the count follows NSS weakly, with a rank correlation of "
        f"{value:.2f}.", 0.1 < value < 0.6) for (_, model), value in count.dropna().items()),
-    (f"DSA is a third thing: its correlation with DeepGini runs from {means('spearman', 'gini', 'dsa').min():.2f} "
-     f"to {means('spearman', 'gini', 'dsa').max():.2f}, by network.",
+    ("DSA depends on the network: its rank correlation with DeepGini is between "
+     f"{means('spearman', 'gini', 'dsa').min():.2f} and {means('spearman', 'gini', 'dsa').max():.2f}.",
      np.ptp(means("spearman", "gini", "dsa")) > 0.3))
 
 # %% [markdown]

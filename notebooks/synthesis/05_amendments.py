@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Which rules changed after the runs?
 #
-# Every claim of the papers got its rule before the runs that decide it. Later some rules turned out to
-# be unfair: they read a word of the paper too generously, or judged a number on the wrong scale. This
-# page lists each such change, an *amendment*, with its reason and with both verdicts: the first one, and
-# the one that holds now. One that *waits for its runs* was decided before they exist; until then the
-# first rule judges. No amendment was chosen for its verdict. Each follows from the paper's words or
-# from statistics, and one that concerns statistics applies to all claims alike.
+# Every {term}`claim` of the papers got its rule before the runs that decide it. Later some rules turned out
+# to be unfair: they read a word of the paper too generously, or judged a number on the wrong scale. So we
+# changed them. This page lists each such change, an *amendment*, with its reason and with both
+# {term}`verdicts <verdict>`: the first one, and the one that holds now. Some amendments *wait for their
+# runs*: we decided on them before the runs exist, and until then the first rule judges. We chose no
+# amendment for its verdict. Each follows from the paper's words or from statistics. An amendment that
+# concerns statistics applies to all claims alike.
 
 # %% tags=["parameters"]
 profile = "embedded"  # this page needs no run
@@ -44,9 +45,9 @@ tables.sentences(pd.DataFrame([
 # %% [markdown]
 # ## Before and after
 #
-# *First*: the verdict of the first rules, on the records of that time. *Now*: that of the amended rules
-# on the records that stand in the book today; records that were made again since then count too. In
-# brackets is the number of cells that the paper has. Claims that were added later have no first verdict.
+# *First* is the verdict of the first rules, on the {term}`records <record>` of that time. *Now* is the
+# verdict of the amended rules on today's records, some of which were made again since then. The number of
+# {term}`cells <cell>` that the paper has is in brackets. Claims that were added later have no first verdict.
 
 # %% tags=["hide-input"]
 cells = "cells (paper's)"
@@ -63,10 +64,10 @@ tables.sentences(both[~changed].set_index("claim"))
 # %% [markdown]
 # ## Tried and not adopted
 #
-# Three seeds leave two degrees of freedom, so that intervals are wide. If the cells of a claim had the
-# same spread, one spread could be pooled over all of them, and more cells would be decided. Bartlett's
-# test asks whether spreads are the same, on the scale of each claim; it was put to every claim of at
-# least three cells.
+# Three {term}`seeds <seed>` leave two degrees of freedom, so the {term}`intervals <interval>` are wide. If
+# the cells of a claim had the same spread, we could estimate one spread from all of them, and more cells
+# would be decided. Bartlett's test asks whether spreads are the same. We applied it to every claim with at
+# least three cells, on the scale of the claim.
 
 # %% tags=["hide-input", "statements"]
 p = []
@@ -79,9 +80,10 @@ for claim in published.claims():
     if len(values) >= 3:
         p.append(stats.bartlett(*values).pvalue)
 unlike = sum(intervals.holm(p))
-says((f"In {sum(v < 0.05 for v in p)} of {len(p)} claims the spreads of the cells differ by more than "
-      f"chance, in {unlike} of them even after Holm's correction over the claims.", unlike > 0),
-     "A pooled spread would be wrong for these, and a rule is the same for all claims, so none pools.")
+says((f"In {sum(v < 0.05 for v in p)} of {len(p)} claims, the spreads of the cells differ by more than "
+      f"chance. In {unlike} of them they do so even after Holm's correction over the claims.", unlike > 0),
+     "For these claims a pooled spread would be wrong. All claims should have the same rule, so we pool the "
+     "spread of none.")
 
 # %% [markdown]
 # ## What it means
@@ -92,7 +94,7 @@ now = verdicts.scoreboard()
 known = now.loc[[claim for claim in first.index if claim in now.index]]
 other = first["verdict"].reindex(known.index).ne(known["verdict"])
 weaker = known["verdict"][other & first["verdict"].reindex(known.index).isin(["reproduced", "partly"])]
-says(f"Of {len(first)} claims that had a first verdict, {int(other.sum())} have another one now, and "
-     f"{len(now) - len(known)} claims were added.",
-     ("Most claims keep the verdict that they had.", other.mean() < 0.5),
-     f"Of those that changed, {len(weaker)} had been reproduced or partly so.")
+says(f"Of the {len(first)} claims that had a first verdict, {int(other.sum())} have another verdict now.",
+     ("So most claims keep their verdict.", other.mean() < 0.5),
+     f"Of those that changed, {len(weaker)} were *reproduced* or *partly* at first. "
+     f"Since then, {len(now) - len(known)} claims were added.")

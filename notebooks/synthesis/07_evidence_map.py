@@ -1,8 +1,8 @@
 # %% [markdown]
 # # What do the verdicts stand on? The evidence map
 #
-# A claim is judged cell by cell: a cell is one combination of dataset, network and measure for which the
-# paper prints a value. Below, each cell of each claim is a square. An empty one was not run.
+# We judge a {term}`claim` cell by cell. A {term}`cell` is one combination of dataset, network and measure
+# for which the paper prints a value. Below, each cell of each claim is a square. An empty square was not run.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every cell of every claim, paper by paper: those that hold, are open, fail, and were not run.", "name": "fig-evidence"}}
 import matplotlib.pyplot as plt
@@ -19,12 +19,12 @@ plt.show()
 # %% [markdown]
 # ## Network by network
 #
-# The same cells by where they come from: a row for each network and dataset, a column for each
-# experiment, whose heading leads to its chapter. A bar shows how many cells of the claims hold (green),
-# are open (gray) and fail (orange). A time stands where the paper prints a value and nobody has run it:
-# about how long three seeds would take on one core, estimated from what other networks took. A hatched
-# field is one for which the paper prints no value. Point at a field, or go to it with the tab key, for
-# the number of seeds and the size of the runs.
+# This table orders the same cells by where they come from. It has a row for each network and dataset, and
+# a column for each experiment; the heading of a column leads to its chapter. A bar shows how many cells of
+# the claims hold (green), are open (gray) and fail (orange). A time means that the paper prints a value
+# which nobody has run yet. It says about how long three {term}`seeds <seed>` would take on one core,
+# estimated from other networks. A field is hatched if the paper prints no value for it. Point at a field,
+# or go to it with the tab key, to see the number of seeds and the size of the runs.
 
 # %% tags=["hide-input"]
 found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
@@ -49,6 +49,6 @@ blank = evidence_map.missing(pd.concat(found.values()))
 blank.dropna().tail(8)[::-1].reset_index(drop=True)
 
 # %% [markdown]
-# What keeps them blank: SVHN, CIFAR-100, VCTK and ResNet-50's weights were not at hand, and VGG16 would take
-# hours for a cell on two cores. DeepSensor's thirty speakers are stood in for by the six of the Free
-# Spoken Digit Dataset.
+# Why are they blank? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50, and VGG16 would
+# take hours for a cell on two cores. In place of {term}`DeepSensor`'s thirty speakers, we use the six of
+# the Free Spoken Digit Dataset.
