@@ -312,7 +312,7 @@ swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quanti
 says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.",
      *evidence.estimator(kept),
      "These are the values behind the top tens. The swarm itself was guided by values that come from "
-     f"{swarm:.0f} gradient{'s' * (swarm > 1)} each"
+     f"{swarm:.0f} gradient{'s' if swarm > 1 else ''} each"
      + (". This misses most neurons above half a nat, so the swarm's examples are nearly those of a constant fitness. "
         "The claim is not yet tested for a swarm that is guided." if swarm == 1 else "."))
 between, other = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
