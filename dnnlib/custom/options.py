@@ -19,7 +19,7 @@ class Options:
     """How to look for failing inputs, near the images that they are made from.
 
     - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`, or 'excitable', DeepSensor's
-      swarm guided by excitable neurons, 15 passes an example instead of one; 'deepxplore' is taken
+      swarm guided by excitable neurons, 12 passes a particle instead of one; 'deepxplore' is taken
       in its reading 'single', and 'deephunter' needs training images.
     - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
       two.
