@@ -257,28 +257,32 @@ beyond = [low > 0 or high < 0 for low, high in cells]
 behind = [high < 0 for _, high in cells]
 dsa = mean.loc["dsa"]
 says(
-    (f"In every cell the measures of the softmax vector ({', '.join(map(shown, SOFTMAX))}) gain more "
-     "than half of what the best order could, for one pass of the network.",
+    (f"Four selectors read only the softmax vector ({', '.join(map(shown, SOFTMAX))}). In every cell, "
+     "each of them gains more than half of what the best possible order gains. They cost one pass of the "
+     "network.",
      sure.min(axis=None) > 50),
-    (f"Which of them one takes matters less: they differ by {np.ptp(sure, axis=0).max():.0f} points at "
-     "most within a cell.", np.ptp(sure, axis=0).max() < 15),
-    (f"Neuron coverage (NAC, KMNC), NPC and NSS as its text has it gain at most "
-     f"{counted.max(axis=None):.0f} points; {sum(behind)} of their {len(cells)} cells are behind random "
-     "order, and not by chance.", counted.max(axis=None) < sure.min(axis=None) and sum(behind) > 0),
-    (f"They are not all random, either: {sum(beyond)} of the {len(cells)} intervals exclude 0, in both "
-     "directions. What many neurons do is just not what the network gets wrong.",
+    (f"It matters less which of the four you use: within a cell, their gains differ by at most "
+     f"{np.ptp(sure, axis=0).max():.0f} points.", np.ptp(sure, axis=0).max() < 15),
+    (f"Neuron coverage (NAC, KMNC), NPC, and NSS as its text describes it gain at most "
+     f"{counted.max(axis=None):.0f} points. In {sum(behind)} of their {len(cells)} cells they find fewer "
+     "faults than random order, by more than chance explains.", counted.max(axis=None) < sure.min(axis=None) and sum(behind) > 0),
+    (f"But these orders are not simply random: {sum(beyond)} of the {len(cells)} intervals exclude 0, some "
+     "above it and some below. So the orders measure something, but not what the network gets "
+     "wrong.",
      sum(beyond) > sum(behind) > 0))
 says(
-    (f"The distance from the training data, DSA, is the least even: it gains {dsa.max():.0f} points with "
-     f"{shown(dsa.idxmax()[1])} on {shown(dsa.idxmax()[0])}, more than any measure of the softmax vector, "
-     f"and {dsa.min():.0f} with {shown(dsa.idxmin()[1])} on {shown(dsa.idxmin()[0])}.",
+    (f"DSA, which uses the distance from the training data, is the least reliable. With "
+     f"{shown(dsa.idxmax()[1])} on {shown(dsa.idxmax()[0])} it gains {dsa.max():.0f} points, more than any of "
+     f"the four selectors that read the softmax vector. With {shown(dsa.idxmin()[1])} on "
+     f"{shown(dsa.idxmin()[0])} its gain is {dsa.min():.0f}, so it finds fewer faults than random order.",
      dsa.max() > sure[dsa.idxmax()].max() and dsa.min() < 0))
 told, guessed = mean.loc[str(KNOWN)], mean.drop(str(KNOWN))
 late = apfd.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
 says(
-    (f"*{shown(str(KNOWN))}* is told what the others have to guess. It finds most at 5 % in "
-     f"{int((told > guessed.max()).sum())} of {len(told)} cells, and over the whole order less than "
-     "DeepGini in every one.",
+    (f"*{shown(str(KNOWN))}* compares each candidate with the clean image that it was made from. The other "
+     "selectors do not have that image. At 5 % labelled, this selector finds the most faults in "
+     f"{int((told > guessed.max()).sum())} of {len(told)} cells. But over the whole order its APFD is below "
+     "DeepGini's in every cell.",
      (told > guessed.max()).mean() > 0.5 and (late.loc[str(KNOWN)] < late.loc["gini"]).all()))
 
 # %% [markdown]
@@ -289,23 +293,24 @@ kinds = area.groupby("selector")["value"].mean().drop(str(KNOWN))
 price = passes.groupby("selector")["value"].mean()
 rates = repair.groupby(["selector", *CELL])["value"].mean().unstack(CELL).drop(str(KNOWN))
 above = (rates - rates.loc["random"]).drop("random")
-says(("- *Unlabelled images and a model*: DeepGini or the least confidence. No selector without the "
-      "originals has a better mean over the cells at 20 % labelled.",
+says(("- *You have unlabelled images and a model*: use DeepGini or least confidence. At 20 % labelled, no "
+      "selector that works without the originals has a better mean over the cells.",
       set(gain.query("rate == 20 and selector != @KNOWN_NAME").groupby("selector")["value"].mean()
           .nlargest(2).index) <= {"gini", "least_confidence", "pd"}))
-says((f"- *Many different kinds of fault*, such as for debugging: ATS, for about "
+says((f"- *You want many different kinds of fault*, for example to debug: use ATS. It costs about "
       f"{price['ats']:.0f} passes instead of one.", kinds.idxmax() == "ats" and price["ats"] > 2))
-says(("- *Fear of confident mistakes*: DSA beside DeepGini, if you have the training images. Label a few "
-      "dozen of each first: on one of these networks DSA finds less than random order would.",
+says(("- *You fear confident mistakes*: use DSA beside DeepGini, if you have the training images. First label "
+      "a few dozen images from each: on one of these networks, DSA finds fewer faults than random order.",
       dsa.min() < 0))
-says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} to "
-      f"{above.max().max():.1f} points of accuracy more than random order, which itself gains "
-      f"{rates.loc['random'].min():.1f} to {rates.loc['random'].max():.1f}.",
+says((f"- *You retrain on 20 %*: random order gains {rates.loc['random'].min():.1f} to "
+      f"{rates.loc['random'].max():.1f} points of accuracy. The best selector gains "
+      f"{above.max().min():.1f} to {above.max().max():.1f} points more than that.",
       above.max().min() > 0))
 
 # %% [markdown]
-# All faults here come from mild mutations of images of ten classes. With other shifts the order of the
-# first few may change. Comparing with random order on a small labelled sample remains necessary.
+# All faults here come from mild mutations of images of ten classes. If your images differ from the
+# training images in another way, other selectors may come first. So you still need to compare with
+# random order on a small labelled sample.
 
 # %% [markdown]
 # ## Exercises
@@ -321,8 +326,8 @@ says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} 
 # (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~
 #
-# A paired difference takes out what changes from seed to seed for both selectors alike, so its
-# interval is narrower.
+# Some seeds give more faults than others, to both selectors alike. The difference within a seed
+# removes this part, so its interval is narrower.
 # ```
 #
 # **2. Think.** Random order has a gain of 0 by definition. Why is the gain of `random` not exactly
@@ -330,8 +335,9 @@ says((f"- *Retraining on 20 %*: the best selector gains {above.max().min():.1f} 
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The gain is measured from the *expected* rate, the share of faults among all candidates; `random`
-# is one order drawn at random, which finds a few faults more or fewer.
+# The gain starts from the *expected* rate of random order, which is the share of faults among all
+# candidates. `random` is a single order drawn at random, so it finds a few faults more or fewer than
+# expected.
 # ```
 #
 # **3. Code.** Write `my_apfd(wrong, order)`: one minus the mean place of a fault (from 1 to N)
