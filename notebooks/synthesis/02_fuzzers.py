@@ -212,20 +212,20 @@ gradient, rest = means("dlfuzz", near), pd.concat(
 nearest = pd.concat([means("dlfuzz", "dataset == 'cifar10' and bound == 1"),
                      means("dlfuzz", "dataset == 'imagenet' and bound == 2")])
 says(
-    ("Near an input, a person would agree that an error is one. There, only one way finds many errors: to "
-     "follow the gradient of the network's decision, as DLFuzz does.", gradient.min() > 10 * rest.max()),
-    f"Within an L2 distance of {2} on MNIST, {gradient.min():.0f} to {gradient.max():.0f} % of its "
-    f"examples are errors, and at most {rest.max():.1f} % of those of any other fuzzer.",
-    (f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of its examples are errors, at the smallest "
-     "distance that was tried.", nearest.min() > 90))
-says("DeepXplore follows a gradient too, but towards disagreement and coverage, and it changes only the "
-     "light or a patch. DeepHunter makes changes that keep the meaning of an image, so they mostly keep its "
-     "class as well.")
+    ("Near an input, a person would agree that the network is wrong. There, only one method finds many "
+     "errors: DLFuzz, which follows the gradient of the network's decision.", gradient.min() > 10 * rest.max()),
+    f"Within an L2 distance of {2} on MNIST, {gradient.min():.0f} to {gradient.max():.0f} % of DLFuzz's "
+    f"examples are errors. For every other fuzzer, it is at most {rest.max():.1f} %.",
+    (f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of DLFuzz's examples are errors, even at the "
+     "smallest distance that we tried.", nearest.min() > 90))
+says("DeepXplore follows a gradient too. But its gradient leads to disagreement between networks and to more "
+     "coverage, and it may only change the light of the image or a patch. DeepHunter makes changes that keep "
+     "the meaning of an image, so they mostly keep its class as well.")
 room = "dataset == 'mnist' and bound == 8"
 
 
 def surely(found: dict[str, tuple[float, float]]) -> str:
-    """The networks with which a lead is more than chance, and those with which it may be nothing."""
+    """The networks with which a lead is more than chance; in brackets, those still undecided."""
     more = [name for name, (low, _) in found.items() if low > 0]
     rest = [name for name in found if name not in more]
     return " and ".join(more) + (f" ({' and '.join(rest)}: not decided)" if rest else "")
@@ -233,28 +233,28 @@ def surely(found: dict[str, tuple[float, float]]) -> str:
 
 noise, unguided = lead(SENSITIVE, "noise", room), lead(SENSITIVE, CONSTANT, "bound == 8")
 says(
-    (f"The swarm needs room. At a distance of {8}, which on MNIST is nearly the distance to a black image, "
-     f"the swarm guided by sensitive neurons finds more errors than noise with {surely(noise)}.",
+    (f"The swarm needs a large distance. On MNIST a distance of {8} is nearly the distance to a black image. "
+     f"There, the swarm guided by sensitive neurons finds more errors than noise with {surely(noise)}.",
      sum(low > 0 for low, _ in noise.values()) >= 2 and all(high > 0 for _, high in noise.values())),
-    (f"Paired over the seeds, it also finds more there than a swarm under a constant fitness, with "
-     f"{surely(unguided)}: the neurons do guide it.",
+    (f"Compared seed by seed, it also finds more errors at distance {8} than a swarm with a constant "
+     f"fitness, with {surely(unguided)}. So the neurons do guide the swarm.",
      sum(low > 0 for low, _ in unguided.values()) > len(unguided) / 2))
 better, scaled = lead(EXCITABLE, SENSITIVE, room), lead(SCALED, EXCITABLE, room)
 away = lead(EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8")
 says(
-    ("With as many particles on MNIST, excitable neurons guide the swarm to more errors than sensitive ones "
-     f"do, with {surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
-    ("If their values are scaled, it finds still more, with every LeNet.",
+    ("With the same number of particles on MNIST, excitable neurons guide the swarm to more errors than "
+     f"sensitive neurons do, with {surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
+    ("If the values of the excitable neurons are scaled, the swarm finds even more errors, with every LeNet.",
      len(scaled) == 3 and all(low > 0 for low, _ in scaled.values())),
-    ("But it still finds fewer errors than a gradient.",
+    ("But it still finds fewer errors than DLFuzz, which uses the gradient.",
      (means(SCALED, room) < means("dlfuzz", room)).all()),
-    *((f"On CIFAR-10, in nats, the interval of their lead over a constant fitness is {low:.1f} to "
-       f"{high:.1f} points: it may be nothing.", low < 0 < high) for low, high in away.values()))
+    *((f"On CIFAR-10, with values in nats, the swarm of excitable neurons may have no lead over a constant "
+       f"fitness: the interval of the lead is {low:.1f} to {high:.1f} points and contains 0.", low < 0 < high) for low, high in away.values()))
 per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
 cheap = rates_of("noise", per_pass)
 dear = [(rates_of(name, per_pass) - cheap).dropna().groupby([*CELL, "bound"]).mean()
         for name in (SENSITIVE, EXCITABLE, SCALED)]
-says(("At the same number of passes, a swarm with a fitness finds fewer errors than noise, at every "
+says(("For the same number of passes, a swarm guided by a fitness finds fewer errors than noise, at every "
       "distance and with every network.", all((each < 0).all() for each in dear)))
 
 # %% [markdown]
@@ -276,11 +276,11 @@ says(("At the same number of passes, a swarm with a fitness finds fewer errors t
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The examples of *all* iterations count, and the first few of each input are still too near to be
-# errors. Count `campaign.errors[-1]`, the last iteration, instead: it comes near 100 %.
+# The examples of *all* iterations count, and the first few of each input are still too near to the
+# input to be errors. If you count only the last iteration, `campaign.errors[-1]`, you come near 100 %.
 # ```
 #
-# **2. Try.** What is a distance of 8? Add noise of that L2 norm to a digit and look.
+# **2. Try.** What does a distance of 8 look like? Add noise of that L2 norm to a digit.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -292,7 +292,7 @@ says(("At the same number of passes, a swarm with a fitness finds fewer errors t
 # plots.images((data.images[:8] + noise).clamp(0, 1))
 # ~~~
 #
-# The digit can be read, on a background of grey grains that nobody would call imperceptible.
+# You can still read the digit, but its background is full of grey grains that everybody can see.
 # ```
 #
 # **3. Code.** Write `my_within(l2, errors, bound)`: the share of all examples that are errors
