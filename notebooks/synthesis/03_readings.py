@@ -5,8 +5,9 @@
 # {term}`reading` for the {term}`verdict` and runs the others beside it. Would another choice have
 # led to another verdict?
 #
-# **What you will learn.** Which verdicts of this book depend on a choice of ours, and which do not;
-# and that one sentence about what is given, or what is counted, can decide a whole comparison.
+# **What you will learn.** Which verdicts of this book depend on a choice of ours, and which do not.
+# You will also see that one sentence in a paper, about what is given or what is counted, can decide
+# a whole comparison.
 #
 # Only the rules run on this page: each {term}`claim` is judged again on the
 # {term}`records <record>` of the other readings. [The list of
@@ -70,9 +71,9 @@ sentences(pd.DataFrame(
 # %% [markdown]
 # ## Each claim under each reading
 #
-# There is one row for each claim and each open place. It has the verdict under the reading that
-# this book judges by, and the verdict under the other one. In brackets are the least and the
-# greatest mean of a {term}`cell`; compare them with what the claim needs.
+# There is one row for each claim and each place that its paper leaves open. The row shows the verdict
+# under the reading that this book judges by, and the verdict under the other reading. In brackets are
+# the least and the greatest mean of a {term}`cell`; compare them with what the claim needs.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -176,31 +177,35 @@ def of(column: str) -> pd.DataFrame:
 
 most = counts["verdict depends on it"].sort_values(ascending=False)
 still = counts.index[counts["verdict depends on it"] == 0]
-says(f"{rows['id'].nunique()} claims have a place that was run in more than one reading. For "
-     f"{changed['id'].nunique()} of them the verdict depends on it.",
-     ("Three choices change what is being compared, and with it most verdicts: what is known, where one "
-      "may look, and what was run.", set(most.index[:3]) == {"pair", "budget", "swarm"}))
+says(f"For {rows['id'].nunique()} claims, we ran more than one reading of something that the paper leaves "
+     f"open. For {changed['id'].nunique()} of these claims, the verdict depends on the reading.",
+     ("Three choices change more verdicts than the others do, because they change what is compared: what the "
+      "method knows, how far it may search, and which algorithm runs.", set(most.index[:3]) == {"pair", "budget", "swarm"}))
 pair = of("pair")
 faulty = pair[pair.index.str.startswith("nss-fdr")]
-says((f"- **What is known** (`pair`). Without the original, none of NSS's {len(faulty)} claims on finding "
-      f"faults holds in a single cell; with it {int((faulty['otherwise'] > 0).sum())} hold in some.",
+says((f"- **What the method knows** (`pair`). NSS may or may not know the original that a candidate was made "
+      f"from. Without the original, none of NSS's {len(faulty)} claims on finding faults holds in a single "
+      f"cell. With the original, {int((faulty['otherwise'] > 0).sum())} of them hold in some cells.",
       (faulty["judged"] == 0).all() and (faulty["otherwise"] > 0).any()))
 budget = of("budget")
 lost = budget[(budget["judged"] > 0)]
-says((f"- **Where one may look** (`budget`). Without a bound on the distance a swarm that starts at noise is "
-      f"judged on noise. Of the {len(lost)} claims that hold somewhere without a bound and were run within "
-      f"the chapter's small distance too, {int((lost['otherwise'] == 0).sum())} hold nowhere there.",
+says((f"- **How far the method may search** (`budget`). If nothing bounds the distance, a swarm that starts "
+      f"at noise is judged on images of noise. {len(lost)} claims hold in some cell without a bound and were "
+      f"also run within the chapter's small distance. Within that distance, "
+      f"{int((lost['otherwise'] == 0).sum())} of them hold in no cell.",
       (lost["otherwise"] == 0).any()))
 swarm = of("swarm")
-says((f"- **What was run** (`swarm`). The first paper's equations describe a hundred particles that start at "
-      f"random, the released script one particle at the input; the second paper's neurons can be counted "
-      f"in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on that.",
+says((f"- **Which algorithm runs** (`swarm`). The first DeepSensor paper's equations describe a hundred "
+      f"particles that start at random places. Its released script has one particle, which starts at the "
+      f"input. The second paper's Shapley values can be in nats or scaled. "
+      f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.",
       swarm["depends"].any()))
 every, some = counts.loc["difference"]
-says(("The rest is milder. No verdict depends on `fit`, that is, on how one fits NSATP's curve.", "fit" in still),
-     (f"On `difference`, how one measures the movement of an activation, {some} of {every} verdicts depend.",
+says(("The other choices change less. How we fit NSATP's curve (`fit`) changes no verdict.", "fit" in still),
+     (f"How we measure the change of an activation (`difference`) changes {some} of {every} verdicts.",
       some < every / 2),
-     "For a paper of your own: say what is known, where the search may look, and what was run.")
+     "So when you write a paper, say what the method knows, how far it may search, and which algorithm you "
+     "ran.")
 
 # %% [markdown]
 # ## Exercises
@@ -216,18 +221,19 @@ says(("The rest is milder. No verdict depends on `fit`, that is, on how one fits
 # ~~~
 # ```
 #
-# **2. Think.** With every further reading there is one more chance that a claim holds by luck. How
-# would you guard against this?
+# **2. Think.** Every reading that you add is one more chance that a claim holds by luck. How would you
+# guard against this?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Choose the reading before looking, as the verdicts of this book do, and report the others beside
-# it; or ask for a wider interval, such as one at the level $1 - 0.05 / k$ for $k$ readings.
+# Choose the reading before you look at the results, as the verdicts of this book do, and report the
+# other readings beside it. Or use wider intervals, such as intervals at the level $1 - 0.05 / k$ for
+# $k$ readings.
 # ```
 #
-# **3. Code.** Write `my_level(k)`: the level of each of `k` intervals, so that the chance that one
-# or more of them miss is at most 5 %, whether they are independent or not. The cell says whether it
-# is right.
+# **3. Code.** You have `k` intervals, independent or not. The chance that one or more of them miss
+# the true value shall be at most 5 %. Write `my_level(k)`, which gives the level that each interval
+# needs. The cell says whether it is right.
 
 # %%
 my_level = None  # your function of a count
