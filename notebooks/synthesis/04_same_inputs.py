@@ -8,8 +8,8 @@
 # paper asks whether they are the same inputs. And an input can break a network in more than one
 # way.
 #
-# **What you will learn.** How to tell whether two scores measure the same thing; and that "this
-# input is fragile" and "this input is misclassified" are two statements.
+# **What you will learn.** How to tell whether two scores measure the same thing. You will also see
+# that "this input is fragile" and "this input is misclassified" are two different statements.
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
@@ -188,35 +188,37 @@ fragile, wrong, flipped = (pd.concat([means("auc", name, way) for name in ("gini
                            for way in ("fragile", "wrong", "flipped"))
 says(
     (f"They are not the same inputs. Uncertainty (DeepGini) and sensitivity under a fresh mutation (NSS) "
-     f"have a rank correlation of {between.min():.2f} to {between.max():.2f}: next to none.",
+     f"are almost uncorrelated: their rank correlation is {between.min():.2f} to {between.max():.2f}.",
      between.abs().max() < 0.2))
 says(
     (f"DeepGini and PD find the *fragile* inputs almost perfectly, with areas of {fragile.min():.2f} and "
-     "more: a small patch turns the inputs that are near a boundary, and the softmax vector says how near.",
+     "more. A small patch changes the class of the inputs that are near a boundary between two classes, and "
+     "the softmax vector says how near they are.",
      fragile.min() > 0.9),
-    (f"They find the *wrong* ones well ({wrong.min():.2f} to {wrong.max():.2f}), and those that one "
-     f"mutation *flips* less well ({flipped.min():.2f} to {flipped.max():.2f}).",
+    (f"They find the *wrong* inputs well ({wrong.min():.2f} to {wrong.max():.2f}). They find the inputs "
+     f"that one mutation *flips* less well ({flipped.min():.2f} to {flipped.max():.2f}).",
      0.75 < wrong.min() and flipped.max() < wrong.min()),
-    (f"NSS finds the flipped ones ({means('auc', 'nss', 'flipped').min():.2f} and more); it measures the "
-     "effect of the same mutation. For the wrong and the fragile ones it is near chance "
+    (f"NSS finds the flipped inputs ({means('auc', 'nss', 'flipped').min():.2f} and more), but it measures "
+     "the effect of the same mutation. For the wrong and the fragile inputs, NSS is near chance "
      f"({knows.min():.2f} to {knows.max():.2f}).",
      means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06))
 also = means("also_broken", "wrong", "fragile")
 turned = means("also_broken", "wrong", "flipped")
 says(
-    ("So both papers can be right about the kind of failure that they look at. But only the scores that read "
-     "the softmax vector help to find misclassified inputs.", wrong.min() > knows.max()),
+    ("So NSATP and NSS can both be right, each about the kind of failure that it looks at. But only the "
+     "scores that read the softmax vector help to find misclassified inputs.", wrong.min() > knows.max()),
     (f"Being wrong goes together with being fragile: {also.min():.0f} to {also.max():.0f} % of the wrong "
      f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
      also.min() > turned.max()))
 count = means("spearman", "nss", "excitable")
 says(
-    ("Excitable neurons tell us least. With "
-     f"{' and '.join(shown(m) for _, m in count.index[count.isna()])}, all inputs have the same count, so it "
-     "cannot order them. When many neurons share the change of loss, none of them gets above the threshold.",
+    ("The number of excitable neurons tells us least. With "
+     f"{' and '.join(shown(m) for _, m in count.index[count.isna()])}, all inputs have the same number, so "
+     "it cannot order them. When many neurons share the change of loss, none of them gets above the "
+     "threshold.",
      count.isna().any()),
-    *((f"{shown(model)} has few neurons. There the count follows NSS weakly, with a rank correlation of "
-       f"{value:.2f}.", 0.1 < value < 0.6) for (_, model), value in count.dropna().items()),
+    *((f"{shown(model)} has few neurons. There the number agrees weakly with NSS, with a rank correlation "
+       f"of {value:.2f}.", 0.1 < value < 0.6) for (_, model), value in count.dropna().items()),
     ("DSA depends on the network: its rank correlation with DeepGini is between "
      f"{means('spearman', 'gini', 'dsa').min():.2f} and {means('spearman', 'gini', 'dsa').max():.2f}.",
      np.ptp(means("spearman", "gini", "dsa")) > 0.3))
@@ -235,8 +237,8 @@ says(
 # {name: round(faults.roc_area(other, score), 2) for name, score in scores.items()}
 # ~~~
 #
-# NSS falls towards 0.5 and DeepGini stays where it was: the score describes the mutation that was
-# drawn more than the input.
+# NSS falls towards 0.5, and DeepGini stays where it was. So NSS's score describes the mutation that
+# we drew more than the input.
 # ```
 #
 # **2. Try.** Add the ranks of DeepGini and NSS. For which of the three ways to break is the sum
@@ -249,8 +251,8 @@ says(
 # {way: round(faults.roc_area(hit, both_ranks), 2) for way, hit in broken.items()}
 # ~~~
 #
-# For *flipped*, the sum is a little better: it finds inputs near a boundary that are hit hard. For
-# the other two ways NSS only adds noise.
+# For *flipped*, the sum is a little better: it finds inputs that are near a boundary and that the
+# mutation changes strongly. For the other two ways, NSS only adds noise.
 # ```
 #
 # **3. Think.** Two scores agree on which inputs are misclassified, and disagree on which are
@@ -258,11 +260,12 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Yes: a misclassified input may lie deep inside the wrong class, where no small patch moves it, and
-# a fragile one may be classified rightly. Which score is good depends on what "broken" means.
+# Yes. A misclassified input may lie deep inside the wrong class, where no small patch changes its
+# class. And a fragile input may be classified correctly. Which score is good depends on what you mean
+# by "broken".
 # ```
 #
-# **4. Code.** Write `my_spearman(a, b)`: the rank correlation of two scores without ties, the
+# **4. Code.** Write `my_spearman(a, b)`, the rank correlation of two scores without ties: it is the
 # ordinary correlation of their ranks. The cell says whether it is right.
 
 # %%
