@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Which inputs break your model?
 #
-# You have a network and images. Two commands say which of your images to label first, and which small
-# changes of them your network gets wrong. This page says when to use which method, and shows what comes
-# out. The two chapters that follow go through both commands, step by step.
+# You have a network and images. The command `rank` says which of your images you should label first. The
+# command `fuzz` finds small changes of your images that your network gets wrong. This page tells you when
+# to use which method, and shows what the commands give you. The next two chapters go through both
+# commands, step by step.
 #
 # ```text
 # pip install -e .
@@ -13,9 +14,13 @@
 #             --images photos --by dlfuzz --l2 2
 # ```
 #
-# The first line is for a clone of this project, and brings PyTorch along. `photos` is a folder of images, with or without sub-folders. `rank` needs no labels. It writes a table
-# with a line for each image, and a sheet of pictures. `fuzz` writes the failing inputs as PNG files that
-# you can keep as tests.
+# Run the first line in a clone of this project; it installs PyTorch too. `photos` is a folder of images,
+# with or without sub-folders. `rank` needs no labels. It writes a table with a line for each image, and
+# a sheet of pictures. `fuzz` writes the failing inputs as PNG files that you can keep as tests.
+#
+# Here `gini` is {term}`DeepGini`, which reads the {term}`softmax vector`, and `dlfuzz` is the
+# {term}`fuzzer` {term}`DLFuzz`. The option `--l2` bounds the {term}`L2 distance` between an image and its
+# failing copy.
 
 # %% tags=["remove-input"]
 import tempfile
@@ -52,8 +57,9 @@ plt.show()
 # %% [markdown]
 # ## Which method when
 #
-# The last column is computed from the records of the other chapters, and the choice is checked against
-# them whenever this book is made.
+# Find your situation in the first column. The numbers in the last column are computed from the
+# {term}`records <record>` of the other chapters. Whenever this book is made, the method in the middle
+# column is checked against these records again.
 
 # %% tags=["remove-input", "records"]
 CELL = ["dataset", "model"]
@@ -88,52 +94,52 @@ def between(values, digits: int = 0) -> str:
 
 # %% tags=["remove-input", "statements"]
 says(
-    "| You have, and want | Use | Because |\n|---|---|---|\n",
-    ("| unlabelled images, and labels for a few | `rank --by gini` "
-     f"| It finds {between(gini / chance, 1)} times the faults of random order among the first fifth, "
-     "by one pass. |\n", (gini / chance).min() > 1.5),
-    ("| only the outputs, from any framework | `rank --outputs probs.npy --by gini` "
+    "| Your situation | Use | Because |\n|---|---|---|\n",
+    ("| You have unlabelled images, and can label a few | `rank --by gini` "
+     f"| Among the first fifth, it finds {between(gini / chance, 1)} times as many faults as random order, "
+     "for one pass of the network. |\n", (gini / chance).min() > 1.5),
+    ("| You have only the outputs of a network, from any framework | `rank --outputs probs.npy --by gini` "
      "| It needs nothing but the softmax vectors. |\n"),
-    ("| many kinds of fault among a few labels | `rank --by ats` "
-     f"| Its kinds of fault cover {kinds['ats']:.0f} % of the possible area, DeepGini's {kinds['gini']:.0f} %, "
-     f"those of random order {kinds['random']:.0f} %. |\n",
+    ("| You can label a few images, and want many kinds of fault among them | `rank --by ats` "
+     f"| The kinds of fault that it finds cover {kinds['ats']:.0f} % of the possible area. DeepGini's cover "
+     f"{kinds['gini']:.0f} %, and those of random order {kinds['random']:.0f} %. |\n",
      kinds["ats"] == kinds.max() and kinds["gini"] > kinds["random"]),
-    ("| changed copies of images that you also have unchanged | `NSS` in Python, "
-     "with `originals` | Told the original, it finds "
-     f"{between(known / nss, 1)} times as many faults as without it, and {between(known / gini, 1)} times "
-     "as many as DeepGini. |\n", (known / nss).min() > 1.5),
-    ("| images that the network gets right, and want failing ones near them "
+    ("| You have changed copies of images, and also the unchanged images | `NSS` in Python, "
+     "with `originals` | If it knows the original of each copy, it finds "
+     f"{between(known / nss, 1)} times as many faults as without the originals, and "
+     f"{between(known / gini, 1)} times as many as DeepGini. |\n", (known / nss).min() > 1.5),
+    ("| You have images that the network gets right, and want failing inputs near them "
      "| `fuzz --by dlfuzz --l2 2` "
-     f"| Within that distance {near['dlfuzz']:.0f} % of its examples are errors on MNIST, of the swarm's "
-     f"{near['deepsensor']:.1f} %; of 100 photographs it breaks {photographs['dlfuzz']:.0f}. |\n",
+     f"| Within that distance on MNIST, {near['dlfuzz']:.0f} % of its examples are errors. For the swarm, it "
+     f"is {near['deepsensor']:.1f} %. It also breaks {photographs['dlfuzz']:.0f} of 100 photographs. |\n",
      near["dlfuzz"] == near.max() and photographs["dlfuzz"] == photographs.max()),
-    ("| the same, but a model without gradients (ONNX, TorchScript) | `fuzz --by noise` "
-     f"| The swarm of sensitive neurons needs none either, but breaks {photographs['sensitivity']:.0f} of 100 "
-     f"photographs, and noise {photographs['noise']:.0f}. |\n",
+    ("| You want the same, but your model gives no gradients (ONNX, TorchScript) | `fuzz --by noise` "
+     "| The swarm of sensitive neurons needs no gradients either. But of 100 photographs it breaks "
+     f"{photographs['sensitivity']:.0f}, and noise breaks {photographs['noise']:.0f}. |\n",
      photographs["sensitivity"] <= photographs["noise"]),
-    ("| a result, and doubts about it | `--by gini,random`, `--by noise` "
+    ("| You have a result, and doubt it | `--by gini,random`, `--by noise` "
      "| A method is worth its cost only if it beats chance on *your* data. |\n"))
 
 # %% [markdown]
-# The records are of small image networks, one ImageNet network among them. If you have images of known
-# classes, in a folder for each class, `dnnlib compare` tells which of the methods is worth its passes on
-# *your* network, or that none surely is:
+# The records come from small networks for images, and from one network for ImageNet. If you know the
+# classes of some images, put them into a folder for each class. Then `dnnlib compare` tells you which
+# methods are worth their {term}`passes <pass>` on *your* network, or that no method surely is:
 #
 # ```text
 # dnnlib compare --model torchvision:resnet18 --classes 10 --weights w.pth --images labelled --by all
 # ```
 #
-# Without such images, a few labels help: see the first exercise of
-# [the chapter on ranking](../nss/08_your_own_model.ipynb).
+# If you have no such images, label a few: the first exercise of
+# [the chapter on ranking](../nss/08_your_own_model.ipynb) shows how to spend the labels.
 #
 # ## Go on
 #
-# - [Which of your images should be labelled first?](../nss/08_your_own_model.ipynb) A folder, the command,
-#   its table, and a test of whether it finds faults.
+# - [Which of your images should be labelled first?](../nss/08_your_own_model.ipynb) You go from a folder
+#   to the command and its table, and test whether it finds faults.
 # - [Which small changes does your model get
-#   wrong?](../deepsensor_sensitivity/12_your_own_model.ipynb) What makes a file really fail, and four
-#   methods side by side.
-# - [All ways in](../../book/own_model.md): code, torchvision and timm, TorchScript, ONNX; how images become
-#   tensors; runs that go on after an interruption.
-# - [Which method works on which network](../../book/matrix.md), tried.
+#   wrong?](../deepsensor_sensitivity/12_your_own_model.ipynb) You see when a saved file really fails, and
+#   four methods side by side.
+# - [All ways to bring your own network](../../book/own_model.md): from code, torchvision, timm, TorchScript
+#   or ONNX. The page also says how images become tensors, and how to continue a run that was interrupted.
+# - [Which method works on which network](../../book/matrix.md): we tried every pair.
 # - [How large a set may be](../../book/scales.md): memory and time for many images and many classes.
