@@ -173,8 +173,8 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A mean over 2 × 2 pixels is a mild blur. The released code's kernel of size 2 sums the pixels
-# without dividing, which brightens the image to white in places: try
+# A mean over 2 × 2 pixels is a mild blur. The released code also has a kernel of size 2, but it adds
+# the pixels up and does not divide by their number. This makes parts of the image white. Try
 # `mutations.apply(data.images, "blur", 2, reading="released")`.
 # ```
 #
@@ -209,6 +209,6 @@ is_right(my_auc)
 # is_right(my_auc)
 # ~~~
 #
-# Compute it for each mutation separately: a score that only knows which mutation is harshest then
-# gets 0.5.
+# Compute the area for each mutation separately. A score may only know which mutation is the
+# strongest; within one mutation, such a score gets 0.5.
 # ```
