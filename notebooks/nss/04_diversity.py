@@ -184,26 +184,25 @@ says(
 # ## Exercises
 #
 # **1. Think.** One selector finds a hundred faults of the same kind; another finds ten faults of
-# ten kinds. Which would you rather repair a network with?
+# ten kinds. Which faults would you rather use to repair a network?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It depends on what the hundred are: a frequent confusion may matter most in use, and a hundred examples
-# of it teach more than one. Ten kinds say more about where else to look. FDR and FTCR answer two
-# questions.
+# It depends on the hundred faults. If the network often confuses these two classes in use, that fault
+# may matter most, and a hundred examples teach the network more than one example does. Ten kinds tell
+# you more about where else to look. FDR and FTCR answer two different questions.
 # ```
 #
-# **2. Think.** Random selection shows most of the kinds with a fifth of the candidates. Why so
-# many?
+# **2. Think.** A random fifth of the candidates already shows most kinds of fault. Why so many?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A kind that occurs $k$ times is missed by a random fifth with probability about $0.8^k$: 11 % for
-# $k = 10$. Only rare kinds are missed.
+# A random fifth misses a kind that occurs $k$ times with a probability of about $0.8^k$, which is
+# 11 % for $k = 10$. So it misses only rare kinds.
 # ```
 #
-# **3. Code.** Write `my_kinds(labels, predicted)`: how many kinds of fault there are, that is,
-# pairs of a true class and a wrong predicted class. The cell says whether it is right.
+# **3. Code.** A kind of fault is a pair of a true class and a wrong predicted class. Write
+# `my_kinds(labels, predicted)`, which counts the kinds that occur. The cell says whether it is right.
 
 # %%
 my_kinds = None  # your function of two lists of classes
@@ -234,5 +233,5 @@ is_right(my_kinds)
 # is_right(my_kinds)
 # ~~~
 #
-# A 4 taken for a 9 and a 9 taken for a 4 are two kinds.
+# A 4 that is taken for a 9 and a 9 that is taken for a 4 are two different kinds.
 # ```
