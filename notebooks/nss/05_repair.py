@@ -226,17 +226,19 @@ says(
 # ## Exercises
 #
 # **1. Think.** The paper starts from 89.5 % on MNIST with LeNet-1 and gains 7.1 points with random
-# selection, 9.0 with NSS. What would you ask the authors for?
+# selection, 9.0 with NSS. Which further numbers would you ask the authors for?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The gain without candidates, after the same forty epochs; the spread over seeds; and the images on
-# which the accuracy was measured, since mutated copies of the test images were trained on.
+# Ask for three things. What is the gain if the network trains for the same forty epochs without
+# candidates? How much do the results differ from seed to seed? And on which images was the accuracy
+# measured? The network was trained on mutated copies of the test images, so these are not new to it.
 # ```
 #
-# **2. Code.** A gain counts only beyond what more training alone brings. Write
-# `my_gain(before, after, control)`: by how many points of accuracy the selection exceeds the
-# control, paired by seed, as a mean over the seeds. The cell says whether it is right.
+# **2. Code.** More training alone also improves a network, so only the gain beyond that counts. Write
+# `my_gain(before, after, control)`. For each seed, take the difference between the accuracy with the
+# selected candidates and that of the control, in points; the result is the mean over the seeds. The
+# cell says whether it is right.
 
 # %%
 my_gain = None  # your function of three tensors (seeds,), shares; in points of percent
