@@ -173,31 +173,32 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** Additional coverage ({term}`CAM`) orders $S$ candidates by $N$ neurons. How many
-# sections can be covered for the first time in all, and what does that say about the work of all
-# updates together?
+# **1. Think.** Additional coverage ({term}`CAM`) orders $S$ candidates by $N$ neurons. Each candidate
+# covers one section of each neuron. Whenever a section is covered for the first time, the gains of other
+# candidates must be updated. At most how many updates are there in all?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Every candidate covers $N$ items, one for each neuron. When an item is covered for the first time,
-# the gain of each candidate that also covers it falls by one; each (candidate, item) pair is
-# touched once, so all updates together are at most $S N$. The only other work is the $S$ searches
-# for the largest gain.
+# Every candidate covers $N$ sections, one for each neuron. When a section is covered for the first
+# time, the gain of each candidate that also covers it falls by one. This happens only once for each
+# pair of a candidate and a section, and there are $S N$ such pairs. So there are at most $S N$ updates.
+# The only other work is to search $S$ times for the largest gain.
 # ```
 #
-# **2. Think.** A selector takes ten seconds, and labelling an image takes a minute. You label 500
-# images. Which difference between selectors is worth paying for?
+# **2. Think.** A selector takes ten seconds, and you need a minute to label an image. You label 500
+# images. Would you pay for a selector that is faster, or for one that finds more faults?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# 500 minutes of labelling are more than eight hours. A selector that takes an hour longer and finds
-# a fifth more faults pays for itself; one that saves nine of the ten seconds saves nothing. Hours
-# of a greedy search do count, and so does a method that cannot be run at all on your network.
+# To label 500 images you need 500 minutes, more than eight hours. A selector that takes an hour longer
+# and finds a fifth more faults pays for itself. A selector that saves nine of the ten seconds saves
+# almost nothing. But it matters if a greedy search takes many hours, or if a method does not run on
+# your network at all.
 # ```
 #
-# **3. Code.** Write `my_cam(covered)`: an order of the candidates by additional coverage. Take the
-# candidate that covers most items not covered yet, or the first of several equal ones, until all
-# are taken. The cell says whether it is right.
+# **3. Code.** Write `my_cam(covered)`, which orders the candidates by additional coverage. Again and
+# again, take the candidate that covers the most new items, until you have taken all candidates. If
+# several candidates are equal, take the first of them. The cell says whether it is right.
 
 # %%
 my_cam = None  # your function of booleans (candidates, items)
@@ -242,6 +243,6 @@ is_right(my_cam)
 # is_right(my_cam)
 # ~~~
 #
-# In this form, each step looks at all candidates again. Exercise 1 shows how little of that work is
-# needed.
+# This version looks at all candidates again in each step. Exercise 1 shows that much less work is
+# enough.
 # ```
