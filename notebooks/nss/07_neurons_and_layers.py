@@ -228,13 +228,14 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** Why is a score over all neurons not simply a better score than one over a tenth of
-# them?
+# **1. Think.** One score uses all neurons, another only a tenth of them. Why is the first score not
+# always the better one?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# More terms average out noise, but they are not equally informative: neurons that hardly respond
-# add little to the sum, and neurons that respond to every mutation alike add a constant.
+# The noise of single neurons averages out in a sum over many of them. But not every neuron tells you
+# something: a neuron that hardly responds adds little to the sum, and a neuron that responds to every
+# mutation in the same way adds the same number for every input.
 # ```
 #
 # **2. Code.** Write `my_interval(differences)`: Student's 95 % interval of the mean of three paired
@@ -270,6 +271,6 @@ is_right(my_interval)
 # is_right(my_interval)
 # ~~~
 #
-# With three seeds the half width is two and a half times the spread. An effect must be larger than
-# that to be told from chance.
+# With three seeds, the half width of the interval is two and a half times the spread between the
+# seeds. You can tell an effect from chance only if it is larger than that.
 # ```
