@@ -237,30 +237,33 @@ says(
 # ## Exercises
 #
 # **1. Think.** You can label 50 of your images, and want to know whether `gini` finds more faults
-# than chance does on them. How do you spend the labels?
+# among your images than a random choice does. How do you spend the labels?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# For example 25 on the first by `gini`, 25 on a random draw (`--by gini,random --top 25`), and compare
-# the two shares of faults. The random draw also estimates the error rate, which the first by `gini`
-# overstate by design. With 25 labels each, only a large difference shows: if $k$ of 25 are wrong, the
-# standard error of the share $p = k/25$ is $\sqrt{p(1-p)/25}$, a tenth at $p = 1/2$.
+# For example, label the first 25 images by `gini` and 25 images drawn at random (`--by gini,random
+# --top 25`), and compare the two shares of faults. The random draw also estimates the error rate of your
+# network. The first images by `gini` overstate this rate, because `gini` looks for faults. With 25 labels
+# for each, you can only see a large difference: if $k$ of 25 images are wrong, the standard error of the
+# share $p = k/25$ is $\sqrt{p(1-p)/25}$, which is a tenth at $p = 1/2$.
 # ```
 #
-# **2. Think.** A model ends in a softmax, and a tool takes its outputs for logits. There are ten
-# classes. What is the largest probability that the tool can see, and which values can the impurity
-# $1 - \sum p_i^2$ have?
+# **2. Think.** A model with ten classes ends in a softmax. A tool takes the outputs of the model for
+# logits, and so applies a second softmax. What is the largest probability that the tool can get, and
+# which values can the impurity $1 - \sum p_i^2$ have?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The softmax of a one-hot vector gives $e / (e + 9) \approx 0.232$ and nine times
-# $1 / (e + 9) \approx 0.085$: an impurity of 0.881. For equal probabilities it is 0.9. So all images
-# crowd between 0.881 and 0.9, and nothing looks decided; a threshold such as ATS's 0.99 excludes no
-# image. This is why `dnnlib rank` looks at the outputs first.
+# If the model is certain, its output is a one-hot vector. The second softmax turns it into
+# $e / (e + 9) \approx 0.232$ and nine times $1 / (e + 9) \approx 0.085$, with an impurity of 0.881. If
+# all probabilities are equal, the impurity is 0.9. So the impurity of every image lies between 0.881 and
+# 0.9, and the model seems to be certain of no image. A threshold such as ATS's 0.99 then excludes no
+# image. This is why `dnnlib rank` checks the outputs first.
 # ```
 #
-# **3. Code.** Write `my_error(wrong, labelled)`: the standard error of a share of faults, when
-# `wrong` of the `labelled` images drawn at random are wrong. The cell says whether it is right.
+# **3. Code.** You label images that you drew at random: `labelled` is their number, and the network
+# gets `wrong` of them wrong. Write `my_error(wrong, labelled)`, the standard error of the share of
+# faults. The cell says whether it is right.
 
 # %%
 my_error = None  # your function of two counts
@@ -287,5 +290,5 @@ is_right(my_error)
 # is_right(my_error)
 # ~~~
 #
-# To halve it takes four times as many labels.
+# To halve the standard error, you need four times as many labels.
 # ```
