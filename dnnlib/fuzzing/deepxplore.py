@@ -124,9 +124,9 @@ class DeepXplore:
             raise TypeError("others: expected a tuple of models, got "
                             f"{type(self.others).__name__}")
         if bool(self.others) != (self.reading == "differential"):
-            raise ValueError("others: expected at least one model with reading='differential', "
-                             f"and none with 'single'; got {len(self.others)} with "
-                             f"{self.reading!r}")
+            raise ValueError("others: expected at least one model if reading='differential', and "
+                             f"no model if reading='single'; got {len(self.others)} with "
+                             f"reading={self.reading!r}")
         if self.patch is not None:
             checks.positive(self.patch, "patch")
             if self.constraint == "light":

@@ -51,13 +51,13 @@ class Swarm:
     - ``random``: rand() of Eq. 4 is one number for each 'particle' and term (the equation and the
       released code), or one for each 'pixel'.
     - ``clamp``: largest speed of a pixel, applied after the move as in the released code, or None.
-    - ``epsilon``: a swarm stops once its best fitness is above. A share of neurons never exceeds 1,
-      the paper's value, so that its swarms never stop. A stopped swarm costs no more passes; its
-      last example counts again in the iterations left.
+    - ``epsilon``: a swarm stops once its best fitness is above this value. The paper's value is 1.
+      A share of neurons never exceeds 1, so the paper's swarms never stop. A stopped swarm costs no
+      more passes; its last example counts again in each iteration that is left.
     - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
       of its 'current' ones.
-    - ``batch_size``: images in a pass, and held at once beside the examples of all iterations; None
-      is 256, or as many as make half a million pixels.
+    - ``batch_size``: images in a pass, and held at once beside the examples of all iterations. With
+      None, it is 256, or fewer if so many images have more than half a million pixel values.
 
     An input's swarm has random numbers of its own, whatever other inputs there are. Raises
     ``ValueError`` or ``TypeError`` naming the option, or the fitness where it is not finite.

@@ -145,8 +145,8 @@ class NSS(Scored):
         checks.known(self.neuron, NEURONS, "neuron")
         checks.share(self.share, "share")
         if (self.originals is None) == (self.pair == "original"):
-            raise ValueError("originals: expected images with pair='original', and with no other; "
-                             f"got {'none' if self.originals is None else 'some'} with pair="
+            raise ValueError("originals: expected images if pair='original', and None otherwise; "
+                             f"got {'None' if self.originals is None else 'images'} with pair="
                              f"{self.pair!r}")
 
     def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
