@@ -52,6 +52,11 @@ run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
                  iterations=iterations, population=population, points=points, near=near,
                  distances=distances, others=others, references=references, held_out=held_out)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-errors")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -263,11 +268,6 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
 # [least, greatest] over the random seeds. The rivals run in the paper's setting; the last table has
 # them at their best.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-errors")
 
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'excitable' or setting == 'paper') and quantity == "

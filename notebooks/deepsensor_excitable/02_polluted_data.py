@@ -51,6 +51,11 @@ run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, mode
                  iterations=iterations, population=population, points=points, others=others,
                  references=references, held_out=held_out, budget="none")
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-polluted")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -211,11 +216,6 @@ run.beside(table_2, "quantity == 'accuracy' and training == 'polluted'", patches
 #
 # Test errors in percent of the inputs; the paper has 1,000 inputs, and we have fewer. Our columns
 # are the mean [least, greatest] over the random seeds, and this run.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-polluted")
 
 # %% tags=["hide-input"]
 WHERE = "network == 'polluted' and (swarm == 'excitable' or setting == 'paper')"

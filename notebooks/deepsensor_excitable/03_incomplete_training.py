@@ -47,6 +47,11 @@ run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
                  inputs=inputs, iterations=iterations, population=population, points=points,
                  others=others, references=references, held_out=held_out, budget="none")
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-incomplete")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -200,11 +205,6 @@ run.beside(table_2, "quantity == 'train_accuracy'", on=CELL, digits=1)
 #
 # Test errors in percent of the inputs; the paper has 1,000 inputs, and we have fewer. Our columns
 # are the mean [least, greatest] over the random seeds, and this run.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-incomplete")
 
 # %% tags=["hide-input"]
 beside(table_5.assign(value=table_5["value"] / 10), outcomes.error_shares(run.recorded()),

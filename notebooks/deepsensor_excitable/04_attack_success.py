@@ -63,6 +63,11 @@ run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset
                  small_eps=small_eps, deepfool_steps=deepfool_steps, near=near, theta=theta,
                  pixels=pixels)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-asr-pgd-at")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -273,11 +278,6 @@ plt.show()
 #
 # ASR and accuracy are in percent; they are means over the random seeds. Figs. 4 and 5 print no numbers to
 # compare them with. CIFAR-10 is a JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-asr-pgd-at")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

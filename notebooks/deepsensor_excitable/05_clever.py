@@ -61,6 +61,11 @@ run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_
                  attack_steps=attack_steps, images=images, batches=batches, samples=samples,
                  radius=radius, fit=fit, deepfool_steps=deepfool_steps)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-clever")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -253,11 +258,6 @@ plt.show()
 #
 # The scores are L2 distances; all numbers are means over the random seeds. Of Fig. 6, only the mean
 # gain of 0.12 is printed as a number. CIFAR-10 is a JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-clever")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

@@ -47,6 +47,11 @@ run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model
                  population=population, eps=eps, pgd_iterations=pgd_iterations, points=points,
                  most=most)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-overlap")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -268,11 +273,6 @@ wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 #
 # The paper prints no number of Fig. 7. Ours are means over the seeds: the neurons that a swarm shares with an
 # attack, those that attacks share with each other, and the stability of a top ten.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-overlap")
 
 # %% tags=["hide-input"]
 ours, cell = run.recorded(), ["dataset", "model"]

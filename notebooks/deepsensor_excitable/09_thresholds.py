@@ -51,6 +51,11 @@ run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
                  points=points, lambdas=lambdas, epsilons=epsilons)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-lambda")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -216,11 +221,6 @@ wide(run.live, "quantity in ('least_step', 'most_over_least')",
 # First, the share of the examples that are test errors, and then the share of neurons made
 # excitable at $\lambda$. Both are in percent, as means over the random seeds. Fig. 10 prints no
 # numbers that we could put beside them.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-lambda")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

@@ -44,6 +44,11 @@ run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_n
                  recipe=recipe, learning_rate=learning_rate, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, near=near)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-start")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -173,11 +178,6 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')", index=
 # First, the share of the examples that are test errors, and then the share of neurons that the
 # examples make excitable. Both are in percent, as means over the random seeds. Fig. 11 prints no
 # numbers that we could put beside them.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-start")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

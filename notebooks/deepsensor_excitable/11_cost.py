@@ -52,6 +52,11 @@ run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_na
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, near=near, others=others, references=references, held_out=held_out)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-cost")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -220,11 +225,6 @@ wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], columns
 # Seconds for 100 examples: the paper's were measured on an RTX 3090, and ours on a processor, mean
 # [least, greatest] over the random seeds. Compare within a column only. `mean` is the mean of the
 # rivals.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-excitable-cost")
 
 # %% tags=["hide-input"]
 ours = run.recorded().astype({"value": float})

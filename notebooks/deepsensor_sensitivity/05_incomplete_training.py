@@ -51,6 +51,11 @@ run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
                  inputs=inputs, iterations=iterations, population=population,
                  references=references, held_out=held_out, budget="none")
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-incomplete")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -180,11 +185,6 @@ for quantity in ("accuracy", "train_accuracy"):
 #
 # Errors are in percent of the examples. Our columns are the mean [least, greatest] over the random
 # seeds, and this run. The rivals run in the paper's setting.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-incomplete")
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")

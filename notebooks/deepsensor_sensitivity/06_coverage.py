@@ -52,6 +52,11 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
                  population=population, l2=l2, sections=sections, references=references,
                  held_out=held_out, budget="paper")
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-coverage")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -204,11 +209,6 @@ wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')",
 #
 # The text around the figure prints none of its values, so ours stand alone. They are mean gains over the
 # random seeds, in points, of the examples alone.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-coverage")
 
 # %% tags=["hide-input"]
 ours = run.recorded("quantity == 'gain' and counted == 'alone'")

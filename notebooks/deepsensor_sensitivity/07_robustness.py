@@ -62,6 +62,11 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
                  clever_images=clever_images, clever_batches=clever_batches,
                  clever_samples=clever_samples, clever_fit=clever_fit)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-asr")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -224,11 +229,6 @@ wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "at
 #
 # ASR is in percent, CLEVER is an L2 distance, and accuracy is in percent; all are means over the random
 # seeds. Fig. 4 prints no numbers to compare them with. CIFAR-10 is a JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-asr")
 
 # %% tags=["hide-input"]
 ours = run.recorded("quantity in ('asr', 'clever', 'accuracy')")

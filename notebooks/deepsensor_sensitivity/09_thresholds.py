@@ -48,6 +48,11 @@ run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
                  swarm=swarm, budget="none", inputs=inputs, iterations=iterations,
                  population=population, lambdas=lambdas, epsilons=epsilons)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-lambda")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -174,11 +179,6 @@ wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 #
 # The share of the examples that are test errors, in percent: means over the random seeds. Fig. 5
 # prints no numbers that we could put beside them.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-lambda")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

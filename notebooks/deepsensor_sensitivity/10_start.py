@@ -49,6 +49,11 @@ run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model
                  inputs=inputs, iterations=iterations, population=population, near=near,
                  references=references)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-start")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -189,11 +194,6 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
 #
 # The tables show the percentage of examples that are test errors, and then the points of coverage
 # gained; both are means over the random seeds. Fig. 6 prints no numbers to compare them with.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-start")
 
 # %% tags=["hide-input"]
 ours = run.recorded()

@@ -43,6 +43,11 @@ run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_
                  recipe=recipe, seed=seed, budget="none", inputs=inputs, iterations=iterations,
                  population=population, others=others, references=references, held_out=held_out)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-sensitivity-time")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -153,11 +158,6 @@ tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"],
 #
 # Seconds for 100 examples: the paper's were measured on a Tesla V100, and ours on a processor, mean
 # [least, greatest] over the random seeds. Compare within a column only.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("deepsensor-sensitivity-time")
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/time'))}.")

@@ -41,6 +41,11 @@ plots.style()
 run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, recipe=recipe)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-rq1-exponential")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -185,11 +190,6 @@ run.save(data)
 # seeds. They follow the text: the points are images, and a straight line is fitted to $\ln$ Eff.
 # CIFAR-10 is a JPEG copy. CIFAR-100 is blank until someone who has it runs this notebook with
 # `-p dataset cifar100 -p profile paper`.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("nsatp-rq1-exponential")
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "distance", "quantity"]

@@ -39,6 +39,11 @@ plots.style()
 run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, recipe=recipe)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nsatp-rq3-pd-best")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -108,11 +113,6 @@ for name in distances:
 # Table VI has the headings "Net-1" and "LeNet-2", but below them stand the numbers that Table III
 # prints for Net-2 and Net-1. We follow Table III. "Ours" are results on whole test sets, given as
 # mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("nsatp-rq3-pd-best")
 
 # %% tags=["hide-input"]
 run.add({"pd_lead": lead, "pd_steepest": lead > 0, "accuracy": accuracy})

@@ -43,6 +43,11 @@ plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="random", references=references)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-fdr-best")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -317,11 +322,6 @@ run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity 
 #
 # "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from our
 # mean over the seeds, for every network and each of the four rates.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("nss-fdr-best")
 
 # %% tags=["hide-input", "records"]
 table_5 = published.table("nss", 5).query("quantity == 'fdr'")

@@ -41,6 +41,11 @@ plots.style()
 run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, epochs=epochs, candidates="random", references=references)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-repair-best")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -138,11 +143,6 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 # describes it. For the {term}`records <record>` we retrained for 4 epochs, not 40, with the steps
 # of the learning rate in the same places, and for two of the four rates: this is what two processor
 # cores can do.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("nss-repair-best")
 
 # %% tags=["hide-input"]
 table_8 = run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",

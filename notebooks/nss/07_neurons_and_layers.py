@@ -38,6 +38,11 @@ plots.style()
 run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed)
 
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("nss-neurons-more")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -122,11 +127,6 @@ run.save(data)
 #
 # The neurons are those of the last layer. The first table uses the pair of the text; the second has
 # the known original, too. CIFAR-10 is a JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnlib.book.practice import bet
-
-bet("nss-neurons-more")
 
 # %% tags=["hide-input"]
 CELL = ["dataset", "model"]

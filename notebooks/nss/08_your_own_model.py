@@ -185,23 +185,27 @@ from dnnlib.book.practice import quiz
 
 asked = records.frame("nss/your_own_model", dataset="imagenet",
                       methods="gini,margin,nss,nac,random")
-asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
-asked = asked.groupby("method")["value"].mean().drop("best possible")
-quiz("MobileNet, on photographs, a twentieth labelled: which of these finds the most faults?",
-     {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
-      "the difference of its two largest probabilities": asked["margin"] == asked.max()
-      and asked["gini"] < asked.max(),
-      "NSS's movement of sensitive neurons": asked["nss"] == asked.max(),
-      "chance": asked["random"] == asked.max()},
-     f"Faults among the selected: DeepGini {100 * asked['gini']:.0f} %, the margin "
-     f"{100 * asked['margin']:.0f} %, NSS {100 * asked['nss']:.0f} %, chance "
-     f"{100 * asked['random']:.0f} %.")
+if len(asked):
+    asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
+    asked = asked.groupby("method")["value"].mean().drop("best possible")
+    display(quiz("MobileNet, on photographs, a twentieth labelled: which of these finds the most faults?",
+                 {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
+                  "the difference of its two largest probabilities": asked["margin"] == asked.max()
+                  and asked["gini"] < asked.max(),
+                  "NSS's movement of sensitive neurons": asked["nss"] == asked.max(),
+                  "chance": asked["random"] == asked.max()},
+                 f"Faults among the selected: DeepGini {100 * asked['gini']:.0f} %, the margin "
+                 f"{100 * asked['margin']:.0f} %, NSS {100 * asked['nss']:.0f} %, chance "
+                 f"{100 * asked['random']:.0f} %."))
 
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet", methods="gini,margin,nss,nac,random")
-for rate in ours.query("quantity == 'error_rate'")["value"]:
-    print(f"error rate {rate:.1%}")
-percent(ours)
+if ours.empty:
+    print("no records yet")
+else:
+    for rate in ours.query("quantity == 'error_rate'")["value"]:
+        print(f"error rate {rate:.1%}")
+    display(percent(ours))
 
 # %% [markdown]
 # ## Readings

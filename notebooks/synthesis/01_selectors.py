@@ -271,7 +271,7 @@ says(
      "wrong.",
      sum(beyond) > sum(behind) > 0))
 says(
-    (f"DSA, which uses the distance from the training data, is the least reliable. With "
+    (f"DSA, which uses the distance from the training data, depends on the network and the data. With "
      f"{shown(dsa.idxmax()[1])} on {shown(dsa.idxmax()[0])} it gains {dsa.max():.0f} points, more than any of "
      f"the four selectors that read the softmax vector. With {shown(dsa.idxmin()[1])} on "
      f"{shown(dsa.idxmin()[0])} its gain is {dsa.min():.0f}, so it finds fewer faults than random order.",

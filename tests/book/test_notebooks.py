@@ -560,3 +560,14 @@ def test_outputs_name_no_folder_of_a_machine(source):
 def test_the_records_are_those_that_the_chapter_shows(source, monkeypatch):
     monkeypatch.delenv("DNNLIB_RESULTS")
     assert not notebooks.stale(source.with_suffix(".ipynb"))
+
+
+@pair
+def test_a_question_about_records_waits_where_there_are_none(source, tmp_path, monkeypatch):
+    """As in a folder of results of one's own, in which a run must come to its end."""
+    asked = [cell.source for cell in code(source) if "practice import quiz" in cell.source
+             and "records.frame(" in cell.source and source.parent.name != "synthesis"]
+    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path))
+    for cell in asked:
+        names = {"display": lambda shown: pytest.fail("asks without an answer")}
+        exec("from dnnlib.book import records\n" + cell, names)
