@@ -101,7 +101,7 @@ WORDS = {
     "fault_detection_rate": "fault detection rate", "ftcr": "kinds of fault found (%)",
     "also_broken": "also broken (%)", "wrong_classes": "wrong classes for an input",
     "worse_over_better": "worse stage, times the better's",
-    "least_step": "least step",
+    "swarm_gradients": "gradients for a value, in the swarm", "least_step": "least step",
     "least_step_all": "least step, all iterations",
     "last_layer_lead": "lead of the last layer (points)",
     "all_over_one_percent": "all neurons over 1 % (points)",

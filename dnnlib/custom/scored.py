@@ -74,6 +74,9 @@ class Run:
             meanwhile = self.folder / kept.MEANWHILE
             meanwhile.mkdir(exist_ok=True)
             known, self.failed, self.unread = learn(lessons, blocks, meanwhile)
+            if set(job.readers) <= set(self.failed):
+                self._leave(meanwhile, self.folder / lessons.folder)
+            self._some_left(job)
             for name in learners:
                 files.save_tensors(paths[name], known.get(name, {}), notes={
                     "unread": self.unread, "failed": self.failed.get(name)})
@@ -87,6 +90,14 @@ class Run:
         self._some_left(job)
         readers = {name: reader for name, reader in job.readers.items() if name not in self.failed}
         return replace(job, readers=readers, known=known)
+
+    def _leave(self, *folders: Path) -> None:
+        """Remove what was written, for a run that cannot be."""
+        for folder in folders:
+            shutil.rmtree(folder)
+        (self.folder / "run.json").unlink()
+        if not any(self.folder.iterdir()):
+            self.folder.rmdir()
 
     def _make(self, job: Blocks, what: str, workers: int | None, client) -> list[Path]:
         """The files of all blocks, of which those that are not there yet are made."""

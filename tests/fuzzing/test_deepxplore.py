@@ -436,7 +436,7 @@ def test_the_batch_size_changes_nothing(fuzz, tiny_model, inputs):
 
 @pytest.mark.parametrize("options, kind, words", [
     ({}, ValueError, "others: expected at least one model"),
-    ({"reading": "single", "others": (nn.ReLU(),)}, ValueError, "none with 'single'; got 1"),
+    ({"reading": "single", "others": (nn.ReLU(),)}, ValueError, "no model if reading='single'; got 1"),
     ({"others": nn.Sequential(nn.ReLU())}, TypeError, "expected a tuple of models, got Sequential"),
     ({"others": ("lenet1",)}, TypeError, "expected a tuple of models"),
     ({"reading": "diferential"}, ValueError, "did you mean 'differential'"),
