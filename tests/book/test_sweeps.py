@@ -145,7 +145,7 @@ def test_the_sweeps_of_the_project_can_be_read(path):
 
 
 SUPERSEDED = {  # by parameter: what records hold that wait for the runs of an amended rule
-    "held_out": None, "repeats": 10, "patches": "one", "points": 1,
+    "held_out": None, "repeats": 10, "patches": "one",
     "fit": "maximum", "clever_fit": "maximum"}
 
 
