@@ -376,7 +376,7 @@ says("So the swarm may be no worse than this PGD-AT only because this PGD-AT doe
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** DeepFool always arrives. How far does it have to go, before and after PGD-AT?
+# **1. Try.** DeepFool always finds an error. How far does it have to go before PGD-AT, and how far after it?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -391,7 +391,7 @@ says("So the swarm may be no worse than this PGD-AT only because this PGD-AT doe
 # The rate stays the same, but the distance may change. Such an attack is made to measure the distance.
 # ```
 #
-# **2. Try.** The examples of the constant fitness are noise to the eye. Give them random labels
+# **2. Try.** The examples of the constant fitness look like noise. Give them random labels
 # instead of those of their inputs. What changes?
 #
 # ```{admonition} Solution

@@ -357,7 +357,7 @@ says(("Two sets of examples move the boundary away with every seed, both by the 
 # Where they do not, at least one of the two says nothing about the distance of the boundary.
 # ```
 #
-# **3. Think.** Why does a CLEVER score of few samples err on one side only?
+# **3. Think.** If a CLEVER score rests on few samples, it can only be too large. Why?
 #
 # ```{admonition} Solution
 # :class: dropdown

@@ -263,8 +263,9 @@ says((f"Within the bound, excitable neurons find {span(ahead['constant']['mean']
 #     print(wrong, share[campaign.errors[-1] == wrong].mean())
 # ~~~
 #
-# It should be, because an error has a loss of at least $\log 2$, which neurons share out. Look also
-# at examples with a large loss that are not errors yet. Without errors the last line is NaN.
+# It should be, because an error has a loss of at least $\log 2$, and the values of the neurons add
+# up to the change of the loss. Look also at examples with a large loss that are not errors yet.
+# Without errors the last line is NaN.
 # ```
 #
 # **3. Think.** From a random start, a swarm finds more errors and more excitable neurons. What
