@@ -8,7 +8,6 @@ A figure is a ratio of two things timed in one run, unless its unit says otherwi
 
 import json
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 from dnnlib import files
@@ -22,8 +21,7 @@ def keep(what: str, figure: float, *, least: float | None = None, most: float | 
          unit: str = "times") -> None:
     """A figure, by what was measured; its goal is at ``least`` or at ``most`` that."""
     known = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    known[what] = {"figure": figure, "least": least, "most": most, "unit": unit,
-                   "day": datetime.now(UTC).date().isoformat()}
+    known[what] = {"figure": figure, "least": least, "most": most, "unit": unit}
     files.write_atomically(KEPT, json.dumps(known, indent=1).encode())
 
 

@@ -19,8 +19,8 @@ Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 STARTS = ("random", "input")
 RANDOM = ("particle", "pixel")
 REPORTS = ("best", "current")
-# in a pass: more images of a small network leave the CPU's cache, more pixels of a large one fill
-# its memory
+# in a pass: on a CPU, more images of a small network leave the cache; anywhere, more pixels of a
+# large one fill the memory
 _IMAGES, _PIXELS = 256, 2**19
 
 
@@ -57,7 +57,7 @@ class Swarm:
     - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
       of its 'current' ones.
     - ``batch_size``: images in a pass, and held at once beside the examples of all iterations. With
-      None, it is 256, or fewer if so many images have more than half a million pixel values.
+      None, it is as many as have half a million pixel values, and on a CPU at most 256.
 
     An input's swarm has random numbers of its own, whatever other inputs there are. Raises
     ``ValueError`` or ``TypeError`` naming the option, or the fitness where it is not finite.
@@ -154,8 +154,8 @@ class Swarm:
         inertias = self.inertias(iterations)
         examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)
         draws = torch.randint(2**62, (len(inputs),), generator=generator).tolist()
-        size = self.batch_size or min(
-            _IMAGES, max(1, _PIXELS // log.inputs[0].numel()))
+        most = _IMAGES if log.inputs.device.type == "cpu" else _PIXELS
+        size = self.batch_size or max(1, min(most, _PIXELS // log.inputs[0].numel()))
         sent: list[int] = []
         counting = model.register_forward_pre_hook(  # a gradient counts as two more
             lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))
