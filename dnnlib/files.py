@@ -4,10 +4,12 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from filelock import FileLock
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
@@ -125,11 +127,29 @@ def _json(text: str):
         return text
 
 
-def cached(kind: str, key: dict, make: Callable[[], dict[str, torch.Tensor]]) -> dict:
-    """The tensors that ``make`` gives, computed once for each ``key`` and kept in the cache."""
-    path = cache_dir() / kind / f"{digest(key)}.safetensors"
+@contextmanager
+def making(path: Path) -> Iterator[bool]:
+    """Whether ``path`` is yet to be made; if so, other processes that ask wait until it is.
+
+    If this one is killed, the next goes on in its place: the system gives its lock back.
+    """
     if path.exists():
-        return load_tensors(path)[0]
-    tensors = make()
-    save_tensors(path, tensors, key=key)
-    return tensors
+        yield False
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(path.with_suffix(".lock")):
+        yield not path.exists()
+
+
+def cached(kind: str, key: dict, make: Callable[[], dict[str, torch.Tensor]]) -> dict:
+    """The tensors that ``make`` gives, computed once for each ``key`` and kept in the cache.
+
+    Once by all processes together: see :func:`making`.
+    """
+    path = cache_dir() / kind / f"{digest(key)}.safetensors"
+    with making(path) as missing:
+        if not missing:
+            return load_tensors(path)[0]
+        tensors = make()
+        save_tensors(path, tensors, key=key)
+        return tensors

@@ -1,6 +1,9 @@
 import errno
 import os
 import stat
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,7 +83,7 @@ def test_tensors_and_metadata_come_back(folders):
                                     lambda b: b"<html>" + b])
 def test_damaged_cached_tensors_name_the_file(folders, damage):
     files.cached("kind", {"k": 1}, lambda: {"w": torch.zeros(100)})
-    path, = (folders / "cache" / "kind").iterdir()
+    path, = (folders / "cache" / "kind").glob("*.safetensors")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match=path.name):
         files.cached("kind", {"k": 1}, lambda: {"w": torch.zeros(100)})
@@ -94,6 +97,32 @@ def test_cached_makes_once_for_each_key():
         return {"w": torch.tensor(len(made))}
 
     assert [int(files.cached("kind", {"k": k}, make)["w"]) for k in (1, 1, 2, 1)] == [1, 1, 2, 1]
+
+
+def test_of_two_at_once_one_makes_and_the_other_waits():
+    made, both = [], threading.Barrier(2)
+
+    def make():
+        time.sleep(0.2)  # long enough for the other to ask
+        made.append(1)
+        return {"w": torch.tensor(len(made))}
+
+    def ask(_):
+        both.wait()
+        return int(files.cached("kind", {}, make)["w"])
+
+    with ThreadPoolExecutor(2) as pool:
+        assert [*pool.map(ask, range(2))] == [1, 1]
+    assert made == [1]
+
+
+def test_what_failed_is_made_by_the_next():
+    def fail():
+        raise ValueError("not this time")
+
+    with pytest.raises(ValueError, match="not this time"):
+        files.cached("kind", {}, fail)
+    assert int(files.cached("kind", {}, lambda: {"w": torch.tensor(3)})["w"]) == 3
 
 
 def test_metadata_of_others_stay_strings(tmp_path):

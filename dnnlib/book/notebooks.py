@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import zip_longest
 from pathlib import Path
 
 from dnnlib import checks, files
@@ -11,9 +12,9 @@ from dnnlib.book import records, statements
 from dnnlib.book.experiments import STORED
 from dnnlib.book.parameters import Parameter, check_here, metadata, parameters, typed
 
-__all__ = ["CellFailed", "Parameter", "check_here", "declaring", "execute", "find", "folder",
-           "kept", "make", "parameters", "recorded", "run", "solutions", "stale", "starting",
-           "typed"]
+__all__ = ["CellFailed", "Parameter", "check_here", "dealt", "declaring", "execute", "find",
+           "folder", "kept", "make", "parameters", "recorded", "run", "solutions", "stale",
+           "starting", "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
@@ -71,6 +72,17 @@ def starting(names: list[str], ending: str) -> list[Path]:
     if not found:
         raise ValueError(f"no {ending} file below {folder()} starts with {', '.join(names)}")
     return found
+
+
+def dealt(sources: list[Path], jobs: int) -> list[Path]:
+    """The sources in an order in which ``jobs`` at a time are far apart: neighbours train alike.
+
+    >>> dealt([Path(name) for name in "abcde"], jobs=2) == [Path(name) for name in "adbec"]
+    True
+    """
+    size = -(-len(sources) // jobs)
+    parts = [sources[start:start + size] for start in range(0, len(sources), size)]
+    return [source for row in zip_longest(*parts) for source in row if source is not None]
 
 
 def recorded(path: Path, values: dict) -> tuple[str, dict] | None:

@@ -186,7 +186,7 @@ def notebooks(names: Annotated[list[str], typer.Argument(
     sources = books.starting(names, ".py")
     target = Path(into).expanduser().resolve() if into else None
     with ProcessPoolExecutor(min(jobs, len(sources)), get_context("spawn")) as pool:
-        running = [pool.submit(books.make, source, target) for source in sources]
+        running = [pool.submit(books.make, source, target) for source in books.dealt(sources, jobs)]
         try:
             for done in track(as_completed(running), total=len(running),
                               description="notebooks", console=err):

@@ -73,13 +73,14 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
            "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", device)}
     reproducible.note("training", precision=recipe.precision)
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
-    if path.exists():
-        model.load_state_dict(files.load_tensors(path)[0])
-    else:
-        unfinished = path.with_suffix(".partial")
-        fit(model.to(device), data, recipe, seed=seed, unfinished=unfinished)
-        files.save_tensors(path, model.state_dict(), key=key)
-        unfinished.unlink(missing_ok=True)
+    with files.making(path) as missing:
+        if missing:
+            unfinished = path.with_suffix(".partial")
+            fit(model.to(device), data, recipe, seed=seed, unfinished=unfinished)
+            files.save_tensors(path, model.state_dict(), key=key)
+            unfinished.unlink(missing_ok=True)
+        else:
+            model.load_state_dict(files.load_tensors(path)[0])
     return model.to(device).eval()
 
 
