@@ -48,14 +48,15 @@ def sizes(rows: pd.DataFrame) -> str:
     """What was run with each network, in words.
 
     >>> sizes(pd.DataFrame({"dataset": "mnist", "model": "lenet5", "seeds_count": 1000,
-    ...                     "population": 100, "iterations": 20, "seed": [0, 1, 2]}))
-    'LeNet-5 on MNIST: 1,000 inputs, 100 particles, 20 iterations, 3 random seeds'
+    ...                     "population": 1, "iterations": 20, "seed": [0, 1, 2]}))
+    'LeNet-5 on MNIST: 1,000 inputs, 1 particle, 20 iterations, 3 random seeds'
     """
     found = {}
     for (dataset, model), part in rows.groupby(["dataset", "model"], sort=False):
         numbers = {word: part[name].nunique() if name == "seed" else part[name].min()
                    for name, word in SIZES.items() if name in part}
-        text = ", ".join(f"{number:,.0f} {word}" for word, number in numbers.items())
+        text = ", ".join(f"{number:,.0f} {word if number != 1 else word[:-1]}"
+                         for word, number in numbers.items())
         width = ", of width 0.75," if model == "mobilenet" else ""
         found.setdefault(text, []).append(f"{shown(model)}{width} on {shown(dataset)}")
     return "; ".join(f"{listed(who)}: {text}" for text, who in found.items())
