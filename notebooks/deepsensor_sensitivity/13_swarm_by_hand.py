@@ -256,8 +256,8 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
      f"Of the images on the highest ground, where {100 * float(height.max()):.0f} % of the neurons are "
      f"sensitive, {share:.0f} % get another class; of all images, "
      f"{100 * float(wrong.float().mean()):.0f} %.",
-     ("To climb to the highest ground and to cross the red line are two different things.",
-      5 < share < 95))
+     "To climb to the highest ground and to cross the red line are two different things."
+     if 5 < share < 95 else "Here the highest ground lies on one side of the red line.")
 
 # %% [markdown]
 # [The chapter on test errors](02_test_errors) measures whether the two go together in large
@@ -283,8 +283,9 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
 
 # %% tags=["hide-input"]
 steps = places.diff(dim=0).norm(dim=2).mean(1)
-says((f"In their last move the particles still go {float(steps[-1]):.2f} on average, in their first "
-      f"{float(steps[0]):.2f}: they have not come to rest.", steps[-1] > steps[0] / 2))
+rests = "have come" if steps[-1] < steps[0] / 10 else "have not come"
+says(f"In their last move the particles still go {float(steps[-1]):.2f} on average, in their first "
+     f"{float(steps[0]):.2f}: they {rests} to rest.")
 
 # %% [markdown]
 # ## Exercises

@@ -28,4 +28,4 @@ def test_records_without_settings_stay_as_they_are():
 def test_networks_of_the_same_sizes_share_a_line():
     rows = pd.DataFrame({"dataset": "mnist", "model": ["lenet1", "lenet5"], "seeds_count": 10,
                          "seed": 0})
-    assert sizes(rows) == "LeNet-1 on MNIST and LeNet-5 on MNIST: 10 inputs, 1 random seeds"
+    assert sizes(rows) == "LeNet-1 on MNIST and LeNet-5 on MNIST: 10 inputs, 1 random seed"
