@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -150,8 +151,20 @@ def state(experiments: Iterable[str] | None = None, root: Path | None = None) ->
 
 
 def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
-    """All rows of the matching records, their parameters beside them; empty if there are none."""
-    rows = [record.parameters | row for record in find(experiment, root, **parameters)
+    """All rows of the matching records, their parameters beside them; empty if there are none.
+
+    Files that have not changed are read once.
+    """
+    asked.add(experiment)
+    folder = (root or files.results_dir()) / experiment
+    stats = {path: path.stat() for path in sorted(folder.glob("*.json"))}
+    seen = tuple((path, of.st_ino, of.st_mtime_ns) for path, of in stats.items())
+    return _frame(experiment, root, seen, tuple(sorted(parameters.items()))).copy()
+
+
+@lru_cache(maxsize=128)
+def _frame(experiment: str, root: Path | None, seen: tuple, parameters: tuple) -> pd.DataFrame:
+    rows = [record.parameters | row for record in find(experiment, root, **dict(parameters))
             for row in record.rows]
     return pd.DataFrame(rows, columns=None if rows else COLUMNS)
 

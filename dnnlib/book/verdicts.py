@@ -115,8 +115,8 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
 def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
     """The cells of a claim: of each its key, and the value of each seed."""
     found = rows(claim, root)
-    return [(key, group.astype({"value": float}).groupby("seed")["value"].agg(
-                lambda v: v.mean(skipna=False)))
+    found = found[[*claim.cells, "seed", "value"]].astype({"value": float}) if len(found) else found
+    return [(key, group.groupby("seed")["value"].agg(lambda v: v.to_numpy().mean()))
             for key, group in (found.groupby(list(claim.cells)) if len(found) else ())]
 
 

@@ -10,7 +10,6 @@ from math import gcd
 
 import numpy as np
 import torch
-from scipy.signal import resample_poly
 
 from dnnlib import checks
 
@@ -92,6 +91,8 @@ def _checked(wave, rate: int) -> np.ndarray:
 
 
 def _at_rate(wave: np.ndarray, rate: int) -> np.ndarray:
+    from scipy.signal import resample_poly  # slow to import
+
     common = gcd(RATE, rate)
     return wave if rate == RATE else resample_poly(wave, RATE // common, rate // common)
 

@@ -11,7 +11,6 @@ from functools import cache
 
 import numpy as np
 import torch
-from scipy.signal import lfilter
 
 from dnnlib import checks
 from dnnlib.data import audio
@@ -105,6 +104,8 @@ def _formants() -> np.ndarray:
 def _syllable(who: Speaker, pitch: float, formants: np.ndarray, samples: int,
               rng: np.random.Generator) -> np.ndarray:
     """One vowel that swells and dies, of any loudness between a half and all."""
+    from scipy.signal import lfilter  # slow to import
+
     source = _pulses(who, pitch, samples, rng) + who.breath * rng.standard_normal(samples)
     sound = lfilter([1 - who.tilt], [1, -who.tilt], source)
     for frequency, bandwidth in zip(formants, BANDWIDTHS):
