@@ -35,7 +35,7 @@ inputs = 6  # benign inputs for each random seed
 iterations = 20  # of every fuzzer
 population = 10  # particles of a swarm
 distances = "2 4 8"  # bounds on the L2 distance
-others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+others = "lenet1 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 

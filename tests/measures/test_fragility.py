@@ -232,6 +232,15 @@ def test_flat_stretches_seldom_rise_clearly(rng):
     assert np.mean(clear) < 0.1  # 5 % of error in all, within what 200 draws can tell
 
 
+@pytest.mark.parametrize("low", [[0.1] * 5, [0.1, 0.11, 0.1, 0.09, 0.1]])
+def test_an_interval_without_spread_is_compared_without_a_warning(low, recwarn):
+    x = [0] * 5 + [1] * 5
+    found = fragility.steps(x, [*low, 0.8, 0.9, 0.85, 0.9, 0.8], bins=2)
+    clearer = fragility.steps(x, [*low, 0.0, 0.9, 0.1, 0.0, 0.2], bins=2)
+    assert (found["rising_clearly"], clearer["rising_clearly"]) == (1, 0)
+    assert not recwarn.list
+
+
 def test_no_steps_within_one_interval():
     assert all(math.isnan(value) for value in fragility.steps([1, 1], [0, 1]).values())
 
