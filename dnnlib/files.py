@@ -47,7 +47,7 @@ def writable(path: Path, name: str) -> Path:
     while not place.exists():
         place = place.parent
     if not place.is_dir():
-        raise ValueError(f"{name}: cannot write {path}, since {place} is no folder")
+        raise ValueError(f"{name}: cannot write {path}, since {place} is not a folder")
     try:
         with tempfile.TemporaryDirectory(dir=place, prefix=".dnnlib."):
             pass
@@ -71,7 +71,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 
 
 def printable(text: str) -> str:
-    r"""Text as it can be shown: a question mark for each byte of a file's name that is no text.
+    r"""Text as it can be shown: a question mark for each byte of a file's name that is not text.
 
     >>> printable("caf\udce9.jpg")
     'caf?.jpg'
@@ -104,8 +104,8 @@ def load_tensors(path: Path,
                  names: Iterable[str] | None = None) -> tuple[dict[str, torch.Tensor], dict]:
     """Tensors and metadata of a safetensors file; ``ValueError`` names a damaged one.
 
-    ``names``: of the tensors that are wanted, as far as they are there; default all. Metadata that
-    is not JSON, as other programs write it, stays a string.
+    ``names``: of the tensors that are wanted, default all; those that are missing are left out.
+    Metadata that is not JSON, as other programs write it, stays a string.
     """
     if path.is_file():
         path.open("rb").close()  # a file that may not be read is told by its own error

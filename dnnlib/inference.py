@@ -12,7 +12,7 @@ def device(name: str = "auto") -> torch.device:
     """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto' is cuda where there is one, else cpu.
 
     Raises ``ValueError`` for another name, and for a device that this machine, or this build of
-    PyTorch, lacks.
+    PyTorch, does not have.
 
     >>> device("cdua")
     Traceback (most recent call last):

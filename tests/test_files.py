@@ -136,7 +136,7 @@ def test_what_can_be_written(tmp_path):
     for good in (tmp_path / "new", tmp_path / "file", tmp_path / "a" / "b" / "new"):
         assert files.writable(good, "--out") == good
     for wrong, words in ((tmp_path, "expected a file to write, got the folder"),
-                         (tmp_path / "file" / "x", "file is no folder")):
+                         (tmp_path / "file" / "x", "file is not a folder")):
         with pytest.raises(ValueError, match=f"--out: .*{words}"):
             files.writable(wrong, "--out")
     assert [p.name for p in tmp_path.iterdir()] == ["file"]

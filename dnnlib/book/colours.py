@@ -35,7 +35,7 @@ def colour(method: str) -> str:
     >>> colour("DLFuzz") == colour("DLFuzz, paper") == colour("dlfuzz, best")
     True
 
-    Raises ``ValueError`` for a name that the table lacks.
+    Raises ``ValueError`` for a name that the table does not have.
     """
     name = str(shown(method))
     while name not in METHODS:

@@ -63,10 +63,10 @@ def _parameters(path: Path, changed: int) -> dict[str, Parameter]:
 def typed(path: Path, given: dict[str, str]) -> dict:
     """Values from the command line as the types of the notebook's defaults.
 
-    Raises ``ValueError`` for a name the notebook lacks (with the nearest), a value of another
-    type, a count below one, a number below zero where the default is not, a seed beyond 32 bits,
-    no other network in ``others`` than the one under test, or a dataset, network, patch, profile or
-    split that does not exist: before anything is computed.
+    Raises ``ValueError`` for a name that the notebook does not have (with the nearest), a value of
+    another type, a count below one, a number below zero where the default is not, a seed beyond 32
+    bits, no other network in ``others`` than the one under test, or a dataset, network, patch,
+    profile or split that does not exist: before anything is computed.
     """
     known = parameters(path)
     values = {}
@@ -119,7 +119,7 @@ def check_here(path: Path, values: dict) -> None:
 
 
 def _numbers(text, least: float = -math.inf) -> tuple[float, ...]:
-    """The numbers of a list as text, "4 8 12", from ``least`` up; none if it is no such list."""
+    """The numbers of a list as text, "4 8 12", from ``least`` up; none if it is not such a list."""
     try:
         return checks.numbers(text, "text", least) if isinstance(text, str) else ()
     except ValueError:

@@ -26,7 +26,7 @@ def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log
            dashed: Collection[str] = ()) -> Figure:
     """Values against ``x``, means over the seeds: a panel a network, a line a selector, NSS thick.
 
-    ``rows``: tidy, of one quantity. ``log``: both axes; ``dashed``: methods that are no selectors.
+    ``rows``: tidy, of one quantity. ``log``: both axes; ``dashed``: methods that are not selectors.
     """
     if rows.empty:
         return nothing()

@@ -78,7 +78,7 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
         needed = {*on, "value", *more}
         missing = needed - set(table) if table is not None and len(table) else set()
         if missing:
-            raise ValueError(f"{what}: lacks the columns {sorted(missing)}")
+            raise ValueError(f"{what}: the columns are missing: {sorted(missing)}")
     out = paper[on].copy()
     out["paper"] = [_as_printed(value, text, digits) for value, text in zip(
         paper["value"], paper.get("printed", paper["value"]))]

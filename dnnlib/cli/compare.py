@@ -73,6 +73,6 @@ def compare(model: own.Model = "", images: own.Images = "",
         wrote += f" and {target.with_suffix('.png').name}"
     except ModuleNotFoundError as error:
         wrote += f"; no picture: {error}"
-    say(f"{found.images:,} images, of which the model gets {found.wrong:,} wrong",
+    say(f"{found.images:,} images; the model gets {found.wrong:,} of them wrong",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
         *found.sentences, wrote)

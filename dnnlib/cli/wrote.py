@@ -4,7 +4,7 @@ import io
 from collections.abc import Callable
 from pathlib import Path
 
-SKIPPED = 3  # exit code of what worked, but for images or folders that could not be read
+SKIPPED = 3  # exit code of what worked, except that images or folders could not be read
 LISTED = 10  # images that are named on the terminal; tables have all
 
 
@@ -32,7 +32,7 @@ def left_out(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
     """What of a folder was not used; ``unread``: what only a look at the whole file showed."""
     lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
     if photos is not None and photos.others:
-        lines.append(f"files in {folder} that are no images by their ending: {photos.others:,}")
+        lines.append(f"files in {folder} that are not images by their ending: {photos.others:,}")
     if skipped:
         lines += [f"images in {folder} that were skipped: {len(skipped):,}",
                   *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]

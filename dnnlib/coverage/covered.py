@@ -97,7 +97,7 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
     the rest follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects),
     'ctm' (dnn-tip), or None, the order ends there (DeepGini). ``first``: 'most' (dnn-tip), or
     'random' as in DeepGini's and ATS's code; default the former, which is what greedy means.
-    ``search``: 'greedy', or 'pass' (ATS's KMNC): one pass by index over the inputs, of which
+    ``search``: 'greedy', or 'pass' (ATS's KMNC): one pass by index over the inputs, in which
     those that add anything are taken. Random choices need a ``generator``. ``covered`` is left
     as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
     memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides

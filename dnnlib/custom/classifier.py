@@ -21,7 +21,7 @@ class Classifier(nn.Module):
     Images come as float32, channels last, on which the usual ``x.view(len(x), -1)`` fails: they are
     laid out anew, in the type of the model's parameters, and normalised by ``preparation``'s
     ``mean`` and ``std``. Outputs are those of :func:`logits_of`, as float32. With
-    ``probabilities``, the logarithm of the outputs, of which they are the softmax; one column is
+    ``probabilities``, the logarithm of the outputs, whose softmax they are; one column is
     the second of two classes. Its modules have the names that they have in the model.
 
     >>> model = Classifier(nn.Sequential(nn.Flatten(), nn.Softmax(1)), probabilities=True)

@@ -14,7 +14,7 @@ START = 2**16  # bytes that tell most files of one size apart
 def duplicates(photos: Photos) -> dict[int, int]:
     """The place of each image whose file repeats an earlier one, and the place of the first.
 
-    Only files of one size are read. Empty for images that are no files.
+    Only files of one size are read. Empty for images that are not files.
     """
     if not isinstance(photos.source, Pictures):
         return {}

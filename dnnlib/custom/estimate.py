@@ -60,7 +60,7 @@ class Estimate:
 def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     """What :meth:`Job.run` would take for all images, and learning from the training images.
 
-    ``reference``: training images, of which one batch is looked at.
+    ``reference``: training images; one batch of them is looked at.
 
     >>> from dnnlib import models, selection
     >>> from dnnlib.selection.streaming import reader

@@ -18,7 +18,7 @@ class OutputsOnly(nn.Module):
 
     def __init__(self, run, format: str, content: str = ""):
         super().__init__()
-        # not a module of this one: exported programs refuse eval(), and their parts are no layers
+        # not a module of this one: exported programs refuse eval(), and their parts are not layers
         self._run, self.format, self.content = [run], format, content
         self.anchor = nn.Parameter(torch.zeros(()), requires_grad=False)  # tells the device
 
@@ -53,7 +53,7 @@ def load_saved(path: Path) -> OutputsOnly:
         said = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = ("; a state dict goes to --weights, with the code of its model, FILE.py:FUNCTION, "
                 "as --model" if path.suffix == ".pt" else "")
-        raise ValueError(f"model: {path.name} is no model saved by {kind}{hint} ({said[:120]})"
+        raise ValueError(f"model: {path.name} is not a model saved by {kind}{hint} ({said[:120]})"
                          ) from error
 
 

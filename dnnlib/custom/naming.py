@@ -21,7 +21,7 @@ def read_names(text: str) -> tuple[str, ...]:
     try:
         lines = path.read_text("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise ValueError(f"class_names: {path.name} is no text in UTF-8") from error
+        raise ValueError(f"class_names: {path.name} is not text in UTF-8") from error
     return tuple(line.strip() for line in lines if line.strip())
 
 

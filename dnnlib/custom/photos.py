@@ -29,7 +29,7 @@ class Photos(Dataset):
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
     :class:`Pictures`, or a dataset, whose images may come with labels or as Pillow has them.
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
-    some show it only when they are read. ``others``: how many files of the folder are no images by
+    some show it only when they are read. ``others``: how many files of the folder are not images by
     their ending.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)

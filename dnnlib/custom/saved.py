@@ -59,6 +59,6 @@ def _table(path: Path) -> tuple[np.ndarray, list[str]]:
     table = pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
     text = [name for name in table if not pd.api.types.is_numeric_dtype(table[name])]
     if len(text) > 1:
-        raise ValueError(f"expected at most one column that is no number, got {', '.join(text)}")
+        raise ValueError(f"expected at most one column that is not a number, got {', '.join(text)}")
     names = table[text[0]].astype(str) if text else table.index.astype(str)
     return table.drop(columns=text).to_numpy(np.float64), list(names)

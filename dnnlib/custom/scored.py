@@ -100,7 +100,7 @@ class Run:
             self.folder.rmdir()
 
     def _make(self, job: Blocks, what: str, workers: int | None, client) -> list[Path]:
-        """The files of all blocks, of which those that are not there yet are made."""
+        """The files of all blocks; those that are not there yet are made."""
         paths = [self.folder / name for name in job.names]
         left = [i for i, path in enumerate(paths) if not kept.whole(path)]
         sizes = [sum(map(len, job.lists(i))) for i in range(len(paths))]

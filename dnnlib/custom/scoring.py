@@ -162,7 +162,7 @@ def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
 
 def learn_at_once(lessons: Lessons, workers: int | None = None,
                   ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, str], dict[str, str]]:
-    """:func:`learn` of all blocks, made here, of which nothing stays."""
+    """:func:`learn` of all blocks, which are made here and not kept."""
     with tempfile.TemporaryDirectory() as place:
         for made in lessons.run(range(len(lessons.names)), workers):
             for name, content in made.items():

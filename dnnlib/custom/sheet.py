@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 from torchvision.transforms.v2.functional import to_pil_image
 
 SIDE, GAP, LINE = 144, 12, 16  # pixels: of an image, between two, of a line of text
-FONTS = ("DejaVuSans.ttf", "Arial.ttf", "arial.ttf")  # have letters that Pillow's own font lacks
+FONTS = ("DejaVuSans.ttf", "Arial.ttf", "arial.ttf")  # have letters that Pillow's own font has not
 
 
 def sheet(parts: dict[str, tuple[torch.Tensor, Sequence[str]]], *, columns: int = 8) -> Image.Image:

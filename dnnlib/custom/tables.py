@@ -59,7 +59,7 @@ def as_csv(table: pd.DataFrame) -> bytes:
 
 
 def plain(table: pd.DataFrame) -> pd.DataFrame:
-    """The table as Parquet can hold it: a column with names that are no text is one of bytes.
+    """The table as Parquet can hold it: names that are not text give a column of bytes.
 
     >>> plain(pd.DataFrame({"path": pd.Series(["a", "\\udcff"], dtype=object)}))["path"].tolist()
     [b'a', b'\\xff']

@@ -28,7 +28,7 @@ def choice(draws: Mapping[str, np.ndarray], chance: Mapping[str, np.ndarray],
 
     ``draws``, ``chance``: what each method, best first, and chance in its place find in the same
     resamples (R,). Of the methods that surely beat chance and are not surely worse than the first
-    of these, it is the one of the fewest passes, as far as two digits tell.
+    of these, it is the one with the fewest passes, to two digits.
 
     >>> many, few = np.full(9, 60.0), np.full(9, 10.0)
     >>> choice({"nss": many, "gini": many, "nac": few}, dict.fromkeys(["nss", "gini", "nac"], few),

@@ -30,7 +30,7 @@ def log_mel(wave, rate: int = RATE) -> torch.Tensor:
     ``wave``: floats (n,) in [-1, 1], at ``rate`` samples a second. It is resampled to RATE, cut
     to its middle SAMPLES, or put in the middle of as much silence. Raises ``ValueError`` for
     another shape, values that are not finite or out of range, fewer samples than a WINDOW lasts,
-    and ``TypeError`` for samples that are no floats.
+    and ``TypeError`` for samples that are not floats.
 
     >>> tone = torch.sin(torch.arange(8000) * 2 * torch.pi * 1000 / RATE)
     >>> picture = log_mel(tone)

@@ -143,7 +143,7 @@ def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
 
 
 def _header(path: Path) -> Header | str:
-    """What the file's first bytes say, or why it is no image."""
+    """What the file's first bytes say, or why it is not an image."""
     try:
         with Image.open(path) as image:
             if why := deep(image):

@@ -42,7 +42,7 @@ def fsdd(root: Path, split: str) -> Raw:
 def vctk(root: Path, split: str) -> Raw:
     """VCTK: ``VCTK*/wav48*/<speaker>/<speaker>_<number>.wav``, 48 kHz, resampled to 8 kHz.
 
-    Classes are speakers: the paper's "30 classes" cannot be accents, of which there are fewer.
+    Classes are speakers: the paper's "30 classes" cannot be accents: there are fewer of these.
     Of version 0.92 the first microphone counts. Its FLAC files cannot be read here; converted to
     WAV in place, under the same names, they can. Returns and raises as :func:`fsdd`.
     """
@@ -112,7 +112,7 @@ def _split(folder: Path, paths: list[Path], speakers: list[str], tests: list[boo
         for name in classes:
             if not count[name]:
                 raise ValueError(f"{folder}: speaker {name!r} has {speakers.count(name)} "
-                                 f"utterances, of which none is for {side}: cannot be split")
+                                 f"utterances, and none of them is for {side}: cannot be split")
     chosen = [i for i, test in enumerate(tests) if test == (split == "test")]
     kept = [paths[i] for i in chosen]
     labels = torch.tensor([classes.index(speakers[i]) for i in chosen])

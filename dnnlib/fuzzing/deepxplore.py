@@ -59,7 +59,7 @@ class DeepXplore:
     """Gradient ascent that makes a model differ and activates uncovered neurons.
 
     The objective, for an input with the label c, is sum_{k != t} z_k,c - ``lambda1`` z_t,c +
-    ``lambda2`` sum_k a_k,n(k) over the models k, of which t is under test; z_c is the logit of
+    ``lambda2`` sum_k a_k,n(k) over the models k; model t is under test; z_c is the logit of
     the label, a_n the raw activation of one neuron for each input and model.
 
     - ``budget``: how far an example may be from its input; default any distance.
@@ -138,8 +138,8 @@ class DeepXplore:
 
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go
-        with the model, labels that it lacks, or a square that does not fit into the images."""
+        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go with
+        the model, labels that it does not have, or a square that is larger than the images."""
         checks.generator(generator)
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)

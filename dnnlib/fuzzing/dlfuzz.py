@@ -125,7 +125,7 @@ class DLFuzz:
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for more neurons or runners-up than
-        the model has, or labels that it lacks."""
+        the model has, or labels that it does not have."""
         checks.generator(generator)
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)

@@ -100,7 +100,7 @@ class Campaign:
         return self.predicted != self.labels[self.origin]
 
     def within(self, *, l2: float = math.inf, linf: float = math.inf) -> int:
-        """How many test errors are no farther from their inputs than given.
+        """How many test errors lie within a given distance of their inputs.
 
         Those that were brought to just that distance are, though float32 rounds it: one part in
         100,000 beyond counts as at the distance.

@@ -32,7 +32,7 @@ def settings(name: str, *, others: Sequence[nn.Module] = (),
       compare with; without any it is taken in its reading on one network.
     - 'dlfuzz': its four strategies.
     - 'deephunter': the text's mutations, schedule and coverage; each of them as released; and all
-      three. The released loop also stores images as bytes, of which differences wrap around at 256:
+      three. The released loop also stores images as bytes, whose differences wrap around at 256:
       that is a mistake of the program, and no setting here. ``reference``: see there.
 
     ``size``: pixels a side. Images of 64 or less take the values released for MNIST, since none
@@ -80,7 +80,7 @@ class Best:
     that the network gets right and that are not among its inputs; a tie goes to the first.
 
     - ``settings``: pairs of a name and a fuzzer.
-    - ``images``, ``labels``: (M, C, H, W) and (M,), of which the other inputs are taken at random.
+    - ``images``, ``labels``: (M, C, H, W) and (M,); the other inputs are taken from them at random.
     - ``target``: an error is an example that is given this class: see :func:`outcomes.hits`.
     - ``last``: whether the examples of the last iteration alone count.
     - ``budget``: of all settings.
@@ -161,8 +161,8 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
     """The three fuzzers that both DeepSensor papers compare with, as 'paper' and at their 'best'.
 
     ``others``: networks for the same task, with which DeepXplore compares; without any it is taken
-    in its reading on one network. ``reference``: training images (M, C, H, W), of which DeepHunter
-    takes its neurons' boundaries. ``best``: images and their classes; then each rival is there a
+    in its reading on one network. ``reference``: training images (M, C, H, W) that give DeepHunter
+    its neurons' boundaries. ``best``: images and their classes; then each rival is there a
     second time, in the best of its :func:`settings` that judge images as they are saved; that,
     ``count`` (or 0 for no second time), ``target`` and ``last`` as of :class:`Best`.
 

@@ -1,4 +1,4 @@
-"""Layers that Keras has and PyTorch lacks: each a module of its own, so that it can be hooked."""
+"""Layers that Keras has and PyTorch has not: modules of their own, so that they can be hooked."""
 
 import torch
 from torch import nn
@@ -7,7 +7,7 @@ EPSILON = 1e-3  # Keras's default in BatchNormalization
 
 
 class SameConv2d(nn.Conv2d):
-    """Convolution with TensorFlow's "same" padding, of which the odd pixel goes right and below.
+    """Convolution with TensorFlow's "same" padding, whose odd pixel goes right and below.
 
     (N, C, H, W) -> (N, K, ceil(H / stride), ceil(W / stride)).
 

@@ -27,7 +27,7 @@ class Layer:
     """A call of a module: the ``call``-th in a pass, from 1; ``module`` None is the softmax.
 
     ``axis``: of the output's channels. ``shape``: of an input's output, channels first.
-    ``whole``: whether no other module runs within it. ``fault``: why its output is no neurons, "".
+    ``whole``: whether no other module runs within it. ``fault``: why its output is not neurons, "".
     """
 
     module: nn.Module | None
@@ -59,7 +59,7 @@ _traced: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 def calls(model: nn.Module, x: torch.Tensor) -> dict[str, Layer]:
     """Every call of a module in a pass, by name and in the order in which they end.
 
-    ``x``: images (N, C, H, W), of which the first is tried, once for a model and a shape. The
+    ``x``: images (N, C, H, W); the first is tried, once for a model and a shape. The
     model itself is not listed.
 
     >>> relu = nn.ReLU()
@@ -131,7 +131,7 @@ def _tensor(output):
 
 
 def fault_of(output, n: int) -> str:
-    """Why the output of a layer for ``n`` images is no neurons; '' if it is."""
+    """Why the output of a layer for ``n`` images is not neurons; '' if it is."""
     if not isinstance(output, torch.Tensor) or not output.is_floating_point():
         kind = output.dtype if isinstance(output, torch.Tensor) else type(output).__name__
         return f"expected a floating-point tensor as output, got {kind}"

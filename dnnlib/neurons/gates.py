@@ -71,7 +71,7 @@ class Gates:
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """The network as a chain; whatever is no plain ``nn.Sequential`` is one stage."""
+        """The network as a chain; whatever is not a plain ``nn.Sequential`` is one stage."""
         gated = [layer.module for layer in self.calls]
         if any(layer.call > 1 for layer in self.calls):  # which call it is only the whole tells
             return (Stage(self.model, tuple(range(len(gated))), inside=True),)

@@ -18,13 +18,13 @@ def layers_of(model: nn.Module, x: torch.Tensor,
               layers: Sequence[str] | None = None) -> dict[str, Layer]:
     """The layers that count, by name and in order.
 
-    ``x``: images (N, C, H, W), of which the first is tried. ``layers``: names in the order wanted,
+    ``x``: images (N, C, H, W); the first is tried. ``layers``: names in the order wanted,
     of modules with parts too; default those of :func:`models.neuron_layers` of a network that
     :func:`models.build` made, and "softmax" where it counts as a layer; of any other model every
-    call of a module within which no other runs, in order, but for what only passes images or
-    maps on, and outputs that are no neurons: see :func:`left_out`. Raises ``ValueError`` for
+    call of a module within which no other runs, in order, except for what only passes images or
+    maps on, and outputs that are not neurons: see :func:`left_out`. Raises ``ValueError`` for
     a name that is unknown, comes twice or does not run, and for none, ``TypeError`` for one whose
-    output is no neurons.
+    output is not neurons.
 
     >>> list(layers_of(models.build("lenet1"), torch.rand(1, 1, 28, 28)))
     ['1', '2', '4', '5', '7', 'softmax']
@@ -63,7 +63,7 @@ def _counts(layer: Layer) -> bool:
 
 
 def left_out(model: nn.Module, x: torch.Tensor) -> dict[str, str]:
-    """The modules without parts that are no layers by default, and why, by name.
+    """The modules without parts that are not layers by default, and why, by name.
 
     Empty for a network that :func:`models.build` made.
 
@@ -116,7 +116,7 @@ def watched(model: nn.Module, layers: dict[str, Layer],
     ``layers``: of :func:`layers_of`; ``reduce``: for all, or one for each name. An output has its
     channels on axis 1. What a layer gives out, the next one may overwrite, so ``reduce`` must not
     return a view. A pass raises ``ValueError`` for a layer that does not run, and ``TypeError`` for
-    one whose output is no floating-point tensor (N, ...).
+    one whose output is not a floating-point tensor (N, ...).
 
     >>> from dnnlib.neurons.activations import channel_means
     >>> model, x = models.build("lenet1"), torch.rand(2, 1, 28, 28)

@@ -67,7 +67,7 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
 
     Raises ``ValueError`` for a module or operation without a rule, a layer that is unknown, does
     not run in a pass, and outputs or relevances that are not finite, ``TypeError``
-    for a layer whose output is no tensor.
+    for a layer whose output is not a tensor.
 
     >>> from dnnlib import models
     >>> found = propagate(models.build("lenet1"), torch.rand(2, 1, 28, 28))

@@ -34,7 +34,7 @@ _ATTENTION = {"multi_head_attention_forward", "scaled_dot_product_attention"}
 
 
 class Functions(TorchFunctionMode):
-    """Inside, what runs between modules gets its rule too, as far as the model's values need one.
+    """Inside, what runs between modules gets its rule too, where the model's values need one.
 
     ``stack``: the names of the modules that run, for messages.
     """
@@ -156,7 +156,7 @@ def beta_rule(beta: float, positive: Callable, negative: Callable | None,
 
 
 def only_moves(output, where: str) -> None:
-    """``ValueError`` for an operation behind ``output`` whose gradient is no rule."""
+    """``ValueError`` for an operation behind ``output`` whose gradient is not a rule."""
     seen = {None}
     todo = [output.grad_fn] if getattr(output, "grad_fn", None) else []
     while todo:

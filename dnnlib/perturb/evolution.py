@@ -42,7 +42,7 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     ``trials`` evaluations in the order they were made; they are not independent, as random
     patches are. The draws do not depend on ``batch_size``.
 
-    Raises ``ValueError`` if ``trials`` is no multiple of ``population``, ``population`` is
+    Raises ``ValueError`` if ``trials`` is not a multiple of ``population``, ``population`` is
     below 4, ``weight`` is not in (0, 2], or the model's outputs are not finite.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))

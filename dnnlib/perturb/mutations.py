@@ -42,7 +42,7 @@ def mutate(x: torch.Tensor, operator: str = "random", *, seed: int, strength: in
     0 to N - 1. What becomes of an image depends on ``seed`` and its index alone: not on the batch
     it is in, and its operator not on the strength. A second, independent mutation needs another
     seed. Raises ``ValueError`` on an unknown operator or reading, a strength outside 1 to 5,
-    images that are not, and ``TypeError`` on what is no floating-point tensor.
+    images that are not, and ``TypeError`` on what is not a floating-point tensor.
 
     >>> x = torch.rand(6, 1, 8, 8, generator=torch.Generator().manual_seed(0))
     >>> both = mutate(x, seed=7)

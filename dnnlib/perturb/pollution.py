@@ -36,7 +36,7 @@ def stamp(x: torch.Tensor, *, sizes: tuple[int, int], patches: str = "each",
     [0, 1], are drawn for every image anew ('each': "perturbations of random sizes at random
     location"), or once for all images ('one': the same patch whatever the images, for the same
     ``seed`` and shape), as one has it who plants a backdoor. Raises ``ValueError`` for images that
-    are not, and for sizes that are no range from 1 up or do not fit.
+    are not, and for sizes that are not a range from 1 up or do not fit.
 
     >>> x = torch.zeros(2, 1, 4, 4)
     >>> (stamp(x, sizes=(2, 2)) > 0).sum((1, 2, 3)).tolist()
@@ -67,7 +67,7 @@ def pollute(data: Dataset, share: float, *, label: int, sizes: tuple[int, int],
     polluted one among them; a smaller share with the same ``seed`` is part of a larger one.
     ``sizes`` and ``patches``: see :func:`stamp`, which with the same ``seed`` puts the same
     'one' patch on test images. The fingerprint is a new one. Raises ``ValueError`` for a share
-    outside its range or too small for one image, and for a label that is no class.
+    outside its range or too small for one image, and for a label that is not a class.
 
     >>> data = Dataset("d", "train", torch.zeros(10, 1, 4, 4), torch.zeros(10).long(), ("a", "b"),
     ...                "d-0")

@@ -118,7 +118,7 @@ def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
 def amendments() -> list[Amendment]:
     """Every amendment: those of all papers, then those of each.
 
-    Raises ``ValueError`` for one that lacks a field or touches a claim that is not there.
+    Raises ``ValueError`` for one without a field, or that touches a claim that is not there.
     """
     paths = [FOLDER / "amendments.toml", *(FOLDER / name / "amendments.toml" for name in PAPERS)]
     found, known = [], {claim.id for claim in claims()}

@@ -85,7 +85,7 @@ def _each_less(column: str, other) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
 
 def _less_random(rows: pd.DataFrame) -> pd.DataFrame:
-    """NSS at each rate less random, of which Table VI has one column for all rates."""
+    """NSS minus random at each rate; Table VI has one column for all rates."""
     rows = rows.rename(columns={"operator": "candidates"})
     random = rows[rows["method"] == "random"].set_index("candidates")["value"]
     nss = rows[rows["method"] == "nss"]
@@ -162,8 +162,8 @@ UNPRINTED = {
     "nsatp-rq3-pd-general": "a share of cells, which the text calls \"in general\"",
     "peacepact-monotone": "the text says \"monotone\"",
     "peacepact-nonlinear": "the text says \"non-linear\"",
-    "nsatp-motivation": "ten repetitions of one pair, of which the text says only \"each time\"",
-    "peacepact-motivation": "ten repetitions of one pair, of which the text says only \"always\"",
+    "nsatp-motivation": "ten repetitions of one pair; the text says only \"each time\"",
+    "peacepact-motivation": "ten repetitions of one pair; the text says only \"always\"",
     "peacepact-second-class": "the text says \"mostly\"",
     "nss-sensitivity-worse": _FIGURE + "Fig. 3",
     "nss-sensitivity-strength": _FIGURE + "Fig. 3",

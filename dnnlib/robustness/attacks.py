@@ -187,7 +187,7 @@ def attack_success_rate(model: nn.Module, x: torch.Tensor, y: torch.Tensor,
 
     ``y``: (N,), true classes. ``attack``: a name, for its defaults, or options such as
     ``PGD(eps=8 / 255, eps_step=2 / 255)``. ``seed``: of JSMA's targets and random starts; the
-    global generators are left as they were, and so is the model, but for evaluation mode. Raises
+    global generators are left as they were, and so is the model, except for evaluation mode. Raises
     ``ValueError`` for an unknown attack, labels that do not fit, and no correct classification.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))

@@ -63,7 +63,7 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
       far out of any image; 30 for L1 and 0.1 for L-infinity, as in IBM's code.
     - ``batches``, ``samples``: N_b maxima of N_s gradient norms each; 500 and 1024 in DeepSensor
       and in IBM's code.
-    - ``pool``: gradients computed once for each image, of which every batch takes some with
+    - ``pool``: gradients computed once for each image; every batch takes some of them with
       replacement (ART); None computes N_b x N_s, as IBM's code does, at 50 times the cost. Batches
       of a pool share their maxima, which no continuous distribution fits: with 500 of them expect
       ``fitted`` to be rare, and L to be the largest gradient seen.
@@ -75,7 +75,7 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     - ``seed``: of the points.
     - ``batch_size``: points in a pass.
 
-    An image's score depends on ``seed`` and its place and, but for rounding, neither on
+    An image's score depends on ``seed`` and its place and, apart from rounding, neither on
     ``batch_size`` nor on the other images. The model is put in evaluation mode. Raises
     ``ValueError`` for an option that makes no sense and for outputs or gradients that are not
     finite.

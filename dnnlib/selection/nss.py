@@ -21,7 +21,7 @@ def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
 
     ``before``, ``after``: activations (N, neurons) of x and x'. ``difference``: 'l1', the text's
     ``|N_i(x) - N_i(x')|``, or 'squared_normalised', the released code's square divided by the
-    largest activation of x (by 1 where none is above 0, of which that code makes infinities).
+    largest activation of x (by 1 where none is above 0: that code makes infinities of these).
     Returns (N, neurons), >= 0. Raises ``ValueError`` for different shapes or values that are not
     finite.
 
@@ -89,7 +89,7 @@ def last_map(model: nn.Module, x: torch.Tensor) -> str:
     """The name of the layer whose output is the last map, global average pools aside.
 
     The paper's "last encoder layer": the last pool of the LeNets and of VGG16, the last residual
-    block of ResNet-20; of a transformer the last tokens. ``x``: images, of which the first is
+    block of ResNet-20; of a transformer the last tokens. ``x``: images; the first is
     tried. Without maps, the layer before the logits.
 
     >>> from dnnlib import models

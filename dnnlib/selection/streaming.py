@@ -166,7 +166,7 @@ class OfDensities(OfTraces):
 
 
 class OfMutations(Reader):
-    """NSS: how far each neuron moves, of which only the end tells which ones count."""
+    """NSS: how far each neuron moves; only the end tells which ones count."""
 
     passes = 1
 

@@ -55,7 +55,7 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
 def last_hidden(model: nn.Module, x: torch.Tensor) -> str:
     """The name of the layer before the logits, of those of :func:`layers.layers_of`.
 
-    ``x``: images, of which the first is tried.
+    ``x``: images; the first is tried.
 
     >>> from dnnlib import models
     >>> last_hidden(models.build("lenet5"), torch.zeros(1, 1, 28, 28))

@@ -19,7 +19,7 @@ def recipe(kind: str, model_name: str, dataset: str, *, recipe_name: str = "defa
     """The recipe of a ``kind`` of training: ``recipe_name`` with Table V's epochs and batch size.
 
     A model without a line there has LeNet-5's. The table prints no learning rate: underfitted and
-    overfitted networks have ``learning_rate``, of which 0.02 brings LeNet-5 on MNIST near the
+    overfitted networks have ``learning_rate``; 0.02 brings LeNet-5 on MNIST near the
     printed 79 % in its one epoch; polluted ones that of the recipe. With the embedded images
     underfitting is a few epochs of smaller batches.
 

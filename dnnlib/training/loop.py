@@ -33,7 +33,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
 
 
 def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:
-    """The networks ``names``, as 'lenet1 lenet4', but for ``model_name``: DeepXplore's oracles.
+    """The networks ``names``, as 'lenet1 lenet4', without ``model_name``: DeepXplore's oracles.
 
     ``options`` are those of :func:`trained`, the same for all. Raises ``ValueError`` for a name
     that is unknown or comes twice, and for no name at all.

@@ -49,7 +49,7 @@ _SMALL = Recipe(0.02, 64, 8, momentum=0.9, schedule="cosine")  # 5,000 images
 _SHORTER = replace(_SMALL, epochs=5)  # Net-1 and Net-2 take long
 _BRIEF = Recipe(0.05, 64, 3, momentum=0.9)
 RECIPES = {
-    # for readers' own runs, the embedded images, and speech, of which the papers say nothing
+    # for readers' own runs, the embedded images, and speech: the papers say nothing about these
     "default": {"*": Recipe(0.05, 64, 20, momentum=0.9, schedule="cosine"),
                 "mnist_small": _SMALL, "fashion_mnist_small": _SMALL,
                 "voices": _SPEECH, "fsdd": _RECORDED, "vctk": replace(_RECORDED, epochs=10)},

@@ -80,7 +80,7 @@ def test_one_column_of_cells():
 def test_missing_columns_are_named(which, column):
     given = {"paper": PAPER, "ours": seeds(("mnist", "pd", 0, 0.3)), "live": PAPER}
     given[which] = given[which].drop(columns=column)
-    with pytest.raises(ValueError, match=rf"{which}: lacks the columns \['{column}'\]"):
+    with pytest.raises(ValueError, match=rf"{which}: the columns are missing: \['{column}'\]"):
         tables.beside(given["paper"], given["ours"], on=ON, live=given["live"])
 
 

@@ -266,7 +266,7 @@ def test_rank_writes_all_images_and_their_sheet(dnnlib, photos, tmp_path):
         assert sheet.format == "PNG"
     for words in ("20 images of 1 x 8 x 8 ranked, 2 selected", "wrote out/first.csv and first.png",
                   "images in photos that were skipped: 1\n  torn.png is not a readable image",
-                  "files in photos that are no images by their ending: 1"):
+                  "files in photos that are not images by their ending: 1"):
         assert words in out
     assert "ranking" in err  # the bar
 
@@ -353,7 +353,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
     (ranked("linear", "gini", "photos", "--strict"), 2,
      "--strict: 1 cannot be read; the first: torn.png is not a readable image"),
     (ranked("linear", "gini", "photos", "--size", "100000"), 2, "at most 8192 pixels a side"),
-    (ranked("linear", "gini", "photos", "--out", "own.py/x.csv"), 2, "own.py is no folder"),
+    (ranked("linear", "gini", "photos", "--out", "own.py/x.csv"), 2, "own.py is not a folder"),
     (ranked("linear", "gini", "photos", "--out", "/proc/x.csv"), 2, "--out: cannot write /proc/x"),
     (ranked("raises"), 2, "raises() of own.py fails: own.py, line "),
     (ranked("raises"), 2, ": KeyError: 'width'"),

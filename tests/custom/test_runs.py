@@ -527,7 +527,7 @@ def test_command_writes_and_says_what_became_of_the_images(folder, dnnlib):
     for words in ("20 images of 1 x 8 x 8; of the inputs tried", "in failures\n",
                   f"misclassified to begin with, and dropped: {inputs['misclassified']}\n",
                   f"left out by --limit: {inputs['left out']}\n", "skipped: 1\n  torn.png is not a",
-                  "files in photos that are no images by their ending: 1"):
+                  "files in photos that are not images by their ending: 1"):
         assert words in out
     options = json.loads((folder / "failures" / "run.json").read_bytes())
     assert [options[k] for k in ("by", "l2", "limit", "seed")] == ["dlfuzz", 4.0, 3, 2]

@@ -216,5 +216,5 @@ def test_names_come_from_a_file_or_commas(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no file none.txt"):
         custom.read_names("none.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="bytes.txt is no text"):
+    with pytest.raises(ValueError, match="bytes.txt is not text"):
         custom.read_names(str(tmp_path / "bytes.txt"))

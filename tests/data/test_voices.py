@@ -242,14 +242,14 @@ def test_a_silent_recording_is_black(root):
 def test_an_fsdd_speaker_on_one_side_alone_cannot_be_split(root, indices, side):
     write_fsdd(root)
     write_fsdd(root, ("ann",), (7,), indices)
-    with pytest.raises(ValueError, match=f"'ann' has 2 utterances, of which none is for {side}"):
+    with pytest.raises(ValueError, match=f"'ann' has 2 utterances, and none of them is for {side}"):
         load("fsdd")
 
 
 @pytest.mark.parametrize("split", ["train", "test"])
 def test_a_vctk_speaker_with_one_utterance_cannot_be_split(root, split):
     write_vctk(root, {"p225": 3, "p226": 1})
-    with pytest.raises(ValueError, match="'p226' has 1 utterances, of which none is for training"):
+    with pytest.raises(ValueError, match="'p226' has 1 utterances, and none of them is for training"):
         load("vctk", split)
 
 

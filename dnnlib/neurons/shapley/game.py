@@ -63,7 +63,7 @@ class Game:
         if same:
             shown = ", ".join(map(str, same[:5])) + (", ..." if len(same) > 5 else "")
             raise ValueError(f"perturbed: equal to clean for {len(same)} of {len(self.clean)} "
-                             f"inputs ({shown}), so that there is no change of loss to share out; "
+                             f"inputs ({shown}), so there is no change of loss to share out; "
                              "leave them out")
         first = self.clean[:1]
         labels = checks.labels(self.labels, len(self.clean), predict(self.model, first).shape[1])
