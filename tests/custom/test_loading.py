@@ -131,7 +131,7 @@ def test_script_and_export_give_what_the_model_gave(tiny_model, x, folders):
 
 def test_a_state_dict_is_no_script(tiny_model, folders):
     torch.save(tiny_model().state_dict(), folders / "w.pt")
-    with pytest.raises(ValueError, match="no model saved by TorchScript; a state dict goes to"):
+    with pytest.raises(ValueError, match="not a model saved by TorchScript; a state dict goes to"):
         custom.load_model(str(folders / "w.pt"))
 
 
