@@ -145,7 +145,10 @@ class Run:
 
     def _some_left(self, job: Job) -> None:
         if set(job.readers) <= set(self.failed):
-            raise ValueError("; ".join(f"{name}: {why}" for name, why in self.failed.items()))
+            names: dict[str, list[str]] = {}  # by reason, so that each is given once
+            for name, why in self.failed.items():
+                names.setdefault(why, []).append(name)
+            raise ValueError("; ".join(f"{', '.join(same)}: {why}" for why, same in names.items()))
 
 
 def _read(path: Path, names: Iterable[str] | None = None) -> tuple[dict[str, torch.Tensor], dict]:
