@@ -182,7 +182,8 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
     if scheduler is None:
         # a worker gets a cell when it has nothing else to do, so that what is assigned runs
         with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
-                n_workers=workers or os.cpu_count(), threads_per_worker=1, dashboard_address=None,
+                n_workers=workers or os.cpu_count(), threads_per_worker=1, dashboard_address=":0",
+                env={"TQDM_DISABLE": "1"},  # one bar, ours
                 silence_logs=logging.ERROR) as local, Client(local) as client:
             yield client
         return
