@@ -26,7 +26,7 @@ from dnnlib import custom, files, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
+from dnnlib.book.tables import headed
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import selectors_table
 from dnnlib.data import load, profile_limit
@@ -108,12 +108,6 @@ run.add({"error_rate": compared.wrong / compared.images})
 run.save(data)
 
 
-def percent(rows):
-    """A line for each method, a column for each share of images selected, in percent."""
-    rows = rows[rows["quantity"] == "fault_detection_rate"]
-    return wide(rows.assign(value=100 * rows["value"]), index="method", columns="rate")
-
-
 says(f"Of {compared.images:,} images the network gets {compared.wrong} wrong. "
      + compared.sentences[0])
 headed(selectors_table(compared.selectors).drop(columns="seconds"))
@@ -177,7 +171,7 @@ if not pretrained:
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
-# percent. Many of them are training images of that network, so that its error rate is lower than it
+# percent, with intervals of 95 %. Many of them are training images of that network, so that its error rate is lower than it
 # would be on new ones. The photographs are not ours to print.
 
 # %% tags=["remove-input"]
@@ -205,7 +199,10 @@ if ours.empty:
 else:
     for rate in ours.query("quantity == 'error_rate'")["value"]:
         print(f"error rate {rate:.1%}")
-    display(percent(ours))
+    parts = ours.pivot_table(index=["method", "rate"], columns="quantity", values="value")
+    parts = parts.rename(columns={"fault_detection_rate": "found"}).reset_index()
+    parts[["rate", "found", "low", "high"]] *= 100
+    display(headed(selectors_table(parts.assign(seconds=0)).drop(columns="seconds")))
 
 # %% [markdown]
 # ## Readings
@@ -221,7 +218,8 @@ ours = records.frame("nss/your_own_model", dataset="imagenet", methods="gini,mar
 chance = ours.query("quantity == 'error_rate'")["value"].mean()
 rate = ours.query("quantity == 'fault_detection_rate'").groupby(["method", "rate"])["value"].mean()
 rate = rate.unstack("rate")
-times = rate / chance
+times, NEURONS = rate / chance, ["nss", "nac"]
+ends = ours.groupby(["quantity", "method", "rate"])["value"].mean()
 says(
     ("`gini` and `margin`, which read the softmax vector, find "
      f"{times.loc[['gini', 'margin']].min(axis=None):.1f} to "
@@ -229,7 +227,8 @@ says(
      "average.", times.loc[["gini", "margin"]].min(axis=None) > 3),
     (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times as many "
      f"as random order, and `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times as many. "
-     "So neither is better than random order here.", times.loc[["nss", "nac"]].max(axis=None) <= 1),
+     "Their intervals contain the rate of random order at every share, so neither is clearly better here.",
+     (ends.loc["low", NEURONS].max() <= chance) and (ends.loc["high", NEURONS].min() >= chance)),
     ("This is only one network and one random draw. Chance alone matters: with "
      f"50 random images and an error rate of {100 * chance:.0f} %, the share of faults typically differs from "
      f"its mean by about {100 * (chance * (1 - chance) / 50) ** 0.5:.0f} points.",
