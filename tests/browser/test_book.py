@@ -35,6 +35,9 @@ LOOK = """() => {
   };
 }"""
 
+SMALL = """() => [...document.querySelectorAll('article figure > img[src$=".png"]')].filter(
+  i => i.getBoundingClientRect().width < 0.55 * i.naturalWidth).map(i => i.src.split('/').pop())"""
+
 
 class Anchors(HTMLParser):
     """The ids and the links of a page."""
@@ -114,6 +117,7 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
         assert re.match(r"Time: about \d+ min", page.inner_text("h1 + p.time"))
     page.set_viewport_size(looks.phone)
     assert looks.wide(page) == [], "wider than a phone"
+    assert page.evaluate(SMALL) == [], "figures too small to read on a phone"
     assert not wrong
 
 
