@@ -22,6 +22,8 @@ from dnnlib import checks, files
 from dnnlib.book import notebooks, plan, records
 
 TIMEOUT = 10  # seconds in which a scheduler must answer
+_VARIABLES = "distributed.nanny.pre-spawn-environ"  # of a worker's process
+_TRIMMING = "MALLOC_TRIM_THRESHOLD_"  # above it glibc returns freed memory; Dask says 64 KiB
 _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the process's environment
 
 
@@ -151,8 +153,9 @@ def work(notebook: str, values: dict, **environment: str) -> tuple[dict[str, byt
     with _ONE_AT_A_TIME, tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         environment = environment | {"DNNLIB_RESULTS": folder, "TQDM_DISABLE": "1"}
-        before = {name: os.environ.get(name) for name in environment}
+        before = {name: os.environ.get(name) for name in (*environment, _TRIMMING)}
         os.environ.update(environment)
+        os.environ.pop(_TRIMMING, None)  # of a worker that others started
         try:
             notebooks.run(Path(notebook), values, Path(folder) / "run.ipynb", bar=False)
         finally:
@@ -180,8 +183,11 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
         from distributed import Client, LocalCluster
 
     if scheduler is None:
-        # a worker gets a cell when it has nothing else to do, so that what is assigned runs
-        with dask.config.set({"distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
+        # a worker keeps the memory that it frees: to return it at once takes as long as the passes;
+        # and it gets a cell when it has nothing else to do, so that what is assigned runs
+        variables = {k: v for k, v in dask.config.get(_VARIABLES).items() if k != _TRIMMING}
+        with dask.config.set({_VARIABLES: variables,
+                              "distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
                 n_workers=workers or os.cpu_count(), threads_per_worker=1, dashboard_address=":0",
                 env={"TQDM_DISABLE": "1"},  # one bar, ours
                 silence_logs=logging.ERROR) as local, Client(local) as client:

@@ -16,7 +16,7 @@ from dnnlib.book import notebooks, records, sweeps
 # a cell that waits for a file tells the test when it runs, and runs until the test lets it
 TOY = '''
 # %%
-import pathlib, time
+import os, pathlib, time
 from dnnlib.book.experiments import Experiment
 from dnnlib.data import load
 
@@ -27,6 +27,7 @@ gate = ""  # a folder: say that the cell runs, and wait for the file "go"
 profile = "embedded"
 
 # %%
+assert "MALLOC_TRIM_THRESHOLD_" not in os.environ, "freed memory would not stay here"
 if gate:
     (pathlib.Path(gate) / f"running{seed}").touch()
     while not (pathlib.Path(gate) / "go").exists():
@@ -196,8 +197,10 @@ def test_a_records_parameters_are_read_from_the_notebook(toy):
 
 def test_a_run_leaves_no_trace_in_the_environment(toy, monkeypatch, tmp_path):
     monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path / "mine"))
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "65536")
+    before = dict(os.environ)
     made, seconds = sweeps.work(str(toy), {"seed": 3, "profile": "paper"})
-    assert os.environ["DNNLIB_RESULTS"] == str(tmp_path / "mine") and seconds > 0
+    assert dict(os.environ) == before and seconds > 0
     assert not (tmp_path / "mine").exists()
     (name,) = [name for name in made if name.endswith(".json")]
     assert json.loads(made[name])["rows"] == [{"value": 21}] and "run.ipynb" in made
@@ -206,6 +209,13 @@ def test_a_run_leaves_no_trace_in_the_environment(toy, monkeypatch, tmp_path):
 def test_a_run_without_a_record_says_why(toy):
     with pytest.raises(ValueError, match="does it need profile"):
         sweeps.work(str(toy), {"seed": 3})
+
+
+def test_workers_keep_freed_memory_and_show_no_bars():
+    with sweeps.cluster(workers=1) as client:
+        found, = client.run(lambda: dict(os.environ)).values()
+    assert "MALLOC_TRIM_THRESHOLD_" not in found
+    assert found["TQDM_DISABLE"] == found["OMP_NUM_THREADS"] == "1"
 
 
 def test_a_failed_cell_stops_no_other(sweep, tmp_path):
