@@ -7,6 +7,10 @@ from torch import nn
 
 from dnnlib import checks
 
+# glibc keeps twice the largest block that was ever freed, up to blocks of 32 MiB. What is more it
+# returns, to get it back page by page in the next pass, which can take as long as the pass itself.
+torch.empty(2**25 - 2**16, dtype=torch.uint8)
+
 
 def device(name: str = "auto") -> torch.device:
     """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto' is cuda where there is one, else cpu.
