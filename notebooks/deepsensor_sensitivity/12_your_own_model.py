@@ -31,7 +31,7 @@ from dnnlib import custom, files, inference, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
+from dnnlib.book.tables import headed
 from dnnlib.book.words import shown
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import fuzzers_table
@@ -114,14 +114,6 @@ for row in compared.fuzzers.to_dict("records"):
             method=OLDER.get(row["fuzzer"], row["fuzzer"]))
 run.add({"broken": compared.fuzzers["noise"].iloc[0] / 100}, method="noise")  # as many examples
 run.save(data)
-
-
-def broken(rows: pd.DataFrame) -> pd.DataFrame:
-    """A line for each method, the most successful first, in percent."""
-    rows = rows[rows["quantity"] == "broken"]
-    best = rows.sort_values("value", ascending=False)["method"]
-    return wide(rows.assign(value=100 * rows["value"]), index="method", columns="quantity",
-                order={"method": dict.fromkeys(best)}, digits={"broken": 0})
 
 
 says(compared.sentences[1])
@@ -210,7 +202,15 @@ if len(asked):
 
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet")
-print("no records yet") if ours.empty else display(broken(ours))
+if ours.empty:
+    print("no records yet")
+else:
+    parts = ours.pivot_table(index="method", columns="quantity", values="value")
+    shares = 100 * parts[["broken", "low", "high", "noise_passes"]]
+    rows = shares.assign(noise=shares.loc["noise", "broken"], passes=parts["passes"], seconds=0)
+    rows = rows.drop("noise").rename({old: name for name, old in OLDER.items()})
+    table = fuzzers_table(rows.rename_axis("fuzzer").reset_index())
+    display(headed(table.drop(columns="seconds")))
 
 # %% [markdown]
 # ## Readings
