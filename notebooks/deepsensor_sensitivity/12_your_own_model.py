@@ -180,7 +180,8 @@ if dataset != "imagenet":
 # The same cells, run with
 #
 # ```text
-# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model_name mobilenet -p profile paper
+# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model_name mobilenet \
+#                                      -p population 5 -p profile paper
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
