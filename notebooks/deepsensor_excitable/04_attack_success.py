@@ -332,10 +332,11 @@ says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before re
       "no gain to compare, and these cells can show neither that the swarm's network is \"no worse\" nor that it is "
       "\"better\". They stay open.",
       every.min() == every.max() == 100),
-     "In the verdicts on \"no worse than PGD-AT\" "
-     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at')}*) and \"better against DeepFool and JSMA\" "
-     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at-better')}*), only the cells of FGSM and PGD therefore say "
-     "anything. The verdict on a large fall everywhere is "
+     "In the verdict on \"no worse than PGD-AT\" "
+     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at')}*), only the cells of FGSM and PGD therefore say "
+     "anything; in the verdict on \"better against DeepFool and JSMA\" "
+     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at-better')}*), no cell does. The verdict on a large fall "
+     "everywhere is "
      f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
 before, after = of("pgd", "before"), of("pgd", "excitable")
 fell = rise("pgd", "excitable")
