@@ -267,30 +267,35 @@ says("In these records " + ("each polluted image has a patch of its own, as the 
      evidence.rivals(kept), *evidence.estimator(kept))
 learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
-says((f"The networks learned the patch: they give the polluted class to at least {learned.min():.0f} % of the "
-      "stamped images of other classes.", learned.min() > 80),
+says((f"The networks learned the patch: they give the polluted class to {span(learned)} % of the stamped images "
+      "of other classes.", learned.min() > 50),
      (f"The patch also makes neurons excitable: {span(neurons['polluted'], 1)} % in the polluted networks, and at "
       f"most {neurons['clean'].max():.2f} % in the clean ones.",
       neurons["polluted"].min() > neurons["clean"].max()))
 excitable_, clean = (given("excitable", network) for network in ("polluted", "clean"))
-lead = evidence.spread(excitable_ - given("constant"))
-other = evidence.spread(excitable_ - given("sensitive"))
-sure = (lead["low"] > 0).sum()
-says((f"In the polluted networks the swarm ends at the polluted class for "
-      f"{span(excitable_.groupby('alpha').mean())} % of the inputs, and in the clean network for at most "
-      f"{clean.max():.0f} %.", excitable_.min() > clean.max()),
-     (f"In the polluted networks its lead over a constant fitness is {span(lead['mean'])} points on average. Paired by seed, the "
-      f"lead is more than chance at {out_of(sure, len(lead))} shares of pollution.", lead["mean"].min() > 0),
-     ("Sensitive neurons lead to the polluted class no less often on average, and take fewer passes.",
-      (other["mean"] <= 0).all()))
-best = given("", fuzzer="dlfuzz")
+constant, noise = given("constant"), given("", fuzzer="noise")
+lead, other = (evidence.spread(excitable_ - each) for each in (constant, given("sensitive")))
+says((f"In the polluted networks the swarm ends at the polluted class for {span(excitable_)} % of the inputs, and in "
+      f"the clean network for at most {clean.max():.0f} %.", excitable_.min() > clean.max()),
+     (f"But a swarm with a constant fitness ends there for {span(constant)} % too, and noise for {span(noise)} %. So "
+      "these networks give the polluted class to nearly every noisy image, and excitable neurons find nothing that "
+      "chance does not find.",
+      lead["mean"].abs().max() < 1 and min(constant.min(), noise.min()) > 95),
+     ("Sensitive neurons lead there as often, with fewer passes.", other["mean"].abs().max() < 1))
 over = evidence.spread(evidence.by_seed(
     kept, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
-says((f"Does the swarm find about five times as many errors as the rivals, as claimed? These seeds cannot tell. The ratio to "
-      f"the rivals' mean is {span(over['mean'], 1)}, and its intervals reach from {over['low'].min():.1f} to "
-      f"{over['high'].max():.0f}.", over["high"].max() > 2 * over["low"].min() + 6),
-     (f"DLFuzz is the reason: it finds {best.min():.0f} % with one seed and {best.max():.0f} % with another.",
-      best.max() > 5 * best.min()))
+rivals = {name: given("", fuzzer=name) for name in ("deepxplore", "dlfuzz", "deephunter")}
+says((f"Does the swarm find about five times as many errors as the rivals, as claimed? No. The ratio to the rivals' "
+      f"mean is {span(over['mean'], 1)}, and its intervals reach from {over['low'].min():.1f} to "
+      f"{over['high'].max():.1f}.", over["high"].max() < 2),
+     (f"DLFuzz ends at the polluted class for {span(rivals['dlfuzz'])} % of the inputs, and DeepXplore for "
+      f"{span(rivals['deepxplore'])} %. Only DeepHunter ends there for fewer: {span(rivals['deephunter'])} %.",
+      min(rivals["dlfuzz"].min(), rivals["deepxplore"].min()) > 95 and rivals["deephunter"].max() < 60))
+same = outcomes.error_shares(evidence.at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
+led = evidence.spread(evidence.by_seed(same, "network == 'polluted' and swarm == 'excitable'", "alpha")
+                      - evidence.by_seed(same, "network == 'polluted' and swarm == 'constant'", "alpha"))
+says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "
+      f"{span(led['mean'])} points on average.", led["mean"].min() > 1 and said == "each"))
 
 # %% [markdown]
 # ## Exercises
