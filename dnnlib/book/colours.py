@@ -13,6 +13,7 @@ METHODS = {
     # what a comparison stands on is gray
     "random": "#7a7a7a", "random, expected": "#7a7a7a", "noise": "#7a7a7a",
     "best possible": "#000000", "training on": "#7a7a7a", "one pass": "#444444",
+    "benign": "#b5b5b5", "PGD-AT": "#cc79a7",
     # fuzzers
     "DeepSensor": "#0072b2", "DeepSensor, paper": "#0072b2", "DeepSensor, sensitive": "#0072b2",
     "DeepSensor, released": "#004a75", "DeepSensor, excitable": "#882255",

@@ -56,6 +56,7 @@ WORDS = {
     "nsatp_momentum": "with momentum",
     "to_second_class": "given the second class", "mean_eff_undecided": "mean Eff, undecided",
     "mean_eff_decided": "mean Eff, decided", "mean_eff": "mean Eff", "mean_l2": "mean L2",
+    "noise_passes": "broken by noise of as many passes",
     "met_in_first_tenth": "share met in the first tenth",
     "pd_lead": "PD's lead in steepness", "pd_steepest": "PD steepest",
     "train_accuracy": "accuracy on training images", "distance_needed": "L2 distance needed",

@@ -59,13 +59,14 @@ bet("deepsensor-excitable-incomplete")
 # does the colour of the excitable swarm do anything that the colour of the constant fitness does
 # not do?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records, each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
 CELL = ["dataset", "model", "training"]
 kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    fuzzer_bars(outcomes.error_shares(kept), group=CELL, ylabel="test errors (%)")
+    fuzzer_bars(outcomes.error_shares(evidence.at_best(kept, "dataset", "model")), group=CELL,
+                ylabel="test errors (%)")
 plt.show()
 
 # %% [markdown]

@@ -84,6 +84,7 @@ fall = kept[kept["quantity"] == "asr_gain"]
 if fall.empty:
     plots.nothing()
 else:
+    fall = evidence.at_best(fall, "dataset", "model")
     campaign_plots.fuzzer_bars(
         fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
         group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")

@@ -76,6 +76,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
+    kept = evidence.at_best(kept, "dataset", "model")
     campaign_plots.fuzzer_bars(kept[kept["quantity"] == "clever_gain"], line=0.12,
                                group=["dataset", "model", "budget"],
                                ylabel="increase in CLEVER (L2)")

@@ -78,6 +78,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
+    kept = strongest(kept, ["dataset", "model", "seed", "quantity", "attack", "fuzzer"])
     fuzzer_bars(kept[kept["quantity"] == "asr_gain"].drop(columns="swarm"),
                 group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
