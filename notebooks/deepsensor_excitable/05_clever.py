@@ -320,14 +320,14 @@ SETS = ("benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "exci
         "random")
 farther = {(name, bound): min(of("clever_gain", name, bound).min(), longer(name, bound).min()) > 0
            for name in SETS for bound in ("none", "2")}
-score, way = of("clever_gain", "sensitive"), longer("sensitive")
+score, added = of("clever_gain", "sensitive"), longer("sensitive")
 cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
 says(("Only DLFuzz's examples within the smaller distance move the boundary away with every seed, both by the score "
       "and by DeepFool's way.", [each for each in farther if farther[each]] == [("dlfuzz", "2")]),
      (f"They cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
      (f"The examples of the sensitive swarm without a bound raise the score with every seed (by {score.min():.2f} to "
-      f"{score.max():.2f}), but DeepFool's way not with every seed (by {way.min():.2f} to {way.max():.2f}).",
-      score.min() > 0 > way.min() and way.mean() > 0),
+      f"{score.max():.2f}), but DeepFool's way not with every seed (by {added.min():.2f} to {added.max():.2f}).",
+      score.min() > 0 > added.min() and added.mean() > 0),
      ("No score was refuted: no attack came nearer than it allows.",
       kept.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 

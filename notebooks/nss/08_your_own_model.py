@@ -171,8 +171,8 @@ if not pretrained:
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
-# percent, with intervals of 95 %. Many of them are training images of that network, so that its error rate is lower than it
-# would be on new ones. The photographs are not ours to print.
+# percent, with intervals of 95 %. Many of them are training images of that network, so that its
+# error rate is lower than it would be on new ones. The photographs are not ours to print.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz
@@ -218,7 +218,8 @@ ours = records.frame("nss/your_own_model", dataset="imagenet", methods="gini,mar
 chance = ours.query("quantity == 'error_rate'")["value"].mean()
 rate = ours.query("quantity == 'fault_detection_rate'").groupby(["method", "rate"])["value"].mean()
 rate = rate.unstack("rate")
-times, NEURONS = rate / chance, ["nss", "nac"]
+times = rate / chance
+NEURONS = ["nss", "nac"]
 ends = ours.groupby(["quantity", "method", "rate"])["value"].mean()
 says(
     ("`gini` and `margin`, which read the softmax vector, find "
