@@ -240,11 +240,10 @@ wide(outcomes.error_shares(ours), index="method",
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import out_of, span
+from dnnlib.book.words import span
 
 every = records.existing("deepsensor_excitable/polluted")
-said = "each" if "each" in set(every["patches"]) else "one"
-kept = evidence.at_best(every[every["patches"] == said], "dataset", "model", "alpha")
+kept = evidence.at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
 shares = outcomes.error_shares(kept)
 
 
@@ -262,9 +261,8 @@ def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> p
 # particular. A swarm that seeks them meets the polluted class only if that is where the loss grows.
 
 # %% tags=["hide-input", "statements"]
-says("In these records " + ("each polluted image has a patch of its own, as the text has it."
-                            if said == "each" else "all polluted images have the same patch, which is not the "
-                            "text's reading.") + f" They cover LeNet-5 on MNIST: {evidence.size(kept)}.",
+says("In these records each polluted image has a patch of its own, as the text has it. They cover LeNet-5 on "
+     f"MNIST: {evidence.size(kept)}.",
      evidence.rivals(kept), *evidence.estimator(kept))
 learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
@@ -296,7 +294,7 @@ same = outcomes.error_shares(evidence.at_best(every[every["patches"] == "one"], 
 led = evidence.spread(evidence.by_seed(same, "network == 'polluted' and swarm == 'excitable'", "alpha")
                       - evidence.by_seed(same, "network == 'polluted' and swarm == 'constant'", "alpha"))
 says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "
-      f"{span(led['mean'])} points on average.", led["mean"].min() > 1 and said == "each"))
+      f"{span(led['mean'])} points on average.", led["mean"].min() > 1))
 
 # %% [markdown]
 # ## Exercises
