@@ -35,12 +35,11 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
 def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:
     """The networks ``names``, as 'lenet1 lenet4', without ``model_name``: DeepXplore's oracles.
 
-    ``options`` are those of :func:`trained`, the same for all. Raises ``ValueError`` for a name
-    that is unknown or comes twice, and for no name at all.
+    Without a name there are none. ``options`` are those of :func:`trained`, the same for all.
+    Raises ``ValueError`` for a name that is unknown or comes twice.
     """
-    return tuple(trained(name, dataset, **options)
-                 for name in checks.words(names, "names", models.SPECS, "model")
-                 if name != model_name)
+    known = checks.words(names, "names", models.SPECS, "model") if names.strip() else ()
+    return tuple(trained(name, dataset, **options) for name in known if name != model_name)
 
 
 def pretrained(model_name: str, dataset: str) -> nn.Module:

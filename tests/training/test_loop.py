@@ -105,6 +105,7 @@ def test_others_are_all_but_the_model_itself(monkeypatch):
     found = training.others("lenet1 lenet4 lenet5", "lenet4", "mnist", seed=2)
     assert found == (("lenet1", "mnist", {"seed": 2}), ("lenet5", "mnist", {"seed": 2}))
     assert training.others("lenet4", "lenet4", "mnist") == ()
+    assert training.others("", "lenet4", "mnist") == ()  # as the sweep file has it for ResNet-20
 
 
 def test_any_dataset_is_fitted_by_its_fingerprint(train, tiny_data, monkeypatch, folders):
