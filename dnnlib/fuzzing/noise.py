@@ -6,8 +6,8 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.fuzzing.guided import Score
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch, reach
-from dnnlib.fuzzing.swarm import Score
 
 KINDS = ("gaussian", "uniform")
 

@@ -1,43 +1,30 @@
 """DeepSensor: a particle swarm around every input, guided by a fitness (Algorithm 1)."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import torch
-from torch import nn
-from tqdm import tqdm
 
 from dnnlib import checks
-from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.inference import fast_layout
+from dnnlib.fuzzing.guided import Guided, Score, draw
 from dnnlib.neurons.sensitivity import SensitiveNeurons
-
-Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 
 STARTS = ("random", "input")
 RANDOM = ("particle", "pixel")
 REPORTS = ("best", "current")
-# in a pass: on a CPU, more images of a small network leave the cache; anywhere, more pixels of a
-# large one fill the memory
-_IMAGES, _PIXELS = 256, 2**19
 
 
 @dataclass(frozen=True, kw_only=True)
-class Swarm:
+class Swarm(Guided):
     """Particle swarm optimisation of test inputs, a swarm for every input (DeepSensor, III.D).
 
     An iteration scores all particles, updates the best position of each and of its swarm, and
     moves them (Eqs. 3 to 5). The first one thus scores the start, as in Algorithm 1, and no
     position is scored after the last move. Particles move at once, not one after the other.
 
-    - ``budget``: how far an example may be from its input; default any distance. Positions are
-      brought within it and [0, 1].
-    - ``fitness``: a function that is called once, with the model, the inputs (S, C, H, W) on its
-      device and their labels (S,), and gives ``score(x, of)``: the fitness (N,), finite, of images
-      (N, C, H, W) that came from the inputs ``of`` (N,). Default :class:`SensitiveNeurons`; one of
-      your own is below.
+    - ``budget``, ``fitness``, ``batch_size``: of every :class:`Guided` search. A fitness of your
+      own is below.
     - ``population``: particles to an input, 100 in the second paper; the first gives none.
     - ``start``: 'random' (IV.F), uniform in [0, 1] and the budget's L-infinity box, then brought
       within the budget; or 'input' (III.D), where all particles start on the input.
@@ -56,12 +43,10 @@ class Swarm:
       more passes; its last example counts again in each iteration that is left.
     - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
       of its 'current' ones.
-    - ``batch_size``: images in a pass, and held at once beside the examples of all iterations. With
-      None, it is as many as have half a million pixel values, and on a CPU at most 256.
+    Raises ``ValueError`` or ``TypeError`` naming the option.
 
-    An input's swarm has random numbers of its own, whatever other inputs there are. Raises
-    ``ValueError`` or ``TypeError`` naming the option, or the fitness where it is not finite.
-
+    >>> from torch import nn
+    >>> from dnnlib.fuzzing import Budget
     >>> def unsure(model, inputs, labels):
     ...     return lambda x, of: -model(x).softmax(1).amax(1)
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
@@ -72,9 +57,6 @@ class Swarm:
     (torch.Size([4, 3]), 72)
     """
 
-    budget: Budget = field(default_factory=Budget)
-    fitness: Fitness = field(default_factory=SensitiveNeurons)
-    population: int = 100
     start: str = "random"
     velocity: tuple[float, float] | None = None
     inertia: tuple[float, float] = (0.4, 0.9)
@@ -85,18 +67,12 @@ class Swarm:
     clamp: float | None = None
     epsilon: float = 1.0
     report: str = "best"
-    batch_size: int | None = None
 
     def __post_init__(self):
-        if not callable(self.fitness):
-            raise TypeError("fitness: expected a function of model, inputs and labels, got "
-                            f"{type(self.fitness).__name__}")
-        checks.positive(self.population, "population")
+        super().__post_init__()
         checks.known(self.start, STARTS, "start")
         checks.known(self.random, RANDOM, "random")
         checks.known(self.report, REPORTS, "report")
-        if self.batch_size is not None:
-            checks.positive(self.batch_size, "batch_size")
         if self.velocity is not None:
             checks.pair(self.velocity, "velocity")
             low, high = self.velocity
@@ -145,48 +121,17 @@ class Swarm:
             first = found[-1] if self.compound else first
         return found
 
-    @torch.no_grad()
-    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
-            iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        checks.generator(generator)
-        iterations = checks.positive(iterations, "iterations")
-        log = Log(model, inputs, labels, watch)
-        inertias = self.inertias(iterations)
-        examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)
-        draws = torch.randint(2**62, (len(inputs),), generator=generator).tolist()
-        most = _IMAGES if log.inputs.device.type == "cpu" else _PIXELS
-        size = self.batch_size or max(1, min(most, _PIXELS // log.inputs[0].numel()))
-        sent: list[int] = []
-        counting = model.register_forward_pre_hook(  # a gradient counts as two more
-            lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))
-        try:
-            score = self.fitness(model, log.inputs, log.labels)
-            blocks = torch.arange(len(inputs)).split(max(1, size // self.population))
-            for rows in tqdm(blocks, desc="swarms", leave=False):
-                generators = [torch.Generator().manual_seed(draws[i]) for i in rows]
-                swarms = self._fly(score, log.inputs[rows], rows, generators, inertias, size)
-                for g, shown in enumerate(swarms):
-                    examples[g, rows] = shown
-        finally:
-            counting.remove()
-        log.passes += sum(sent)
-        for x in examples:
-            log.add(fast_layout(x, x.device))
-        return log.campaign()
-
-    def _fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
-             generators: list[torch.Generator], inertias: list[float],
-             size: int) -> Iterator[torch.Tensor]:
-        """The examples (s, C, H, W) of every iteration, for inputs number ``rows`` (s,)."""
+    def fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
+            generators: list[torch.Generator], iterations: int) -> Iterator[torch.Tensor]:
         position, velocity = self._begin(inputs, generators)
         best_fitness = torch.full(position.shape[:2], -math.inf, device=position.device)
         best_position = position.clone()
         swarm_fitness, swarm_position = best_fitness[:, 0].clone(), inputs.clone()
         shown, flying = inputs.clone(), torch.arange(len(inputs), device=position.device)
-        for inertia in inertias:
+        for inertia in self.inertias(iterations):
             if len(rows):
                 # score
-                fitness = _scores(score, position, rows, size)
+                fitness = score(position, rows)
                 # remember: each particle's best position, then each swarm's
                 better = fitness > best_fitness
                 best_fitness = torch.where(better, fitness, best_fitness)
@@ -220,21 +165,18 @@ class Swarm:
         if self.start == "input":
             position = origin.expand(-1, *shape).clone()
         else:
-            reach = 1 if self.budget.linf is None else self.budget.linf
-            low, high = (origin - reach).clamp_min(0), (origin + reach).clamp_max(1)
-            drawn = _draw(shape, generators, inputs.device) * (high - low) + low
-            position = self._inside(drawn, inputs)
+            position = self.scattered(inputs, generators)
         if self.velocity is None:
             return position, position - origin
         low, high = self.velocity
-        return position, _draw(shape, generators, inputs.device) * (high - low) + low
+        return position, draw(shape, generators, inputs.device) * (high - low) + low
 
     def _move(self, position: torch.Tensor, velocity: torch.Tensor, best_position: torch.Tensor,
               swarm_position: torch.Tensor, inputs: torch.Tensor,
               generators: list[torch.Generator], inertia: float) -> torch.Tensor:
         """The next positions (s, P, C, H, W); ``position`` and ``velocity`` are overwritten."""
         pixels = position.shape[2:] if self.random == "pixel" else (1, 1, 1)
-        r1, r2 = _draw((2, self.population, *pixels), generators, position.device).unbind(1)
+        r1, r2 = draw((2, self.population, *pixels), generators, position.device).unbind(1)
         # Eq. 4: v = w v + c1 r1 (best - x) + c2 r2 (swarm's best - x), in place
         velocity.mul_(inertia)
         velocity.addcmul_(best_position - position, r1, value=self.c1)
@@ -242,32 +184,4 @@ class Swarm:
         position.add_(velocity)  # Eq. 5
         if self.clamp is not None:
             velocity.clamp_(-self.clamp, self.clamp)
-        return self._inside(position, inputs)
-
-    def _inside(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-        if self.budget == Budget():  # projecting is slower, and would round
-            return x.clamp_(0, 1)
-        around = inputs.unsqueeze(1).expand_as(x).flatten(0, 1)
-        return self.budget.project(x.flatten(0, 1), around).view_as(x)
-
-
-def _draw(shape: tuple[int, ...], generators: list[torch.Generator],
-          device: torch.device) -> torch.Tensor:
-    """Uniform numbers in [0, 1) of that shape, for each generator."""
-    return torch.stack([torch.rand(shape, generator=g) for g in generators]).to(device)
-
-
-def _scores(score: Score, x: torch.Tensor, rows: torch.Tensor, size: int) -> torch.Tensor:
-    """The fitness (s, P) of all particles, ``size`` of them at a time."""
-    of = rows.to(x.device).repeat_interleave(x.shape[1])
-    parts = []
-    for part, of_part in zip(x.flatten(0, 1).split(size), of.split(size)):
-        found = torch.as_tensor(score(fast_layout(part, x.device), of_part))
-        if found.shape != (len(part),):
-            raise ValueError(f"fitness: expected {len(part)} numbers, one for each image, "
-                             f"got shape {tuple(found.shape)}")
-        if bad := int((~found.isfinite()).sum()):
-            raise ValueError("fitness: expected finite numbers, got NaN or infinity for "
-                             f"{bad} of {len(part)} images")
-        parts.append(found.to(x.device, torch.float32))
-    return torch.cat(parts).view(x.shape[:2])
+        return self.inside(position, inputs)

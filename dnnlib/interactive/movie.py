@@ -9,7 +9,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.fuzzing import Swarm
-from dnnlib.fuzzing.swarm import Fitness, Score
+from dnnlib.fuzzing.guided import Fitness, Score
 from dnnlib.inference import predict
 from dnnlib.interactive.block import Block, canvas, named, packed, picture, pixels
 
