@@ -1,0 +1,275 @@
+# %% [markdown]
+# # Does it matter which optimiser searches?
+#
+# **The claim** (DeepSensor II, Section 7). The authors combined {term}`excitable neurons
+# <excitable neuron>` with other optimisers, "i.e., genetic algorithm, ant colony optimization". They
+# report that the "test errors found are not sensitive to optimization solutions". The paper has no
+# table of this, and no settings.
+#
+# **What you will learn.** How a genetic algorithm, an ant colony and
+# {term}`differential evolution` make new images out of old ones. And how to tell two reasons apart
+# why optimisers find equally many errors: because all of them search well, or because the search
+# does not matter.
+
+# %% tags=["parameters"]
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs and of the optimisers
+inputs = 8  # benign inputs to start from
+iterations = 20  # of every optimiser
+population = 6  # images to an input, scored in each iteration
+fitness = "excitable"  # what is searched for: excitable, or sensitive (the first paper's)
+points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
+near = 8.0  # a bound on the L2 distance, within which the optimisers are compared again
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, training
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.plots import bar_panels, nothing, style
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import outcomes
+
+style()
+run = Experiment("deepsensor_excitable/optimisers", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, fitness=fitness, points=points, near=near)
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import bet
+
+bet("deepsensor-excitable-optimisers")
+
+# %% [markdown]
+# ## In one picture
+#
+# For each optimiser: the share of its examples that are {term}`test errors <test error>`, without a
+# bound on the distance and within one. "No search" has the same random start and shows one of its
+# images all the time.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors by optimiser, from the records; means over the random seeds.", "name": "fig-excitable-optimisers-records"}}
+BOUNDS = {"none": "without a bound", "near": f"within an L2 distance of {near:g}"}
+
+
+def errors_by_optimiser(rows: pd.DataFrame) -> None:
+    """Percent of the examples of all iterations that are errors, by fitness and bound."""
+    rates = rows[rows["quantity"] == "error_rate"]
+    bar_panels({words: (rates[rates["budget"] == budget], "fitness", "test errors (%)")
+                for budget, words in BOUNDS.items()}, hue="optimiser")
+
+
+kept = run.recorded()
+nothing() if kept.empty else errors_by_optimiser(kept)
+plt.show()
+
+# %% [markdown]
+# ## Four ways to make the next images
+#
+# All four start at the same kind of random images, score as many images in each iteration, and show
+# the best one so far. They differ in how they make the next images:
+#
+# - The **{term}`swarm`** moves every image towards the best place that it has been in, and towards
+#   the best of all ([Algorithm 1](01_test_errors)).
+# - A **genetic algorithm** lets two images fight, twice; the winners are the parents of a child. The
+#   child takes each pixel from one of them, and a few pixels are drawn anew. The fittest of parents
+#   and children live on.
+# - An **ant colony** (for continuous variables) keeps its best images as its memory. Every ant
+#   follows one of them and draws each pixel from a Gaussian around it, as wide as the images in the
+#   memory are apart: $x \sim \mathcal{N}(s_l, \sigma_l)$ with
+#   $\sigma_l = \xi \sum_e |s_e - s_l| / (k - 1)$.
+# - **Differential evolution** adds the difference of two images to the best one, and mixes the
+#   result with a parent. If the child is at least as fit, it takes the parent's place.
+#
+# Here is one generation of the genetic algorithm, for six images of four pixels:
+
+# %% tags=["hide-input"]
+count, pixels = 6, 4
+draws = torch.Generator().manual_seed(seed)
+images, strength = (torch.rand(*shape, generator=draws) for shape in ((count, pixels), (count,)))
+draws = torch.Generator().manual_seed(seed + 1)
+
+# %%
+rivals = (torch.rand(2, 2, count, generator=draws) * count).long()  # two fights for each child
+left, right = rivals[:, 0], rivals[:, 1]
+winners = torch.where(strength[left] >= strength[right], left, right)
+mother, father = images[winners[0]], images[winners[1]]
+children = torch.where(torch.rand(count, pixels, generator=draws) < 0.5, mother, father)
+mutated = torch.rand(count, pixels, generator=draws) < 1 / pixels
+children = torch.where(mutated, torch.rand(count, pixels, generator=draws), children)
+
+# %% tags=["hide-input"]
+engine = fuzzing.Genetic(population=count).children(
+    images.view(1, count, 1, 2, 2), strength[None], [torch.Generator().manual_seed(seed + 1)])
+assert torch.equal(engine.flatten(2)[0], children), "the engine's children differ"
+print(f"{int((children != mother).logical_and(children != father).sum())} of {count * pixels} "
+      "pixels are neither the mother's nor the father's: the mutated ones.")
+
+# %% [markdown]
+# ## The same inputs, the same budget
+#
+# We run each optimiser without a bound, as the paper does, and within `near`. All send nearly the
+# same number of images through the network.
+
+# %% tags=["hide-input"]
+data = load(dataset, limit=profile_limit(profile))
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+guided = {key.reading: swarm for key, swarm in fuzzing.swarms(
+    fuzzing.Swarm.paper(population=population), f"{fitness} constant", points=points,
+    seed=seed).items()}
+print(data)
+
+# %%
+options = {"population": population, "fitness": guided[fitness].fitness}
+optimisers = {"swarm": guided[fitness],
+              "genetic algorithm": fuzzing.Genetic(**options),
+              "ant colony": fuzzing.Ants(**options),
+              "differential evolution": fuzzing.Differential(**options),
+              "no search": guided["constant"]}
+
+# %% tags=["hide-input"]
+found = fuzzing.at_bounds(model, x, labels, optimisers, {"none": None, "near": near},
+                          iterations=iterations, seed=seed)
+
+# %% [markdown]
+# ## Test errors, and what was searched for
+#
+# The table has the test errors among the examples of all iterations, in percent; the share of
+# neurons that the last examples make excitable (or sensitive), in percent, which is what the
+# optimisers maximise; and the median {term}`L2 distance` of the last examples.
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    score = guided[fitness].fitness(model, x, labels)
+for (budget, optimiser), campaign in found.items():
+    reached = torch.cat([score(*part) for part in zip(campaign.images.split(64),
+                                                      campaign.origin[-1].split(64))])
+    run.add({"error_rate": 100 * campaign.errors.double().mean(),
+             "reached": 100 * reached.double().mean(), "l2": campaign.l2[-1].median(),
+             "passes": campaign.passes}, optimiser=optimiser, budget=budget)
+wide(run.live, index=["budget", "optimiser"], columns="quantity",
+     order={"quantity": ["error_rate", "reached", "l2"]})
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors by optimiser, in the run above.", "name": "fig-excitable-optimisers"}}
+errors_by_optimiser(run.live)
+plt.show()
+
+# %% [markdown]
+# ## What the claim asks for
+#
+# We divide the test errors of each optimiser by those of the swarm. "Not sensitive" is read as
+# *about as many*: the quotient is within a fifth of 1. That margin is ours.
+
+# %% tags=["hide-input"]
+errors = {key: int(campaign.errors.sum()) for key, campaign in found.items()}
+for budget, optimiser in errors:
+    if optimiser != "swarm":
+        over = outcomes.over(errors[budget, optimiser], {"swarm": errors[budget, "swarm"]})
+        run.add({"errors_over_swarm": over["swarm"]}, optimiser=optimiser, budget=budget)
+run.save(data)
+wide(run.live, "quantity == 'errors_over_swarm'", index="optimiser", columns="budget", digits=2)
+
+# %% [markdown]
+# ## Over all records
+#
+# Means over the random seeds: test errors in percent of the examples, and the share of neurons
+# reached, in percent.
+
+# %% tags=["hide-input"]
+wide(run.recorded(), index=["dataset", "model", "fitness", "budget", "optimiser"],
+     columns="quantity", order={"quantity": ["error_rate", "reached", "errors_over_swarm"]},
+     digits={"errors_over_swarm": 2})
+
+# %% [markdown]
+# ## Verdict
+
+# %% tags=["hide-input"]
+run.verdicts()
+
+# %% [markdown]
+# **What it means.** Two optimisers that find equally many errors may both be good, or both may be
+# useless. The row without a search tells which: if the random start alone finds as many, then the
+# errors come from the start, and no optimiser can add much. Compare the optimisers where the start
+# finds few errors, that is, within the bound.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1. Think.** All optimisers score as many images. Is that a fair budget?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# It is fair if scoring is what costs, and it is here: one Shapley value takes several passes
+# through the network, and moving images takes none. A clock would tell the same story, as long as
+# the colony's distances between all pairs of images stay cheap beside the network.
+# ```
+#
+# **2. Try.** How much of the colony's progress comes from following the best image alone? Let the
+# ants spread out.
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# for locality in (1e-4, 0.1, 1.0):
+#     colony = fuzzing.Ants(**options, locality=locality, budget=fuzzing.Budget(l2=near))
+#     with torch.no_grad():
+#         examples = colony.run(model, x, labels, iterations=iterations,
+#                               generator=torch.Generator().manual_seed(seed)).images
+#     print(locality, float(100 * score(examples, torch.arange(len(examples))).mean()))
+# ~~~
+#
+# With 0.0001, the value of its inventors, every ant follows the best image. Larger values keep more
+# of the memory in use; with few images and few iterations there is little time to profit from it.
+# ```
+#
+# **3. Think.** An optimiser reaches twice the share of excitable neurons and finds no more errors.
+# What does that say about the {term}`fitness`?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# That the fitness and the errors are not the same thing. A fitness that leads to errors would
+# reward the better optimiser. Before you look for a better optimiser, look for a better fitness.
+# ```
+#
+# **4. Code.** Write `my_fight(strength, left, right)`: the winners of fights between images at the
+# places `left` and `right`, where equals leave the left one standing. The cell says whether it is
+# right.
+
+# %%
+my_fight = None  # your function of a tensor (N,) of fitness, and two of places (K,)
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    strength = torch.tensor([0.1, 0.7, 0.7, 0.3])
+    left, right = torch.tensor([0, 1, 2, 3]), torch.tensor([3, 2, 1, 0])
+    check(answer, lambda f, a, b: torch.where(f[a] >= f[b], a, b), (strength, left, right),
+          (1 - strength, left, right))
+
+
+is_right(my_fight)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_fight(strength, left, right):
+#     return torch.tensor([int(a) if strength[a] >= strength[b] else int(b)
+#                          for a, b in zip(left, right)])
+#
+# is_right(my_fight)
+# ~~~
+#
+# The fights put pressure on the population: with larger groups instead of pairs, weak images have
+# fewer children, and the population becomes alike sooner.
+# ```
