@@ -1,7 +1,5 @@
 """What a comparison of fuzzers rests on: the rivals' settings, and the sizes of the runs."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
 from dnnlib.book.words import listed, shown
@@ -12,31 +10,36 @@ SIZES = {"seeds_count": "inputs", "population": "particles", "iterations": "iter
          "seed": "random seeds"}
 
 
-def strongest(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Of each group of rows those of the setting 'best', where it was not run those of 'paper'.
+def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
+    """The rows with each rival in one setting: its 'best', where that was not run the 'paper' one.
 
-    ``rows``: of records; ``by``: the columns that tell one cell and one rival from another. Rows of
-    other settings are left out; what has no setting stays where a group has nothing else.
+    ``rows``: of records; ``cell``: the columns of a cell, such as dataset and model, in each of
+    which a rival has one or the other. What has no setting stays, but for a rival that has one.
 
     >>> rows = pd.DataFrame({"fuzzer": ["dlfuzz", "dlfuzz", "noise"],
     ...                      "setting": ["paper", "best", None], "value": [1.0, 2.0, 3.0]})
-    >>> strongest(rows, ["fuzzer"])["value"].tolist()
+    >>> at_best(rows)["value"].tolist()
     [2.0, 3.0]
     """
-    setting = rows["setting"] if "setting" in rows else pd.Series(None, rows.index, object)
+    if "setting" not in rows or rows.empty:
+        return rows
+    names = [*cell, *(name for name in ("fuzzer", "baseline") if name in rows)]
+    setting = rows["setting"].replace("", None)
     rank = setting.map(RANK).where(setting.notna(), 0).astype(float)
     kept, rank = rows[rank.notna()], rank.dropna()
-    return kept[rank == rank.groupby([kept[name] for name in by], dropna=False).transform("max")]
+    return kept[rank == rank.groupby([kept[name] for name in names], dropna=False).transform("max")]
 
 
 def of_rivals(rows: pd.DataFrame) -> str:
-    """Which settings of the rivals :func:`strongest` found, in words for a sentence.
+    """Which settings of the rivals :func:`at_best` found, in words for a sentence.
 
     >>> of_rivals(pd.DataFrame({"fuzzer": ["dlfuzz", "noise"], "setting": ["paper", None]}))
     "in the paper's setting"
     """
     column = "fuzzer" if "fuzzer" in rows and rows["fuzzer"].isin(list(PAPER)).any() else "baseline"
     found = rows[rows[column].isin([*PAPER, "mean"])] if column in rows else rows
+    if "setting" not in found:
+        return "in the paper's setting"
     if (found["setting"] == "best").all():
         return "in the best of their authors' settings"
     if (found["setting"] == "best").any():

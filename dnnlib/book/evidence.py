@@ -1,11 +1,10 @@
-"""What statements take from rows of records: values by seed, their intervals, how they ran."""
-
-from collections.abc import Iterable
+"""What statements take from rows of records: values by seed, their intervals, the estimator."""
 
 import pandas as pd
 
 from dnnlib import published
 from dnnlib.book import intervals, records, verdicts
+from dnnlib.book.words import listed
 
 
 def by_seed(rows: pd.DataFrame, where: str, *cell: str) -> pd.Series:
@@ -33,35 +32,6 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
                          for key, e in found.items()}).T.rename_axis(cell or None)
 
 
-def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
-    """The rows without a rival's other settings: its best where a cell has that, else the paper's.
-
-    ``cell``: columns, such as dataset and model, in each of which one or the other is kept.
-
-    >>> rows = pd.DataFrame({"model": ["a", "a", "b"], "setting": ["paper", "best", "paper"]})
-    >>> at_best(rows, "model")["setting"].tolist()
-    ['best', 'paper']
-    """
-    if "setting" not in rows:
-        return rows
-    has = rows[list(cell)].apply(tuple, axis=1).isin(
-        {tuple(key) for key in rows.loc[rows["setting"] == "best", list(cell)].to_numpy()})
-    wanted = has.map({True: "best", False: "paper"})
-    return rows[rows["setting"].isna() | (rows["setting"] == "") | (rows["setting"] == wanted)]
-
-
-def rivals(rows: pd.DataFrame) -> str:
-    """A sentence: in which setting the rivals of these rows, those :func:`at_best`, have run."""
-    ran = set(rows.get("setting", pd.Series(dtype=object)).dropna()) - {""}
-    if ran == {"best"}:
-        return "Each rival ran in the best of its authors' settings."
-    if "best" in ran:
-        return ("Each rival ran in the best of its authors' settings where that was run, and in "
-                "the paper's setting elsewhere.")
-    return ("The rivals ran only in the paper's setting; the best of their authors' settings has "
-            "not been run.")
-
-
 def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
     """Two sentences: how the rows' Shapley values were estimated, and what fewer points miss."""
     points = sorted(rows["points"].dropna().astype(int).unique())
@@ -76,20 +46,6 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
              some[0] < 50 < some[1] and share.index.max() == 8)]
 
 
-def size(rows: pd.DataFrame) -> str:
-    """How large the runs behind some rows were, such as '50 inputs, population 20, 3 seeds'."""
-    return verdicts.scale(rows, [rows["seed"].nunique()])
-
-
 def state(claim: str) -> str:
     """The verdict on the claim of an id, in the scoreboard's words."""
     return verdicts.verdict({each.id: each for each in published.claims()}[claim]).state
-
-
-def listed(names: Iterable, last: str = "and") -> str:
-    """
-    >>> listed(["MNIST", "SVHN", "CIFAR-10"])
-    'MNIST, SVHN and CIFAR-10'
-    """
-    *rest, final = map(str, names)
-    return f"{', '.join(rest)} {last} {final}" if rest else final

@@ -51,17 +51,20 @@ kmnc, least_confidence, lsa, margin, mdsa, mlsa, mmdsa, nac, npc, nss, pd, pe, p
     return kind(**options)
 
 
-def table_iv(reference: torch.Tensor, *, seed: int = 0) -> dict[str, Selector]:
+def table_iv(reference: torch.Tensor, labels: torch.Tensor, *,
+             seed: int = 0) -> dict[str, Selector]:
     """The seven selectors that NSS is compared with, in the options of its Table IV.
 
-    ``reference``: training images (M, C, H, W), M >= 1; NPC, whose relevance is slow in deep
-    networks, looks at the first 2,000. ``seed``: of all that is random.
+    ``reference``: training images (M, C, H, W), M >= 1, of the classes ``labels`` (M,). NPC, whose
+    relevance is slow in deep networks, looks at those of the first 2,000 that the network gets
+    right. ``seed``: of all that is random.
 
-    >>> list(table_iv(torch.rand(3, 1, 8, 8)))
+    >>> list(table_iv(torch.rand(3, 1, 8, 8), torch.tensor([0, 1, 1])))
     ['random', 'nac', 'kmnc', 'npc', 'dsa', 'gini', 'ats']
     """
     options = {"random": {"seed": seed}, "nac": {"seed": seed},
                "kmnc": {"reference": reference, "seed": seed},
-               "npc": {"reference": reference[:2000], "seed": seed},
+               "npc": {"reference": reference[:2000], "reference_labels": labels[:2000],
+                       "seed": seed},
                "dsa": {"reference": reference}, "gini": {}, "ats": {}}
     return {name: selector(name, **given) for name, given in options.items()}

@@ -40,10 +40,11 @@ from torch import nn
 
 from dnnlib import fuzzing, inference, interactive, models, training
 from dnnlib.book import campaign_plots, evidence, plots, records
+from dnnlib.book.comparisons import sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
-from dnnlib.book.words import shown
+from dnnlib.book.words import listed, shown
 from dnnlib.data import load
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -457,7 +458,7 @@ network = kept.query("players == 'network'")
 error, rank, gap = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
     ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
 most = {by: max(error[by].index) for by in ("diagonal", "permutation")}
-says((f"The counts and the verdict use the diagonal ({evidence.size(diagonal)}). In the small network, its error is "
+says((f"The counts and the verdict use the diagonal ({sizes(diagonal)}). In the small network, its error is "
       f"{span(100 * error['diagonal'])} % of the length of the true values, however many points it takes.",
       error["diagonal"].min() > 0.5),
      (f"More points close its gap (to {100 * gap['diagonal', most['diagonal']]:.1f} %), but the error stays.",
@@ -470,7 +471,7 @@ says((f"The counts and the verdict use the diagonal ({evidence.size(diagonal)}).
       error["permutation", most["permutation"]] < error["diagonal"].min()))
 sampled = kept[kept["estimator"] == "permutation"]
 by_orders = times("permutation") if len(sampled) else pd.DataFrame()
-says(f"As a check, we also counted with permutations, in {evidence.listed(map(shown, sampled['model'].unique()))}. "
+says(f"As a check, we also counted with permutations, in {listed(map(shown, sampled['model'].unique()))}. "
      f"There errors have {by_orders.loc['none', 'mean']:.1f} times as many excitable neurons as noise in nats, and "
      f"{by_orders.loc['total', 'mean']:.2f} times as many when scaled." if len(by_orders) else
      "As a check, one could also count with permutations; no such count has been recorded yet.")

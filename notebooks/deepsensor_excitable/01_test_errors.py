@@ -38,11 +38,12 @@ import torch
 
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
+from dnnlib.book.words import listed, shown
 from dnnlib.data import load
 from dnnlib.fuzzing import Key, outcomes
 
@@ -305,7 +306,7 @@ run.verdicts()
 # %% tags=["hide-input", "records"]
 from dnnlib.book.words import span
 
-kept = evidence.at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
 CELLS = ["dataset", "model"]
 
 
@@ -329,9 +330,8 @@ def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
 # **How large our runs are.**
 
 # %% tags=["hide-input", "statements"]
-for (_, name), rows in kept.groupby(CELLS):
-    says(f"{shown(name)}: {evidence.size(rows)}.")
-says(evidence.rivals(kept), *evidence.estimator(kept))
+says(f"Our records cover {sizes(kept)}.",
+     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
 
 # %% [markdown]
 # **What it means.** Two methods that differ in their fitness cannot find the same numbers of errors
@@ -373,7 +373,7 @@ guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
 
 def surely(found: pd.DataFrame, sign: int = 1) -> str:
     """The networks whose interval lies on one side of zero."""
-    return evidence.listed([shown(name) for name, line in found.iterrows()
+    return listed([shown(name) for name, line in found.iterrows()
                             if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none"])
 
 
@@ -384,8 +384,8 @@ says((f"At a distance of {8}, nearly that of a black image, excitable neurons do
       f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
      "The swarm of sensitive neurons is the other comparison, with as many passes.",
      *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
-     *([f"They find fewer with {evidence.listed(less)}."] if less else []),
-     *([f"With {evidence.listed(unclear)} the seeds do not decide."] if unclear else []),
+     *([f"They find fewer with {listed(less)}."] if less else []),
+     *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
      (f"One reading stands out. When the values are in units of their own mean, the swarm finds "
       f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So the "
       "printed threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))

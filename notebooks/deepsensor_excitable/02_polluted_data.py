@@ -35,6 +35,7 @@ import torch
 
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -68,7 +69,7 @@ kept = run.recorded(patches=patches)
 if kept.empty:
     plots.nothing()
 else:
-    drawn = outcomes.error_shares(evidence.at_best(kept, "dataset", "model", "alpha"))
+    drawn = outcomes.error_shares(at_best(kept, "dataset", "model", "alpha"))
     drawn = drawn.sort_values("alpha", kind="stable")
     drawn["share"] = drawn["alpha"].astype(str) + " %"
     fuzzer_bars(drawn, group=["dataset", "model", "share", "network"],
@@ -243,7 +244,7 @@ run.verdicts()
 from dnnlib.book.words import span
 
 every = records.existing("deepsensor_excitable/polluted")
-kept = evidence.at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
+kept = at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
 shares = outcomes.error_shares(kept)
 
 
@@ -261,9 +262,9 @@ def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> p
 # particular. A swarm that seeks them meets the polluted class only if that is where the loss grows.
 
 # %% tags=["hide-input", "statements"]
-says("In these records each polluted image has a patch of its own, as the text has it. They cover LeNet-5 on "
-     f"MNIST: {evidence.size(kept)}.",
-     evidence.rivals(kept), *evidence.estimator(kept))
+says("In these records each polluted image has a patch of its own, as the text has it. They cover "
+     f"{sizes(kept)}.",
+     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
 learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
 says((f"The networks learned the patch: they give the polluted class to {span(learned)} % of the stamped images "
@@ -290,7 +291,7 @@ says((f"Does the swarm find about five times as many errors as the rivals, as cl
      (f"DLFuzz ends at the polluted class for {span(rivals['dlfuzz'])} % of the inputs, and DeepXplore for "
       f"{span(rivals['deepxplore'])} %. Only DeepHunter ends there for fewer: {span(rivals['deephunter'])} %.",
       min(rivals["dlfuzz"].min(), rivals["deepxplore"].min()) > 95 and rivals["deephunter"].max() < 60))
-same = outcomes.error_shares(evidence.at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
+same = outcomes.error_shares(at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
 led = evidence.spread(evidence.by_seed(same, "network == 'polluted' and swarm == 'excitable'", "alpha")
                       - evidence.by_seed(same, "network == 'polluted' and swarm == 'constant'", "alpha"))
 says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "

@@ -32,6 +32,7 @@ import torch
 
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -65,7 +66,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    fuzzer_bars(outcomes.error_shares(evidence.at_best(kept, "dataset", "model")), group=CELL,
+    fuzzer_bars(outcomes.error_shares(at_best(kept, "dataset", "model")), group=CELL,
                 ylabel="test errors (%)")
 plt.show()
 
@@ -234,7 +235,7 @@ run.verdicts()
 # %% tags=["hide-input", "records"]
 from dnnlib.book.words import out_of, span
 
-kept = evidence.at_best(records.existing("deepsensor_excitable/incomplete"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/incomplete"), "dataset", "model")
 shares = outcomes.error_shares(kept)
 
 
@@ -251,7 +252,7 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 # scaled shares do not depend on how large the loss is.
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.", evidence.rivals(kept),
+says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
      *evidence.estimator(kept))
 change = evidence.by_seed(kept, "quantity == 'change_of_loss'", "training", "length")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and scale == 'none'", "training")

@@ -46,6 +46,7 @@ import torch
 
 from dnnlib import fuzzing, inference, robustness, training
 from dnnlib.book import campaign_plots, evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
@@ -84,7 +85,7 @@ fall = kept[kept["quantity"] == "asr_gain"]
 if fall.empty:
     plots.nothing()
 else:
-    fall = evidence.at_best(fall, "dataset", "model")
+    fall = at_best(fall, "dataset", "model")
     campaign_plots.fuzzer_bars(
         fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
         group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
@@ -300,7 +301,7 @@ run.verdicts()
 # %% tags=["hide-input", "records"]
 from dnnlib.book.words import span
 
-kept = evidence.at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
 
 
 def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
@@ -323,9 +324,9 @@ def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
 # learnt from the very attack by which it is judged.
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}. FGSM and PGD attack {kept['attacked'].max()} "
+says(f"Our records cover {sizes(kept)}. FGSM and PGD attack {kept['attacked'].max()} "
      f"images, DeepFool and JSMA {kept['attacked_long'].max()}.",
-     evidence.rivals(kept), *evidence.estimator(kept))
+     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
 LONG = ("deepfool", "jsma")
 every = pd.concat([of(attack, name) for attack in LONG for name in (
     "before", "excitable", "pgd_at")])

@@ -44,10 +44,11 @@ import torch
 
 from dnnlib import fuzzing, inference, robustness, training
 from dnnlib.book import campaign_plots, evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
+from dnnlib.book.words import listed, shown
 from dnnlib.data import load
 from dnnlib.fuzzing import Key
 from dnnlib.robustness import clever
@@ -76,7 +77,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    kept = evidence.at_best(kept, "dataset", "model")
+    kept = at_best(kept, "dataset", "model")
     campaign_plots.fuzzer_bars(kept[kept["quantity"] == "clever_gain"], line=0.12,
                                group=["dataset", "model", "budget"],
                                ylabel="increase in CLEVER (L2)")
@@ -274,7 +275,7 @@ run.verdicts()
 # %% tags=["hide-input", "records"]
 from dnnlib.book.words import span
 
-kept = evidence.at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
 
 
 def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
@@ -296,10 +297,10 @@ def longer(name: str, budget: str = "none") -> pd.Series:
 
 # %% tags=["hide-input", "statements"]
 by_what = {"maximum": "the largest gradient, without a fit"}.get(kept["fit"].iloc[0], "a fit")
-says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}; {kept['images'].max()} images have a score. CLEVER "
+says(f"Our records cover {sizes(kept)}; {kept['images'].max()} images have a score. CLEVER "
      f"takes {by_what}, from {kept['batches'].max()} batches of {kept['samples'].max()} points. The paper's scale is "
      f"{500} batches of {1024:,} points.",
-     evidence.rivals(kept), *evidence.estimator(kept))
+     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
 gain = evidence.spread(of("clever_gain", "excitable")).loc[0]
 way = evidence.spread(longer("excitable")).loc[0]
 says((f"Retraining on the excitable swarm's examples changes the score by {gain['mean']:.2f} on average "
@@ -312,7 +313,7 @@ says(*([("The paper also claims three times the rivals' gain. We cannot judge th
          f"above zero. Its excess over three times the rivals' mean is {excess['mean']:.2f} on average "
          f"({excess['low']:.2f} to {excess['high']:.2f}), but such an excess can come from losses: whoever loses less "
          "than three times what the rivals lose is ahead.", gain["low"] <= 0),
-        (f"On average the examples of {evidence.listed('the constant fitness' if each == 'constant' else shown(each) for each in lower)} "
+        (f"On average the examples of {listed('the constant fitness' if each == 'constant' else shown(each) for each in lower)} "
          "lower the score too.", len(lower) > 1)] if gain["low"] <= 0 else
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
         f"{excess['high']:.2f})."]))

@@ -32,6 +32,7 @@ import torch
 
 from dnnlib import fuzzing, robustness, training
 from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import nothing, style
 from dnnlib.book.statements import says
@@ -309,7 +310,7 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
 
 
 swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
-says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.",
+says(f"Our records cover {sizes(kept)}.",
      *evidence.estimator(kept),
      "These are the values behind the top tens. The swarm itself was guided by values that come from "
      f"{swarm:.0f} gradient{'s' if swarm > 1 else ''} each"

@@ -37,6 +37,7 @@ from scipy.signal import lfilter
 
 from dnnlib import checks, fuzzing, inference, models, published, training
 from dnnlib.book import evidence, plots, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -377,7 +378,7 @@ run.verdicts()
 # %% tags=["hide-input", "statements"]
 from dnnlib.book.words import out_of, span
 
-kept = evidence.at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
 
 
 def rate(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Series:
@@ -386,8 +387,8 @@ def rate(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Seri
     return evidence.by_seed(kept, where + (f" and swarm == '{name}'" if name else ""), "model")
 
 
-says(f"Our records cover six speakers of spoken digits and both networks in their small form: {evidence.size(kept)}.",
-     evidence.rivals(kept), *evidence.estimator(kept))
+says(f"Our records cover six speakers. {sizes(kept)}.",
+     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
 same, most = (evidence.by_seed(kept, f"quantity == '{quantity}'" + where, "model", "budget") for quantity, where in (
     ("same_as_constant", " and swarm == 'excitable'"), ("excitable", "")))
 found, noise = evidence.spread(rate("excitable")), evidence.spread(rate("", fuzzer="noise"))

@@ -34,6 +34,7 @@ import torch
 
 from dnnlib import checks, fuzzing
 from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import sizes
 from dnnlib.book.campaign_plots import errors_against_thresholds
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import nothing, style
@@ -243,11 +244,11 @@ run.verdicts()
 # nothing to tune.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
+from dnnlib.book.words import listed, out_of, span
 
 kept = records.existing("deepsensor_excitable/thresholds")
 errors = outcomes.error_shares(kept)
-says(f"Our records cover LeNet-5 on MNIST: for each kind of error {evidence.size(kept)}.",
+says(f"Our records cover {sizes(kept)}, for each kind of error.",
      *evidence.estimator(kept))
 AT = "quantity == 'excitable' and threshold == 0.5 and "
 share, scaled = (100 * evidence.by_seed(
@@ -278,7 +279,7 @@ says((f"The curves fall where the paper's rise. In the well trained and the over
       f"constant fitness by {span(first)} points at the lowest threshold and by {span(last)} at the highest.",
       all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in plain.values())),
      *[(f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead is more than chance at "
-        f"{evidence.listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
+        f"{listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
         ) for kind, line in plain.items() for sure in [line.index[line["low"] > 0]]],
      (f"For the polluted class the curve rises: the lead is {patched['mean'].iloc[0]:.0f} points at the lowest threshold "
       f"and {patched['mean'].max():.0f} at {patched['mean'].idxmax():g}. With three seeds it is more than chance at "

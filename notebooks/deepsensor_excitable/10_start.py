@@ -30,6 +30,7 @@ import torch
 
 from dnnlib import fuzzing
 from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import bar_panels, nothing, style
 from dnnlib.book.statements import says
@@ -210,7 +211,7 @@ def of(rows: pd.DataFrame, name: str, start: str = "random", budget: str = "none
 
 
 away, neurons = (kept[kept["quantity"] == quantity] for quantity in ("l2", "excitable"))
-says(f"Our records cover LeNet-5 on MNIST: for each kind of error {evidence.size(kept)}.",
+says(f"Our records cover {sizes(kept)}, for each kind of error.",
      *evidence.estimator(kept))
 at_input = of(shares, "excitable", "seed")
 stays = f"{of(away, 'excitable', 'seed').max():.1f}"

@@ -34,6 +34,7 @@ import torch
 
 from dnnlib import fuzzing, published, training
 from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import fuzzer_bars, seconds_against_passes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.plots import nothing, style
@@ -275,7 +276,7 @@ run.verdicts()
 # without what it buys.
 
 # %% tags=["hide-input", "statements"]
-kept = evidence.at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
+kept = at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
 
 
 def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
@@ -286,7 +287,7 @@ def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
 
 times = (of("passes", "excitable") / of("passes", "sensitive")).mean()
 points = round(times / 3)
-says(f"Our records cover LeNet-5 on MNIST: {evidence.size(kept)}.", evidence.rivals(kept),
+says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
      f"The excitable swarm takes {times:.1f} times as many passes as the sensitive one. So each of its Shapley values "
      f"comes from the diagonal with {points} gradient{'s' * (points > 1)}.",
      *evidence.estimator(kept.assign(points=points))[1:])

@@ -31,7 +31,7 @@ from dnnlib.book.experiments import Experiment
 from dnnlib.book.selection_plots import named
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
+from dnnlib.book.words import listed, shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.neurons import excitable, shapley
@@ -244,11 +244,11 @@ def found(method: str, at: int = 20) -> pd.Series:
 
 
 zero = evidence.by_seed(kept[kept["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
-says(f"Our records cover {evidence.listed(map(shown, kept['model'].unique()))} on MNIST, with "
+says(f"Our records cover {listed(map(shown, kept['model'].unique()))} on MNIST, with "
      f"{kept['seed'].nunique()} seeds.", *evidence.estimator(kept))
 says((f"The count is zero for {span(zero)} % of the candidates. These keep the order in which they came, so the count "
       "selects hardly anything.", zero.min() > 90),
-     *([(f"With {evidence.listed(map(shown, all_tied))} it is zero for all candidates, so the faults found there only show "
+     *([(f"With {listed(map(shown, all_tied))} it is zero for all candidates, so the faults found there only show "
          "the order of the data.", True)] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100])
        else []))
 chance = {at: evidence.spread(found("excitable", at) - found("random, expected", at)) for at in (5, 20)}

@@ -36,7 +36,7 @@ from dnnlib import fuzzing, inference, interactive, published, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.colours import colours
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -446,8 +446,7 @@ from dnnlib.book.words import listed, span
 
 CELL = ["dataset", "model"]
 found = records.frame("deepsensor_sensitivity/test_errors")
-rates = strongest(found[found["quantity"] == "error_rate"],
-                  [*CELL, "seed", "budget", "fuzzer", "swarm"])
+rates = at_best(found[found["quantity"] == "error_rate"], *CELL)
 LENETS, RIVALS = ["lenet1", "lenet4", "lenet5"], ["deepxplore", "dlfuzz", "deephunter"]
 
 

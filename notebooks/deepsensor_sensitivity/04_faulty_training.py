@@ -35,7 +35,7 @@ import torch
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -286,7 +286,7 @@ PATCHES = {"one": "With one patch for all images", "each": "With a patch of its 
 goals = published.table("deepsensor_sensitivity", 3).query("model == 'lenet5' and "
                                                            "fuzzer == 'deepsensor'")["value"] / 10
 for reading, rows in kept.groupby("patches"):
-    shares = strongest(outcomes.error_shares(rows), [*RUN, "network", "fuzzer", "swarm"])
+    shares = at_best(outcomes.error_shares(rows), *RUN)
     polluted, clean = (shares[shares["network"] == name] for name in ("polluted", "clean"))
     swarm, constant, before = (
         part[part["swarm"] == name].set_index(RUN)["value"].sort_index() for part, name in (

@@ -35,7 +35,7 @@ import pandas as pd
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -221,7 +221,7 @@ from dnnlib.book.words import listed, span
 
 kept = records.frame("deepsensor_sensitivity/incomplete")
 ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
-shares = strongest(outcomes.error_shares(kept), [*CELL, "fuzzer", "swarm"])
+shares = at_best(outcomes.error_shares(kept), *CELL)
 
 
 def share(fuzzer: str, swarm: str | None = None) -> pd.DataFrame:

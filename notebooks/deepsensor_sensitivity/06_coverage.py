@@ -36,7 +36,7 @@ import torch
 from dnnlib import coverage, fuzzing, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import methods
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -233,8 +233,7 @@ from dnnlib.book.words import listed, out_of
 
 kept = records.frame("deepsensor_sensitivity/coverage")
 CELL = ["dataset", "model", "seed"]
-gain = strongest(kept[(kept["quantity"] == "gain") & (kept["counted"] == "alone")],
-                 [*CELL, "fuzzer", "swarm", "criterion"])
+gain = at_best(kept[(kept["quantity"] == "gain") & (kept["counted"] == "alone")], *CELL)
 gain = gain[~gain["swarm"].isin(["released"])].fillna({"swarm": ""})
 each = gain.groupby(["criterion", "fuzzer", "swarm"])["value"].mean()
 real = each[each.index.get_level_values("swarm") != "constant"].unstack("criterion")
@@ -262,8 +261,7 @@ says(f"Paired by seed, DeepSensor's lead over the swarm with a constant fitness 
      "So we see no advantage of the sensitive neurons." if not sure else
      f"The sensitive neurons add something in {listed(sure)}.")
 lost = [name for name in ("nbc", "snac") if real[name].max() < 0]
-distance = strongest(kept[(kept["quantity"] == "l2") & ~kept["swarm"].isin(["released", "constant"])],
-                     [*CELL, "fuzzer"]).groupby("fuzzer")["value"].mean()
+distance = at_best(kept[(kept["quantity"] == "l2") & ~kept["swarm"].isin(["released", "constant"])], *CELL).groupby("fuzzer")["value"].mean()
 says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their inputs did: some inputs have "
         "unusual values, and their examples lose them."] if lost else []),
      f"Equal bounds do not mean equal distances. On average, the examples of {shown(distance.idxmin())} lie "

@@ -42,7 +42,7 @@ import torch
 from dnnlib import fuzzing, inference, robustness, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -78,7 +78,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    kept = strongest(kept, ["dataset", "model", "seed", "quantity", "attack", "fuzzer"])
+    kept = at_best(kept, "dataset", "model")
     fuzzer_bars(kept[kept["quantity"] == "asr_gain"].drop(columns="swarm"),
                 group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
@@ -262,13 +262,13 @@ FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient
 def values(quantity: str, attack: str | None = None) -> pd.DataFrame:
     """A line for each seed, a column for each fuzzer."""
     rows = kept[kept["quantity"] == quantity]
-    rows = strongest(rows[rows["attack"] == attack] if attack else rows, [*CELL, "fuzzer"])
+    rows = at_best(rows[rows["attack"] == attack] if attack else rows, *CELL)
     return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
 
 
 large, small, clever_gain = values("asr_gain", "pgd"), values("asr_gain", "pgd, small"), values("clever_gain")
 controls = large[["noise", "benign"]]
-rivals_rows = strongest(kept[kept["fuzzer"].isin(FUZZERS[1:])], [*CELL, "fuzzer", "quantity", "attack"])
+rivals_rows = at_best(kept[kept["fuzzer"].isin(FUZZERS[1:])], *CELL)
 always = [name for name in FUZZERS if (large[name] > 0).all()]
 low, high = interval(large["deepsensor"])
 says(f"Our records cover {sizes(kept)}, with one example for each input. The rivals ran "

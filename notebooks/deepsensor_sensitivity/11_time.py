@@ -31,7 +31,7 @@ import torch
 from dnnlib import fuzzing, published, training
 from dnnlib.book import plots, records, tables
 from dnnlib.book.campaign_plots import fuzzer_bars, seconds_against_passes
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.words import shown
@@ -203,7 +203,7 @@ from dnnlib.book.words import out_of, span
 
 kept = records.frame("deepsensor_sensitivity/time")
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
-found = strongest(kept[kept["fuzzer"].notna()], ["dataset", "model", "seed", "fuzzer", "swarm", "quantity"])
+found = at_best(kept[kept["fuzzer"].notna()], "dataset", "model")
 found = found.assign(who=found["fuzzer"].where(found["swarm"].isna(), found["swarm"]))
 seconds, passes, price = (found[found["quantity"] == quantity].pivot_table(
     index=["dataset", "model", "seed"], columns="who", values="value")

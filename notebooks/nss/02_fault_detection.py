@@ -105,15 +105,14 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # the score itself. `dsa_coverage` divides the scores into 1,000 buckets. It first takes candidates whose
 # bucket is not covered yet, and then random ones.
 #
-# {term}`NPC` compares the paths of candidates with those of training images. Its authors use only training
-# images that the network classifies correctly, and need their labels for that. We use all training images,
-# each under the class that the network gives it. If the network is wrong on a tenth of them, up to a tenth
-# of the paths are stored under a wrong class.
+# {term}`NPC` compares the paths of candidates with those of training images: of those that the network
+# classifies correctly, as its authors do.
 
 # %% tags=["hide-input"]
-reference = load(dataset, "train").images[:references]
+train = load(dataset, "train")
+reference, classes = train.images[:references], train.labels[:references]
 selectors = {Key(name): chosen for name, chosen in (
-    selection.table_iv(reference, seed=seed)
+    selection.table_iv(reference, classes, seed=seed)
     | {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}).items()}
 selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
                                                     order_by="coverage", seed=seed)

@@ -41,7 +41,8 @@ run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_nam
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-reference = load(dataset, "train").images[:references]
+train = load(dataset, "train")
+reference, classes = train.images[:references], train.labels[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
 predicted = inference.predict(model, candidates).argmax(1)
@@ -70,7 +71,7 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 
 # %%
 table_iv = {Key(name): selector for name, selector in
-            selection.table_iv(reference, seed=seed).items()}
+            selection.table_iv(reference, classes, seed=seed).items()}
 readings = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
 orders = selection.orders(model, candidates, table_iv | readings)
 ftcr = faults.diversity_table(types, orders, range(1, 21))

@@ -40,10 +40,11 @@ run = Experiment("nss/overhead", profile, dataset=dataset, model_name=model_name
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-reference = load(dataset, "train").images[:references]
+train = load(dataset, "train")
+reference, classes = train.images[:references], train.labels[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
-selectors = selection.table_iv(reference, seed=seed)
+selectors = selection.table_iv(reference, classes, seed=seed)
 selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 
 # %% [markdown]

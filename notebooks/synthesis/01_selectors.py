@@ -70,7 +70,8 @@ def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}
     alone = ("pd", "pv", "pe", "least_confidence", "margin")
-    chosen = selection.table_iv(load(dataset, "train").images[:references], seed=seed)
+    train = load(dataset, "train")
+    chosen = selection.table_iv(train.images[:references], train.labels[:references], seed=seed)
     chosen |= {name: selection.selector(name) for name in alone}
     chosen |= {name: selection.selector(name, **fresh) for name in ("nss", "excitable")}
     return {Key(name): selector for name, selector in chosen.items()} | {

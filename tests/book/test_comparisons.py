@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from dnnlib.book.comparisons import of_rivals, sizes, strongest
+from dnnlib.book.comparisons import at_best, of_rivals, sizes
 
 ROWS = pd.DataFrame(
     [("lenet1", "dlfuzz", "paper", 1.0), ("lenet1", "dlfuzz", "best", 2.0),
@@ -11,18 +11,18 @@ ROWS = pd.DataFrame(
 
 
 def test_the_best_setting_stands_where_it_was_run_else_the_papers():
-    assert strongest(ROWS, ["model", "fuzzer"])["value"].tolist() == [2.0, 3.0, 4.0]
+    assert at_best(ROWS, "model")["value"].tolist() == [2.0, 3.0, 4.0]
 
 
 def test_the_words_say_which_settings_were_found():
-    found = strongest(ROWS, ["model", "fuzzer"])
+    found = at_best(ROWS, "model")
     assert "that alone was run" in of_rivals(found)
     assert of_rivals(found[found["model"] == "lenet5"]) == "in the paper's setting"
     assert of_rivals(found[found["model"] == "lenet1"]) == "in the best of their authors' settings"
 
 
 def test_records_without_settings_stay_as_they_are():
-    assert len(strongest(ROWS.drop(columns="setting"), ["model", "fuzzer"])) == len(ROWS)
+    assert len(at_best(ROWS.drop(columns="setting"), "model")) == len(ROWS)
 
 
 def test_networks_of_the_same_sizes_share_a_line():

@@ -20,13 +20,3 @@ def test_differences_are_paired_over_the_seeds():
 def test_one_seed_has_no_interval():
     rows = pd.DataFrame({"seed": [0], "value": [1.0]})
     assert math.isnan(evidence.spread(evidence.by_seed(rows, "value > 0")).loc[0, "low"])
-
-
-def test_a_rival_counts_at_its_best_where_that_was_run():
-    rows = pd.DataFrame({"model": ["a", "a", "b", "b"], "setting": ["paper", "best", "paper", None],
-                         "value": [1, 2, 3, 4]})
-    kept = evidence.at_best(rows, "model")
-    assert kept["value"].tolist() == [2, 3, 4]
-    assert "where that was run" in evidence.rivals(kept)
-    assert "has not been run" in evidence.rivals(kept[kept["model"] == "b"])
-    assert "has not been run" not in evidence.rivals(kept[kept["model"] == "a"])

@@ -23,6 +23,7 @@ from dnnlib.selection import (
     nss,
     selector,
     surprise,
+    table_iv,
     top,
 )
 from dnnlib.selection.covering import KMNC, NAC
@@ -529,3 +530,14 @@ def test_a_model_in_another_precision(tiny_model, x, name, kind):
     chosen = selector(name, **({"reference": x} if name in ("npc", "dsa") else {}))
     with pytest.raises(ValueError, match=f"in float32, as the images are, got {kind}"):
         chosen.order(model, x)
+
+
+def test_the_paths_of_table_iv_are_those_of_images_that_the_network_gets_right(
+        tiny_model, x, reference):
+    model = tiny_model()
+    right = predict(model, reference).argmax(1)
+    wrong = right.clone()
+    wrong[::2] = (wrong[::2] + 1) % 3
+    chosen = table_iv(reference, wrong)["npc"]
+    assert torch.equal(chosen.order(model, x),
+                       table_iv(reference[1::2], right[1::2])["npc"].order(model, x))
