@@ -22,35 +22,9 @@ from dnnlib.custom import Options, runs, whole_levels
 from dnnlib.custom.options import SWARMS
 from dnnlib.fuzzing import Budget, Noise
 
-OWN = """
-import torch
-from torch import nn
-
-def build():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
-"""
-KILLED = """
-import os, signal, sys
-from dnnlib import cli
-
-left, rename = int(sys.argv[1]), os.replace
-
-def replace(*paths):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    rename(*paths)
-
-os.replace = replace
-sys.argv = ["dnnlib", *sys.argv[2:]]
-cli.main()
-"""
-
 
 @pytest.fixture
-def folder(tmp_path, tiny_data, monkeypatch):
+def folder(tmp_path, tiny_data, own, monkeypatch):
     """Twenty images in the folders of their classes, one that is broken, a model; we are there."""
     monkeypatch.chdir(tmp_path)
     for i in range(20):
@@ -59,7 +33,7 @@ def folder(tmp_path, tiny_data, monkeypatch):
         pixels = (tiny_data.images[i, 0] * 255).round().to(torch.uint8).numpy()
         Image.fromarray(pixels).save(path)
     (tmp_path / "photos" / "torn.png").write_bytes(b"")
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(own)
     return tmp_path
 
 
@@ -291,11 +265,11 @@ def test_nothing_to_show_where_nothing_failed(photos, tiny_model):
 # ---- runs that go on
 
 
-def test_killed_and_run_again_gives_the_files_of_one_run(folder, dnnlib):
+def test_killed_and_run_again_gives_the_files_of_one_run(folder, dnnlib, killed):
     more = ["--iterations", "4", "--block", "4"]
     assert dnnlib(*command(*more, out="whole"))[0] == 3  # one image could not be read
     whole = content(folder / "whole")
-    ended = subprocess.run([sys.executable, "-c", KILLED, "8", *command(*more)],
+    ended = subprocess.run([sys.executable, "-c", killed, "8", *command(*more)],
                            capture_output=True)
     assert ended.returncode == -signal.SIGKILL, ended.stderr
     left = content(folder / "failures")

@@ -16,36 +16,11 @@ from dnnlib import custom, files
 from dnnlib.custom import scored, scoring
 from dnnlib.selection.streaming import OfBins, OfSections
 
-OWN = """
-import torch
-from torch import nn
-
-def build():
-    torch.manual_seed(0)
-    return nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 3))
-"""
-KILLED = """
-import os, signal, sys
-from dnnlib import cli
-
-left, rename = int(sys.argv[1]), os.replace
-
-def replace(*paths):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    rename(*paths)
-
-os.replace = replace
-sys.argv = ["dnnlib", *sys.argv[2:]]
-cli.main()
-"""
 BY = "gini,pd,nss,nac,kmnc,dsa,random"
 
 
 @pytest.fixture
-def folder(tmp_path, tiny_data, monkeypatch):
+def folder(tmp_path, tiny_data, own, monkeypatch):
     """Forty images and forty for training, one each cut off, and a model in a file; we are there."""
     monkeypatch.chdir(tmp_path)
     for name, images in (("photos", tiny_data.images), ("train", 1 - tiny_data.images)):
@@ -55,7 +30,7 @@ def folder(tmp_path, tiny_data, monkeypatch):
             Image.fromarray(pixels).save(tmp_path / name / f"{i:02d}.png")
         torn = tmp_path / name / "07.png"
         torn.write_bytes(torn.read_bytes()[:-60])
-    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "own.py").write_text(own)
     return tmp_path
 
 
@@ -191,10 +166,10 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(ranked, folder, monkey
         assert content(folder / out) == whole
 
 
-def test_a_killed_command_goes_on(folder):
+def test_a_killed_command_goes_on(folder, killed):
     command = ["rank", "--model", "own.py:build", "--images", "photos", "--by", "gini,nss",
                "--block", "8", "--top", "5"]
-    run = [sys.executable, "-c", KILLED]
+    run = [sys.executable, "-c", killed]
     whole = subprocess.run([*run, "999", *command, "--out", "whole.csv"], capture_output=True)
     assert whole.returncode == 3, whole.stderr  # one image could not be read
     ended = subprocess.run([*run, "4", *command], capture_output=True)
