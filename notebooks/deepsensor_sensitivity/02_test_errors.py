@@ -421,8 +421,9 @@ plt.show()
 
 # %% tags=["hide-input"]
 ours = run.recorded().sort_values("bound", kind="stable")  # no bound comes last
-display(wide(ours, "quantity == 'distance_needed'", index=["fuzzer", "swarm", "reading", "setting"],
-             columns=["dataset", "model"], blank="-"))
+ROW = [name for name in ("fuzzer", "swarm", "reading", "setting") if name in ours]
+display(wide(ours, "quantity == 'distance_needed'", index=ROW, columns=["dataset", "model"],
+             blank="-"))
 display(wide(ours, "quantity in ('over_constant', 'over_random')",
              index=["dataset", "model", "quantity"], columns="budget"))
 wide(ours, TEXT + "'errors_per_1000_passes'", index="fuzzer", columns=["dataset", "model"])
