@@ -6,7 +6,7 @@
 # report that the "test errors found are not sensitive to optimization solutions". The paper has no
 # table of this, and no settings.
 #
-# **What you will learn.** How a genetic algorithm, an ant colony and
+# **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and
 # {term}`differential evolution` make new images out of old ones. And how to tell two reasons apart
 # why optimisers find equally many errors: because all of them search well, or because the search
 # does not matter.
