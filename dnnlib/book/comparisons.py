@@ -14,7 +14,7 @@ def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
     """The rows with each rival in one setting: its 'best', where that was not run the 'paper' one.
 
     ``rows``: of records; ``cell``: the columns of a cell, such as dataset and model, in each of
-    which a rival has one or the other. What has no setting stays, but for a rival that has one.
+    which a rival has one or the other. Rows without a setting stay, but for those of such a rival.
 
     >>> rows = pd.DataFrame({"fuzzer": ["dlfuzz", "dlfuzz", "noise"],
     ...                      "setting": ["paper", "best", None], "value": [1.0, 2.0, 3.0]})
@@ -26,8 +26,9 @@ def at_best(rows: pd.DataFrame, *cell: str) -> pd.DataFrame:
     names = [*cell, *(name for name in ("fuzzer", "baseline") if name in rows)]
     setting = rows["setting"].replace("", None)
     rank = setting.map(RANK).where(setting.notna(), 0).astype(float)
-    kept, rank = rows[rank.notna()], rank.dropna()
-    return kept[rank == rank.groupby([kept[name] for name in names], dropna=False).transform("max")]
+    most = rank.groupby([rows[name] for name in names], dropna=False).transform("max")
+    rival = rows["fuzzer"].isin(list(PAPER)) if "fuzzer" in rows else False
+    return rows[(rank == most) | (setting.isna() & ~rival)]
 
 
 def of_rivals(rows: pd.DataFrame) -> str:

@@ -70,7 +70,8 @@ kept = run.recorded()
 if kept.empty:
     nothing()
 else:
-    figure = fuzzer_bars(kept[(kept["quantity"] == "seconds") & (kept["budget"] == "none")],
+    figure = fuzzer_bars(at_best(kept[(kept["quantity"] == "seconds") & (kept["budget"] == "none")],
+                                 "dataset", "model"),
                          group=["dataset", "model"], ylabel="seconds for 100 examples")
     figure.axes[0].set_yscale("log")
 plt.show()

@@ -62,12 +62,13 @@ bet("deepsensor-sensitivity-incomplete")
 # Compare each colour in the three networks. Then compare DeepSensor with its twin, a {term}`swarm`
 # with a constant {term}`fitness`, which looks at no neuron.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
 kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    fuzzer_bars(outcomes.error_shares(kept), group=["dataset", "model", "training"],
+    fuzzer_bars(outcomes.error_shares(at_best(kept, "dataset", "model")),
+                group=["dataset", "model", "training"],
                 ylabel="% of the examples")
 plt.show()
 
@@ -257,7 +258,8 @@ rivals = {name: share(name).mean() for name in ("deepxplore", "dlfuzz", "deephun
 leader = pd.DataFrame(rivals | {"deepsensor": swarm.mean()}).idxmax(axis=1)
 who = {name: [shown(state) for state in ORDER if leader[state] == name] for name in leader.unique()}
 says(f"The rivals ran {of_rivals(shares[shares['fuzzer'].isin([*rivals])])}.",
-     ", and ".join(f"{shown(name)} finds the most errors in the {' and the '.join(where)} network"
+     ", and ".join(f"{shown(name)} finds the most errors in the "
+                   f"{listed(where).replace(', ', ', the ').replace(' and ', ' and the ')} network"
                    for name, where in who.items()) + ".",
      "So DeepSensor does not find the most in all three." if set(leader) != {"deepsensor"} else
      "So DeepSensor finds the most in all three.")

@@ -60,7 +60,7 @@ kept = run.recorded()
 if kept.empty:
     plots.nothing()
 else:
-    figure = fuzzer_bars(kept[kept["quantity"] == "seconds"], group=["dataset", "model"],
+    figure = fuzzer_bars(at_best(kept[kept["quantity"] == "seconds"], "dataset", "model"), group=["dataset", "model"],
                          ylabel="seconds for 100 examples")
     figure.axes[0].set_yscale("log")
 plt.show()

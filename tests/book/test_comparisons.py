@@ -14,6 +14,14 @@ def test_the_best_setting_stands_where_it_was_run_else_the_papers():
     assert at_best(ROWS, "model")["value"].tolist() == [2.0, 3.0, 4.0]
 
 
+def test_what_deepsensor_leads_by_hides_none_of_its_own_rows():
+    rows = pd.DataFrame([("deepsensor", None, "asr", 1.0), ("deepsensor", "paper", "asr_lead", 2.0),
+                         ("deepsensor", "best", "asr_lead", 3.0), ("dlfuzz", "best", "asr", 4.0),
+                         ("dlfuzz", None, "asr", 5.0)],
+                        columns=["fuzzer", "setting", "quantity", "value"])
+    assert at_best(rows)["value"].tolist() == [1.0, 3.0, 4.0]
+
+
 def test_the_words_say_which_settings_were_found():
     found = at_best(ROWS, "model")
     assert "that alone was run" in of_rivals(found)
