@@ -254,6 +254,41 @@ run.verdicts()
 # excitable neurons lead to a cluster, do not compare with DeepHunter, but with a swarm that has the
 # same start and that nothing guides.
 
+# %% tags=["hide-input", "statements"]
+from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import sizes
+from dnnlib.book.words import span
+
+kept = records.existing("deepsensor_excitable/examples")
+
+
+def of(quantity: str, budget: str, name: str) -> pd.Series:
+    """The values of the seeds, for one swarm."""
+    return evidence.by_seed(kept, f"quantity == '{quantity}' and budget == '{budget}' and swarm == '{name}'")
+
+
+FAR = "distance_over_deephunter"
+guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
+says(f"Our records cover {sizes(kept)}, inputs of one class.",
+     (f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
+      f"DeepHunter's. The verdict on the claim is *{evidence.state('deepsensor-excitable-clusters')}*.",
+      guided.min() > 1),
+     (f"But the swarm that nothing guides is {span(start, 1)} times as far away. So most of the distance comes from "
+      "the random start, and not from the neurons.", start.min() > 2))
+at_8, start_8, apart_8 = of(FAR, "8", "excitable"), of(FAR, "8", "constant"), of("told_apart", "8", "constant")
+errors_8, plain_8 = (100 * of("error_rate", "8", name) for name in ("excitable", "constant"))
+says((f"At an L2 distance of {8}, excitable neurons add something with each random seed: {span(at_8, 1)} times "
+      f"DeepHunter's distance, against {span(start_8, 1)} times without guidance, and {span(errors_8)} % errors "
+      f"against {span(plain_8)} %.", (at_8 > start_8).all() and (errors_8 > plain_8).all()),
+     (f"A cluster of its own is no sign of errors, though: the unguided examples are told apart for "
+      f"{100 * apart_8.mean():.0f} % of the points as well, and few of them are errors.",
+      apart_8.min() > 0.9 and plain_8.max() < 15))
+near_1 = of("told_apart", "1", "excitable")
+says((f"Within a distance of {1}, where examples look like their inputs, the excitable swarm's examples are told "
+      f"apart from their class for {span(100 * near_1)} % of the points, about as many as for two sets that are "
+      "alike, and none of the swarm's examples is an error.",
+      near_1.between(0.4, 0.6).all() and of("error_rate", "1", "excitable").max() == 0))
+
 # %% tags=["hide-input"]
 def far_off(bound: str, key: Key) -> float:
     """How well the examples are told apart from their class, in percent of the points."""
