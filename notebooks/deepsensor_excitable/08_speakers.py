@@ -148,9 +148,9 @@ print(data)
 for name, value in accuracy.items():
     print(f"{shown(name)}: accuracy {value:.1%}")
 print(f"{len(x)} inputs, {len(x) * iterations} examples a fuzzer")
-sizes = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_speaker_s"],
+known = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_speaker_s"],
                            ["parameters", "neurons", "published parameters", "published neurons"]]
-headed(sizes.astype(object).where(sizes.notna(), "-"))
+headed(known.astype(object).where(known.notna(), "-"))
 
 # %% [markdown]
 # At full width, the networks have as many neurons as published. They also have as many parameters, if
