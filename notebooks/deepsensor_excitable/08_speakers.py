@@ -148,9 +148,9 @@ print(data)
 for name, value in accuracy.items():
     print(f"{shown(name)}: accuracy {value:.1%}")
 print(f"{len(x)} inputs, {len(x) * iterations} examples a fuzzer")
-known = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_speaker_s"],
+counted = models.table().loc[["resnet34", "deep_speaker", "resnet34_s", "deep_speaker_s"],
                            ["parameters", "neurons", "published parameters", "published neurons"]]
-headed(known.astype(object).where(known.notna(), "-"))
+headed(counted.astype(object).where(counted.notna(), "-"))
 
 # %% [markdown]
 # At full width, the networks have as many neurons as published. They also have as many parameters, if

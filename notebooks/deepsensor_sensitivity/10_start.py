@@ -250,7 +250,7 @@ bounded = shares[shares["budget"] == "paper"].pivot_table(
     index=CELL, columns=["errors", "start"], values="value")
 clean, patched = bounded[["adversarial", "overfitted"]].max(axis=None), bounded["polluted"]
 says((f"Within the bound, in the two networks that were trained on clean data, no start has more than {clean:.1f} % "
-      "errors. So at the same distance there is almost nothing to compare there.", clean < 5),
+      "errors, and so there is almost nothing to compare.", clean < 5),
      (f"In the polluted network there is. A random start leads to the polluted class for {span(patched['random'])} % "
       f"of the inputs, and a start at the input for {span(patched['seed'])} %: with each random seed, for no fewer. "
       f"A constant fitness leads there for at most {patched['random, constant'].max():.1f} %. So at a small distance "

@@ -214,8 +214,8 @@ says(
 fresh = on("new")
 says(
     ("**On objects that no selector chose**, the candidates help as well: with a fifth of them the mean gain "
-     f"is {fresh[20].min(axis=None):.2f} to {fresh[20].max(axis=None):.2f} points above training alone. So what "
-     "the network learns are the mutations, and not only the objects.", (fresh[20] > 0).all(axis=None)))
+     f"is {fresh[20].min(axis=None):.2f} to {fresh[20].max(axis=None):.2f} points above training alone. So the "
+     "gain is more than a memory of the objects that were labelled.", (fresh[20] > 0).all(axis=None)))
 
 # %% tags=["hide-input", "statements"]
 claim = {claim.id: claim for claim in published.claims("nss")}["nss-repair-best"]
