@@ -62,6 +62,7 @@ WORDS = {
     "train_accuracy": "accuracy on training images", "distance_needed": "L2 distance needed",
     "test_errors_all": "test errors in all iterations",
     "test_errors_all_iterations": "test errors in all iterations",
+    "rows_kept": "rows of the record before", "most_over_least": "most errors, times the least",
     "errors_over_swarm": "errors, times the swarm's", "reached": "neurons reached (%)",
     "errors_over_all_iterations": "errors in all iterations, times the rival's",
     "held_out_error_rate": "errors on the inputs of the choice (%)",
