@@ -233,11 +233,11 @@ print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:
 # fly in 784 directions, and its landscape cannot be drawn.
 #
 # {source}`dnnlib.fuzzing.swarm.Swarm` does the same for several inputs at a time. There line 3 is
-# `_begin`. Lines 5 to 12 are in `_fly`, below the comments `# score` and `# remember`. Lines 13 and
-# 14 are `_move`, and Eq. 3 is `inertias`. Lines 17 and 21 are in `_fly`, at `going` and `shown`.
+# `_begin`. Lines 5 to 12 are in `fly`, below the comments `# score` and `# remember`. Lines 13 and
+# 14 are `_move`, and Eq. 3 is `inertias`. Lines 17 and 21 are in `fly`, at `going` and `shown`.
 
 # %% tags=["remove-cell"]
-assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "_fly", "_move", "inertias"))
+assert all(hasattr(fuzzing.Swarm, step) for step in ("run", "_begin", "fly", "_move", "inertias"))
 
 # %% [markdown]
 # ## What the swarm found
