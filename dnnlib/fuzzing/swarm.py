@@ -43,6 +43,7 @@ class Swarm(Guided):
       more passes; its last example counts again in each iteration that is left.
     - ``report``: the example of an iteration is the swarm's 'best' position so far, or the fittest
       of its 'current' ones.
+
     Raises ``ValueError`` or ``TypeError`` naming the option.
 
     >>> from torch import nn
