@@ -113,8 +113,8 @@ print(f"{int((children != mother).logical_and(children != father).sum())} of {co
 # %% [markdown]
 # ## The same inputs, the same budget
 #
-# We run each optimiser without a bound, as the paper does, and within `near`. All send nearly the
-# same number of images through the network.
+# We run each optimiser without a bound, as the paper does, and within `near`. The four send nearly
+# the same number of images through the network; "no search" sends only those that it shows.
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))

@@ -106,8 +106,8 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # bucket is not covered yet, and then random ones.
 #
 # {term}`NPC` compares the paths of candidates with those of training images: of those that the network
-# classifies correctly, as its authors do. The records of ResNet-20 are older; in them all training images
-# count, each under the class that the network gives it.
+# classifies correctly, as its authors do. The records of ResNet-20 and of the second stage are older; in
+# them all training images count, each under the class that the network gives it.
 
 # %% tags=["hide-input"]
 train = load(dataset, "train")

@@ -54,7 +54,7 @@ def test_the_best_so_far_is_shown_and_comes_near_the_goal(run, kind):
 
 
 @pytest.mark.parametrize("kind", EVERY)
-def test_without_anything_to_climb_the_start_is_as_good_as_all(run, kind):
+def test_the_start_is_an_image(run, kind):
     _, examples = run(kind(population=P, fitness=Constant()), iterations=1)
     assert examples.min() >= 0 and examples.max() <= 1
 
@@ -63,9 +63,8 @@ def test_without_anything_to_climb_the_start_is_as_good_as_all(run, kind):
 @pytest.mark.parametrize("budget", [Budget(l2=0.3), Budget(linf=0.1)])
 def test_no_example_leaves_the_budget(run, kind, budget):
     campaign, _ = run(kind(population=P, budget=budget, fitness=towards(*GOAL)), iterations=20)
-    assert campaign.within(**{key: value for key, value in vars(budget).items() if value}) == \
-        campaign.errors.sum()
-    assert campaign.l2.max() <= 0.3 + 1e-5 or campaign.linf.max() <= 0.1 + 1e-5
+    assert campaign.l2.max() <= (budget.l2 or math.inf) + 1e-5
+    assert campaign.linf.max() <= (budget.linf or math.inf) + 1e-5
 
 
 @pytest.mark.parametrize("kind", EVERY)
