@@ -51,7 +51,7 @@ figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 	dnnlib figures --out _build/figures
 
 units: $(READY)  ## the tests of the code alone
-	python -m pytest -n auto
+	python -m pytest -n auto --timeout 600
 
 test: units  ## the tests, and the notebooks' marked cells against the committed outputs
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval-lax notebooks

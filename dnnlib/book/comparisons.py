@@ -64,3 +64,23 @@ def sizes(rows: pd.DataFrame) -> str:
         width = ", of width 0.75," if model == "mobilenet" else ""
         found.setdefault(text, []).append(f"{shown(model)}{width} on {shown(dataset)}")
     return "; ".join(f"{listed(who)}: {text}" for text, who in found.items())
+
+
+def rows_kept(rows: pd.DataFrame) -> str:
+    """What records took over from older ones, as a sentence; '' if they took nothing.
+
+    ``rows``: of records, those of the quantity ``rows_kept`` among them.
+
+    >>> cell = {"dataset": "mnist", "model": "lenet5"}
+    >>> rows_kept(pd.DataFrame([{**cell, "seed": 0, "quantity": "rows_kept"},
+    ...                         {**cell, "seed": 1, "quantity": "error_rate"}]))
+    "In 1 of 2 records, the swarms and the rivals in the paper's setting come from an older record \
+of the same random seed; the rest was run later."
+    """
+    cell = ["dataset", "model", "seed"]
+    kept = rows.loc[rows["quantity"] == "rows_kept", cell].drop_duplicates()
+    if kept.empty:
+        return ""
+    return (f"In {len(kept)} of {len(rows[cell].drop_duplicates())} records, the swarms and the "
+            "rivals in the paper's setting come from an older record of the same random seed; "
+            "the rest was run later.")

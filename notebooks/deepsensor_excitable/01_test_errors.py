@@ -38,7 +38,7 @@ import torch
 
 from dnnlib import fuzzing, inference, published, training
 from dnnlib.book import evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
+from dnnlib.book.comparisons import at_best, of_rivals, rows_kept, sizes
 from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -331,7 +331,8 @@ def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}.",
-     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
+     f"The rivals ran {of_rivals(kept)}.", *filter(None, [rows_kept(kept)]),
+     *evidence.estimator(kept))
 
 # %% [markdown]
 # **What it means.** Two methods that differ in their fitness cannot find the same numbers of errors

@@ -36,7 +36,7 @@ from dnnlib import fuzzing, inference, interactive, published, training
 from dnnlib.book import plots, records
 from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.colours import colours
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
+from dnnlib.book.comparisons import at_best, of_rivals, rows_kept, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -382,7 +382,8 @@ from dnnlib.book.practice import bet
 bet("deepsensor-sensitivity-errors")
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/test_errors'))}.")
+every = records.frame("deepsensor_sensitivity/test_errors")
+says(f"Our records cover {sizes(every)}.", *filter(None, [rows_kept(every)]))
 
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'paper' or setting == 'paper') and quantity == "
