@@ -228,7 +228,7 @@ def surely(found: dict[str, tuple[float, float]]) -> str:
     """The networks with which a lead is more than chance; in brackets, those still undecided."""
     more = [name for name, (low, _) in found.items() if low > 0]
     rest = [name for name in found if name not in more]
-    return " and ".join(more) + (f" ({' and '.join(rest)}: not decided)" if rest else "")
+    return listed(more) + (f" ({listed(rest)}: not decided)" if rest else "")
 
 
 noise, unguided = lead(SENSITIVE, "noise", room), lead(SENSITIVE, CONSTANT, "bound == 8")

@@ -4,7 +4,6 @@ from dataclasses import replace
 import pytest
 import torch
 from scipy.optimize import differential_evolution
-from torch import nn
 
 from dnnlib.fuzzing.noise import Constant
 from dnnlib.fuzzing.populations import Ants, Differential, Genetic
@@ -15,24 +14,8 @@ EVERY = [Genetic, Ants, Differential]
 
 
 @pytest.fixture
-def model():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Flatten(), nn.Linear(4, 3)).eval()
-
-
-@pytest.fixture
-def run(model, generator):
-    """``run(fuzzer, ...)``: the campaign, and its examples (T, S, C, H, W)."""
-    inputs = torch.rand(S, 1, 2, 2, generator=generator(5))
-
-    def run(fuzzer, inputs=inputs, iterations=6, seed=1):
-        examples = []
-        campaign = fuzzer.run(model, inputs, torch.zeros(len(inputs), dtype=torch.int64),
-                              iterations=iterations, generator=generator(seed),
-                              watch=lambda x: examples.append(x.clone()))
-        return campaign, torch.stack(examples)
-    return run
+def inputs(generator):
+    return torch.rand(S, 1, 2, 2, generator=generator(5))
 
 
 def towards(*target):

@@ -18,25 +18,6 @@ def inputs(generator):
     return torch.rand(S, 1, 2, 1, generator=generator(5))
 
 
-@pytest.fixture
-def model():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return nn.Sequential(nn.Flatten(), nn.Linear(2, 3)).eval()
-
-
-@pytest.fixture
-def run(model, inputs, generator):
-    """``run(fuzzer, ...)``: the campaign, and its examples (T, S, C, H, W)."""
-    def run(fuzzer, inputs=inputs, iterations=T, seed=1):
-        examples = []
-        campaign = fuzzer.run(model, inputs, torch.zeros(len(inputs), dtype=torch.int64),
-                              iterations=iterations, generator=generator(seed),
-                              watch=lambda x: examples.append(x.clone()))
-        return campaign, torch.stack(examples)
-    return run
-
-
 def towards(*target):
     """The fitness: minus the distance to one image of two pixels."""
     goal = torch.tensor(target)
