@@ -66,21 +66,23 @@ def sizes(rows: pd.DataFrame) -> str:
     return "; ".join(f"{listed(who)}: {text}" for text, who in found.items())
 
 
-def rows_kept(rows: pd.DataFrame) -> str:
-    """What records took over from older ones, as a sentence; '' if they took nothing.
+def rows_kept(rows: pd.DataFrame) -> list[str]:
+    """What records took over from older ones, as a sentence; no sentence if they took nothing.
 
     ``rows``: of records, those of the quantity ``rows_kept`` among them.
 
     >>> cell = {"dataset": "mnist", "model": "lenet5"}
-    >>> rows_kept(pd.DataFrame([{**cell, "seed": 0, "quantity": "rows_kept"},
-    ...                         {**cell, "seed": 1, "quantity": "error_rate"}]))
-    "In 1 of 2 records, the swarms and the rivals in the paper's setting come from an older record \
-of the same random seed; the rest was run later."
+    >>> said, = rows_kept(pd.DataFrame([{**cell, "seed": 0, "quantity": "rows_kept"},
+    ...                                 {**cell, "seed": 1, "quantity": "error_rate"}]))
+    >>> said[:31]
+    'In 1 of 2 records, the swarms a'
+    >>> rows_kept(pd.DataFrame([{**cell, "seed": 1, "quantity": "error_rate"}]))
+    []
     """
     cell = ["dataset", "model", "seed"]
     kept = rows.loc[rows["quantity"] == "rows_kept", cell].drop_duplicates()
     if kept.empty:
-        return ""
-    return (f"In {len(kept)} of {len(rows[cell].drop_duplicates())} records, the swarms and the "
+        return []
+    return [f"In {len(kept)} of {len(rows[cell].drop_duplicates())} records, the swarms and the "
             "rivals in the paper's setting come from an older record of the same random seed; "
-            "the rest was run later.")
+            "the rest was run later, with the network of that seed trained again."]

@@ -331,7 +331,7 @@ def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}.",
-     f"The rivals ran {of_rivals(kept)}.", *filter(None, [rows_kept(kept)]),
+     f"The rivals ran {of_rivals(kept)}.", *rows_kept(kept),
      *evidence.estimator(kept))
 
 # %% [markdown]

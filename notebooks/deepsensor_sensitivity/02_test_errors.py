@@ -383,7 +383,7 @@ bet("deepsensor-sensitivity-errors")
 
 # %% tags=["hide-input", "statements"]
 every = records.frame("deepsensor_sensitivity/test_errors")
-says(f"Our records cover {sizes(every)}.", *filter(None, [rows_kept(every)]))
+says(f"Our records cover {sizes(every)}.", *rows_kept(every))
 
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'paper' or setting == 'paper') and quantity == "
