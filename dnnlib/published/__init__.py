@@ -51,15 +51,13 @@ class Claim:
 class Amendment:
     """A rule that changed after records existed: ``what`` it was and is, and the ``reason``.
 
-    ``claims``: the ids of those it touches, or 'all'. ``pending``: it was decided, and waits for
-    the runs that it asks for; until then the first rule judges.
+    ``claims``: the ids of those it touches, or 'all'.
     """
 
     id: str
     claims: list[str] | str
     what: str
     reason: str
-    pending: bool = False
 
 
 def tables() -> dict[str, list[int]]:
@@ -124,8 +122,8 @@ def amendments() -> list[Amendment]:
     found, known = [], {claim.id for claim in claims()}
     for entry in (entry for path in paths if path.exists()
                   for entry in _entries(path, "amendment")):
-        names = {f.name for f in fields(Amendment)} - {"pending"}
-        if set(entry) - {"pending"} != names:
+        names = {f.name for f in fields(Amendment)}
+        if set(entry) != names:
             raise ValueError(f"amendment {entry.get('id', entry)}: expected {sorted(names)}, got "
                              f"{sorted(entry)}")
         if entry["claims"] != "all" and (unknown := set(entry["claims"]) - known):

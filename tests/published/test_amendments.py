@@ -27,7 +27,7 @@ def test_one_that_is_wrong_says_how(tmp_path, monkeypatch, old, new, words):
     monkeypatch.setattr(published, "claims", lambda: claims)
     monkeypatch.setattr(published, "FOLDER", tmp_path)
     (tmp_path / "amendments.toml").write_text(GOOD)
-    assert [a.pending for a in published.amendments()] == [False]
+    assert [a.id for a in published.amendments()] == ["x"]
     (tmp_path / "amendments.toml").write_text(GOOD.replace(old, new))
     with pytest.raises(ValueError, match=words):
         published.amendments()
