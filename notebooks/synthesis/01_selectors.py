@@ -177,7 +177,7 @@ early = gain.query("rate == 5")
 order = best_first(early)
 ranked(early, order)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over three seeds, lines give the range.", "name": "fig-selectors-gain"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
 plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
            xlabel="gain at 5 % (%)")
 plt.show()
@@ -316,7 +316,7 @@ says((f"- *You retrain on 20 %*: random order gains {rates.loc['random'].min():.
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** The intervals over three seeds are wide, yet the selectors see the same candidates in
+# **1. Try.** The intervals over the seeds are wide, yet the selectors see the same candidates in
 # each seed. Compare `least_confidence` and `gini` by their differences within a seed.
 #
 # ```{admonition} Solution

@@ -38,8 +38,7 @@ plt.show()
 amendments = published.amendments()
 touched = {a.id: "every claim" if a.claims == "all" else ", ".join(a.claims) for a in amendments}
 tables.sentences(pd.DataFrame([
-    {"claims": touched[a.id], "from and to": a.what, "why": a.reason,
-     "applied": "waits for its runs" if a.pending else "yes"}
+    {"claims": touched[a.id], "from and to": a.what, "why": a.reason}
     for a in amendments]).set_index("claims"))
 
 # %% [markdown]

@@ -27,7 +27,7 @@ plt.show()
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
 # fewer were run. *Partly*: some cells hold. *Not reproduced*: no cell holds, and some fail.
 # *Undecided*: no cell holds or fails for sure, because the seeds were too few. *Not run*: no cell
-# has three seeds. Where a claim fails, its chapter says why. [How to read this
+# has three seeds or more. Where a claim fails, its chapter says why. [How to read this
 # book](../../book/how_to_read.md) has the rules, and [a page of amendments](05_amendments) has
 # those that changed. {term}`NSS` is judged as its text describes it. [Its chapter on fault
 # detection](../nss/02_fault_detection.ipynb) says what the released code assumes beyond the text,
@@ -41,7 +41,7 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # ## What was run
 #
 # The table says how many of each paper's tables and figures are *whole* (every cell was run with
-# three seeds), *partial* or *blank*, and how many of their cells were run. CIFAR-10 is a copy whose
+# at least three seeds), *partial* or *blank*, and how many of their cells were run. CIFAR-10 is a copy whose
 # images were re-encoded as JPEG, so its numbers are not those of the original bits. The size of the
 # runs stands behind each verdict above.
 
