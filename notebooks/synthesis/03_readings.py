@@ -51,6 +51,9 @@ OPEN = {
               "nats, or scaled by their mean size",
               ["paper", "released", "excitable", "excitable_scaled"]),
     "scale": ("Shapley values in nats, or scaled by their mean size", ["none", "total"]),
+    "model": ("PEACEPACT's Net-1, with its dropout, or NSATP's, whose numbers PEACEPACT prints",
+              ["net1_peacepact", "net1"]),
+    "split": ("candidates: the test images, or the training images", ["test", "train"]),
     "quantity": ("the last example of each input counts, or those of all iterations", [])}
 LAST_OR_ALL = {"errors_over": "errors_over_all_iterations", "test_errors": "test_errors_all",
                "least_step": "least_step_all"}
