@@ -108,18 +108,17 @@ bet("peacepact-correlation")
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]
 TEXT = "fit == 'loglinear' and points == 'examples' and quantity "
-OWN = {"model": {"net1": "net1_peacepact"}}  # the network that the tables mean
 PAPER = {"trials": 100, "patch": "random", "split": "test", "recipe": "nsatp"}
-run.beside(published.table("peacepact", 4).replace(OWN), TEXT + "in ('a', 'b')", on=ON, **PAPER)
+run.beside(published.table("peacepact", 4), TEXT + "in ('a', 'b')", on=ON, **PAPER)
 
 # %% tags=["hide-input"]
-run.beside(published.table("peacepact", 5).replace(OWN), TEXT + "== 'correlation'", on=ON, **PAPER)
+run.beside(published.table("peacepact", 5), TEXT + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
 # The same fits to the means of twenty intervals give:
 
 # %% tags=["hide-input"]
-run.beside(published.table("peacepact", 5).replace(OWN), TEXT.replace("examples", "bins") + "== 'correlation'",
+run.beside(published.table("peacepact", 5), TEXT.replace("examples", "bins") + "== 'correlation'",
            on=ON, **PAPER)
 
 # %% [markdown]

@@ -26,7 +26,7 @@ def wide(paper, number):
 def net1_of_peacepact(number, model):
     """A table of NSATP cut to PD and one network, labelled as PEACEPACT labels its own."""
     cut = wide("nsatp", number).xs("pd", level="distance", drop_level=False).loc[[model]]
-    return cut.rename(index={model: "net1"}, level="model")
+    return cut.rename(index={model: "net1_peacepact"}, level="model")
 
 
 def test_every_table_is_here():
@@ -79,7 +79,7 @@ def test_nsatp_has_24_cells(number, quantities):
 def test_peacepact_has_four_cells(number, quantities):
     table = wide("peacepact", number)
     assert set(table.columns) == quantities and len(table) == 4
-    assert set(table.index.droplevel("dataset")) == {("net1", "pd")}
+    assert set(table.index.droplevel("dataset")) == {("net1_peacepact", "pd")}
 
 
 @pytest.mark.parametrize("paper, number, off", [
@@ -119,7 +119,7 @@ def test_peacepact_repeats_nsatp(theirs, number, model):
 def test_peacepact_s_text_quotes_the_other_network():
     quoted = {"f_measure_ranked": 7.13, "f_measure_random": 144.82, "inc": 95.07}
     assert wide("nsatp", 5).loc[("net1", "mnist", "pd")].to_dict() == quoted
-    assert wide("peacepact", 6).loc[("net1", "mnist", "pd")].to_dict() != quoted
+    assert wide("peacepact", 6).loc[("net1_peacepact", "mnist", "pd")].to_dict() != quoted
 
 
 def test_the_networks_and_their_training():
