@@ -266,6 +266,7 @@ says(
 printed = published.table("nsatp", 4).set_index(CELL)["value"].unstack("distance")
 gap = (bins - printed).dropna()
 gray = [cell for cell in bins.index if cell[1] != "cifar10"]
+rest = bins.loc[gray, ["pv", "pe"]].stack()
 says(
     "If each point is the average over an interval instead, the correlation for PD is "
     f"{bins['pd'].min():.3f} to {bins['pd'].max():.3f}; the paper prints "
@@ -274,8 +275,9 @@ says(
     ("This suggests that the paper correlated averages.", gap["pd"].abs().max() < 0.06),
     ("On CIFAR-10 the averages reach 0.95 for all three distances.",
      (bins.drop(gray) > 0.95).all(axis=None)),
-    ("On MNIST and Fashion-MNIST they stay below 0.95 for PV and PE, so averaging does not explain what "
-     "the paper prints there.", (bins.loc[gray, ["pv", "pe"]] < 0.95).all(axis=None)))
+    (f"On MNIST and Fashion-MNIST, {(rest < 0.95).sum()} of the {len(rest)} averages for PV and PE stay below "
+     f"0.95; the least is {rest.min():.2f}. So averaging does not explain all that the paper prints there.",
+     (rest < 0.95).mean() > 0.5))
 
 paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["value"].unstack("distance")
 times = (paper / slope)["pd"].dropna()
