@@ -479,8 +479,8 @@ says(
      f"within {over['nac']['mean'].abs().max():.0f} points of random selection everywhere.",
      over["nac"]["mean"].abs().max() < 3),
     *((f"For {shown(method)} it does not: its means are {over[method]['mean'].min():+.0f} to "
-       f"{over[method]['mean'].max():+.0f} points from random selection. At some rate it is clearly above it "
-       f"with {networks(clear[method, 'low > 0'])}, and clearly below it with "
+       f"{over[method]['mean'].max():+.0f} points from random selection. At some rate, {shown(method)} is "
+       f"clearly above random selection with {networks(clear[method, 'low > 0'])}, and clearly below with "
        f"{networks(clear[method, 'high < 0'])}.",
        all(len(clear[method, side]) for side in ("low > 0", "high < 0"))) for method in ("kmnc", "npc")))
 says(
