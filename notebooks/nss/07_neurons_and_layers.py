@@ -10,7 +10,7 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss or resnet20
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20 or vgg16
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training and of the mutations
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import seaborn as sns
+import torch
 
 from dnnlib import inference, published, selection, training
 from dnnlib.book import plots, records, verdicts
@@ -71,13 +72,14 @@ plt.show()
 # ## Layers
 #
 # Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it
-# counts as a layer. We count activations and pools in the LeNets, and the stem and the residual
-# blocks in ResNet-20.
+# counts as a layer. We count activations and pools in the LeNets and VGG16, and the stem and the
+# residual blocks in ResNet-20.
 
 # %% tags=["hide-input"]
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "lenet5_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
-          "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"}}[model_name]
+          "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"},
+          "vgg16": {1: "2", 2: "5", -2: "42", -1: "43"}}[model_name]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -93,12 +95,12 @@ wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 # %% tags=["hide-input"]
 def orders(before, after, layer):
     """Orders by NSS that sums over each share (%) of a layer's neurons."""
-    x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
-                    for images in (before, after))
-    moved = nss.sensitivities(x, x_mutated)
+    moved = nss.sensitivities(*(
+        activations.record(model, images, layers=[layer], neuron="unit").values
+        for images in (before, after)))
     chosen = {share: nss.sensitive(moved, max(share / 100, 1 / moved.shape[1]))
               for share in (1, 5, 10, 20, 100)}
-    return {share: selection.by_score(moved[:, columns].double().sum(1))
+    return {share: selection.by_score(moved[:, columns].sum(1, dtype=torch.float64))
             for share, columns in chosen.items()}
 
 
