@@ -24,10 +24,11 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
     - 'training', 'campaigns' or another name: it precedes the present revision of these
       (:data:`reproducible.REVISIONS`).
     - 'edited files': the code was not that of any commit.
+    - 'unnamed threads': the record does not say how many threads it was made with.
     - 'unknown revisions': neither the record nor ``made``, the table for records from before
       their provenance named revisions (``results/made.toml``), tells.
 
-    >>> new = {"commit": "0123456789ab", "revisions": {"training": 1}}
+    >>> new = {"commit": "0123456789ab", "revisions": {"training": 1}, "threads": 1}
     >>> reasons(Record("toy/x", {}, [], new))
     ('training',)
     """
@@ -43,7 +44,8 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
     why = ["unknown revisions"] if found is None else [
         name for name, revision in found.items()
         if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
-    return (*why, *(["edited files"] if edited else []))
+    return (*why, *(["edited files"] if edited else []),
+            *([] if "threads" in record.provenance else ["unnamed threads"]))
 
 
 def old(paper: str = "", root: Path | None = None) -> tuple[list[Old], int]:
@@ -66,5 +68,5 @@ def summary(paper: str = "", root: Path | None = None) -> str:
     for reason in (reason for one in found for reason in one.reasons):
         by[reason] = by.get(reason, 0) + 1
     listed = ", ".join(f"{reason} {number}" for reason, number in by.items())
-    return (f"{len(found)} of {count} records are older than the code they rest on ({listed}); "
+    return (f"{len(found)} of {count} records should be made again ({listed}); "
             "list them with dnnlib replay --old")

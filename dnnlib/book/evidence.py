@@ -39,11 +39,17 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
                     "quantity == 'share' and scale == 'none' and swarm == 'excitable'", "gradients")
     share = share.groupby("gradients").mean()
     some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
+    corner = by_seed(records.frame("deepsensor_excitable/players"),
+                     "quantity == 'share' and estimator == 'diagonal'", "gradients")
+    corner = corner.groupby("gradients").mean()
     return [(f"The Shapley values are estimated by [the diagonal](00_players), each from "
              f"{listed(points)} gradient{'' if points == [1] else 's'}.", len(points) > 0),
-            (f"Compared with eight gradients, [one gradient finds {some[0]:.0f} % as many neurons "
-             f"above half a nat, and two find {some[1]:.0f} %](09_thresholds).",
-             some[0] < 50 < some[1] and share.index.max() == 8)]
+            (f"In LeNet-5, for the swarm's examples and compared with eight gradients, [one gradient "
+             f"finds {some[0]:.0f} % as many neurons above half a nat, and two find "
+             f"{some[1]:.0f} %](09_thresholds). For [corner cases](00_players) and compared with "
+             f"{corner.index.max():g} gradients, two find {100 * corner[2] / corner.iloc[-1]:.0f} % and four {100 * corner[4] / corner.iloc[-1]:.0f} %.",
+             some[0] < 50 < some[1] and share.index.max() == 8
+             and corner[2] < 0.75 * corner.iloc[-1] < corner[4])]
 
 
 def state(claim: str) -> str:

@@ -191,6 +191,8 @@ def _named(record: Record) -> dict[str, dict]:
     """Rows by all that names them. A measured x, of a curve's point, does not: its place does."""
     found: dict[str, dict] = {}
     for row in record.rows:
+        if row.get("quantity") == "rows_kept":  # counts what was copied; a replay copies nothing
+            continue
         name = " ".join(f"{k}={v}" for k, v in sorted(row.items())
                         if k != "value" and not (k == "x" and isinstance(v, float)))
         place = 1

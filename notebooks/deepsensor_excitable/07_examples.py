@@ -269,8 +269,8 @@ def of(quantity: str, budget: str, name: str) -> pd.Series:
 
 FAR = "distance_over_deephunter"
 guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
-says(f"Our records cover {sizes(kept)}, inputs of one class.",
-     (f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
+says(f"Our records cover {sizes(kept)}, inputs of one class.", *evidence.estimator(kept))
+says((f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
       f"DeepHunter's. The verdict on the claim is *{evidence.state('deepsensor-excitable-clusters')}*.",
       guided.min() > 1),
      (f"But the swarm that nothing guides is {span(start, 1)} times as far away. So most of the distance comes from "

@@ -301,7 +301,7 @@ says((f"Each rival takes at most {100 * max((each / of('passes', 'excitable')).m
      (f"Without a bound, the swarm finds {plain.mean():,.0f} errors from a hundred inputs, and with a constant fitness "
       f"{unguided.mean():,.0f}. " + ("So its passes bought almost nothing." if (plain - unguided).mean() < 20 else
       f"So its passes bought {(plain - unguided).mean():,.0f} more."), plain.mean() > 0),
-     f"With eight gradients it finds {more.mean():,.0f}: more than with one in "
+     f"With eight gradients it finds {more.mean():,.0f}: more than with {points} in "
      f"{out_of((more > plain).sum(), len(more))} runs.")
 near = {name: of("test_errors", name, "near") for name in ("excitable", "dlfuzz")}
 says((f"Within the bound, the swarm finds {near['excitable'].mean():.0f} errors, and DLFuzz "

@@ -218,8 +218,8 @@ def of(quantity: str, optimiser: str, budget: str, fitness: str = "excitable") -
 free = pd.concat([of("errors_over_swarm", name, "none") for name in PAPERS])
 start = of("errors_over_swarm", "no search", "none")
 state = evidence.state("deepsensor-excitable-optimisers")
-says(f"Our records cover {sizes(kept)}.",
-     (f"Without a bound, the genetic algorithm and the ant colony find {span(free, 2)} times the errors of the swarm: "
+says(f"Our records cover {sizes(kept)}.", *evidence.estimator(kept))
+says((f"Without a bound, the genetic algorithm and the ant colony find {span(free, 2)} times the errors of the swarm: "
       f"about as many. The verdict on the claim is *{state}*.", free.between(0.8, 1.2).all()),
      (f"But the start that nothing moves finds as many too, {span(start, 2)} times the swarm's. So the agreement says "
       "nothing about optimisers: a random image is an error before any of them begins.",

@@ -78,9 +78,7 @@ headed(models.table().astype(object).fillna(""))
 # The paper does not name the optimiser. The plainest {term}`reading` is gradient descent without
 # momentum, and the recipe `nsatp` uses it. It is slow on colour images. The recipe `nsatp_momentum`
 # adds momentum and changes nothing else: run a chapter with `-p recipe nsatp_momentum` to see what
-# depends on the accuracy of the network. Networks are now trained in float32. In older
-# {term}`records <record>` the convolutions were trained in bfloat16; the provenance of these
-# records says so.
+# depends on the accuracy of the network.
 
 # %% tags=["hide-input", "nbval-check-output"]
 for row in published.table("nsatp", 2).itertuples():

@@ -172,7 +172,7 @@ plt.show()
 # | which layer? | the last of the encoder | the last pool; for ResNet-20 the first layer | `layer`: the last map (default), or a name |
 # | how many neurons? | 10 % | 10 % | `share` |
 #
-# The first question decides everything, as [the chapter on fault detection](02_fault_detection) shows.
+# The first question matters most, as [the chapter on fault detection](02_fault_detection) shows.
 #
 # ## The others, in a few lines each
 #

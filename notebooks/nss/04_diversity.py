@@ -164,8 +164,8 @@ says(
 
 # %% [markdown]
 # The two ways to run NSS need two explanations. With the known original, the score finds many faults,
-# but no more kinds. It takes the candidates of the harshest mutations first, and one mutation leads to
-# the same few confusions over and over. Without the original, the score does not know which mutation
+# but no more kinds. Perhaps it takes the candidates of the harshest mutations first, and one mutation
+# leads to the same few confusions over and over. Without the original, the score does not know which mutation
 # made a candidate, so this cannot be the reason why it shows few kinds. And it does not show few kinds
 # simply because it finds few faults.
 

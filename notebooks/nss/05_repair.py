@@ -72,7 +72,7 @@ plt.show()
 # - `mutated`: another, independent mutation of each test image. Some of them show objects that the
 #   network was trained on, changed in another way.
 # - `new`: of these, the objects that no selector chose at any rate. No retrained network has seen
-#   them in any form. They are easier than the rest, because selectors leave easy images behind. But
+#   them in any form. They may be easier than the rest, because selectors leave easy images behind. But
 #   they are the same for all selectors, so gains on them can be compared.
 
 # %% tags=["hide-input"]
@@ -209,8 +209,8 @@ says(
      f"{helped[20].max(axis=None):.2f} points above it, which is more than with a twentieth.",
      (helped > 0).all(axis=None) and (helped[20] > helped[5]).all(axis=None)),
     "NSS with the known original and DSA are the two that gain most in the mean in "
-    f"{out_of(sum(found == harsh for found in most.values()), len(most))} pairs of a network and a rate. Both "
-    "prefer candidates of harsh mutations, so the network probably learns these mutations.")
+    f"{out_of(sum(found == harsh for found in most.values()), len(most))} pairs of a network and a rate. Perhaps "
+    "both prefer candidates of harsh mutations, and the network learns these mutations.")
 fresh = on("new")
 says(
     ("**On objects that no selector chose**, the candidates help as well: with a fifth of them the mean gain "

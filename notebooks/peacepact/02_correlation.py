@@ -148,6 +148,8 @@ board = verdicts.scoreboard("peacepact", experiment=run.name)
 verdicts.with_readings(board, READINGS).set_index("claim")[["verdict", *READINGS]]
 
 # %% tags=["hide-input", "statements"]
+from dnnlib.book import evidence
+
 rows = records.frame("peacepact/correlation", trials=100, patch="random", split="test", recipe="nsatp")
 for name in ("net1_peacepact", "net1"):
     part = rows[rows["model"] == name]
@@ -156,20 +158,24 @@ for name in ("net1_peacepact", "net1"):
     single, bins = fit["examples", "correlation"], fit["bins", "correlation"]
     beyond = part[(part["quantity"] == "beyond_line") & (part["points"] == "examples")]["value"]
     rising = part[part["quantity"] == "rising_steps"].groupby("dataset")["value"].mean()
+    clearly = part[part["quantity"] == "rising_clearly"].astype({"value": float})["value"]
     where = ", ".join(f"{shown(dataset)} ({n} seeds)" for dataset, n in count.items())
     says(
         f"**{shown(name)}** was run on {where}.",
         ("*Falling:* on each dataset, Eff falls as PD grows.", (fit["examples", "b"] < 0).all()),
         f"*Monotone:* of the steps from one interval of PD to the next, {100 * rising.min():.0f} % to "
         f"{100 * rising.max():.0f} % go up.",
+        *([("In no run does a step go up by more than chance.", (clearly == 0).all())] if len(clearly) else []),
         *([("*Non-linear:* in every run, an exponential fits the single inputs better than a straight "
             "line does.", (beyond > 0).all())] if len(beyond) else []),
         (f"*Exponential:* for single inputs, the correlation with the curve is {single.min():.2f} to "
          f"{single.max():.2f}, which is below the paper's 0.97.", (single < 0.97).all()),
         "For averages over intervals of PD, the correlation with the curve is "
         f"{bins.min():.3f} to {bins.max():.3f}.")
-says("**What it means.** An average over many inputs follows a smooth curve. It hides that two inputs with "
-     "the same PD can differ greatly in how often they break.")
+says(("**What it means.** An average over many inputs follows a smooth curve. It hides that two inputs with "
+      "the same PD can differ greatly in how often they break.", (single < bins).all()),
+     *(f"The verdict on the claim that the relation is {what} is *{evidence.state(f'peacepact-{key}')}*."
+       for key, what in (("monotone", "monotone"), ("nonlinear", "non-linear"))))
 known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp",
                       model="net1_peacepact").query("quantity in ('accuracy', 'mean_eff')")
 known = known.set_index(["quantity", "split", "dataset", "seed"])["value"].sort_index()

@@ -297,7 +297,7 @@ above = (rates - rates.loc["random"]).drop("random")
 says(("- *You have unlabelled images and a model*: use DeepGini or least confidence. At 20 % labelled, no "
       "selector that works without the originals has a better mean over the cells.",
       set(gain.query("rate == 20 and selector != @KNOWN_NAME").groupby("selector")["value"].mean()
-          .nlargest(2).index) <= {"gini", "least_confidence", "pd"}))
+          .nlargest(2).index) == {"gini", "least_confidence"}))
 says((f"- *You want many different kinds of fault*, for example to debug: use ATS. It costs about "
       f"{price['ats']:.0f} passes instead of one.", kinds.idxmax() == "ats" and price["ats"] > 2))
 says(("- *You fear confident mistakes*: use DSA beside DeepGini, if you have the training images. First label "

@@ -4,8 +4,7 @@
 # Every {term}`claim` of the papers got its rule before the runs that decide it. Later some rules turned out
 # to be unfair: they read a word of the paper too generously, or judged a number on the wrong scale. So we
 # changed them. This page lists each such change, an *amendment*, with its reason and with both
-# {term}`verdicts <verdict>`: the first one, and the one that holds now. Some amendments *wait for their
-# runs*: we decided on them before the runs exist, and until then the first rule judges. We chose no
+# {term}`verdicts <verdict>`: the first one, and the one that holds now. We chose no
 # amendment for its verdict. Each follows from the paper's words or from statistics. An amendment that
 # concerns statistics applies to all claims alike.
 

@@ -26,7 +26,8 @@ plt.show()
 # %% [markdown]
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
 # fewer were run. *Partly*: some cells hold. *Not reproduced*: no cell holds, and some fail.
-# *Undecided*: no cell holds or fails for sure, because the seeds were too few. *Not run*: no cell
+# *Undecided*: no cell holds or fails for sure, because the seeds were too few or because there is
+# nothing to tell apart. *Not run*: no cell
 # has three seeds or more. Where a claim fails, its chapter says why. [How to read this
 # book](../../book/how_to_read.md) has the rules, and [a page of amendments](05_amendments) has
 # those that changed. {term}`NSS` is judged as its text describes it. [Its chapter on fault

@@ -29,11 +29,12 @@ def revisions(monkeypatch):
     ({"commit": "bbbbbbbbbbbb"}, ("unknown revisions",)),
     ({}, ("unknown revisions",))])
 def test_why_a_record_is_old(revisions, provenance, expected):
-    assert ages.reasons(Record("toy/x", {}, [], provenance), MADE) == expected
+    assert ages.reasons(Record("toy/x", {}, [], provenance | {"threads": 1}), MADE) == expected
+    assert ages.reasons(Record("toy/x", {}, [], provenance), MADE) == (*expected, "unnamed threads")
 
 
 def test_an_experiment_may_rest_on_other_things_than_its_paper(revisions):
-    provenance = {"commit": "aaaaaaaaaaaa"}
+    provenance = {"commit": "aaaaaaaaaaaa", "threads": 1}
     assert ages.reasons(Record("toy/other", {}, [], provenance), MADE) == ("orders",)
     assert ages.reasons(Record("else/x", {}, [], provenance), MADE) == ("unknown revisions",)
 
@@ -42,9 +43,9 @@ def test_the_summary_counts_by_reason(revisions, folders):
     assert ages.summary() == ""
     for seed, revision in enumerate((1, 1, 2)):
         records.save(Record("toy/x", {"seed": seed}, [{"value": 1}],
-                            {"commit": "c", "revisions": {"training": revision}}))
-    records.save(Record("other/x", {}, [{"value": 1}], {"commit": "c+changes", "revisions": {}}))
-    assert ages.summary().startswith("3 of 4 records are older than the code they rest on "
+                            {"commit": "c", "threads": 1, "revisions": {"training": revision}}))
+    records.save(Record("other/x", {}, [{"value": 1}], {"commit": "c+changes", "threads": 1, "revisions": {}}))
+    assert ages.summary().startswith("3 of 4 records should be made again "
                                      "(edited files 1, training 2)")
     assert ages.summary("toy").startswith("2 of 3 records")
     assert [one.reasons for one in ages.old("other")[0]] == [("edited files",)]
