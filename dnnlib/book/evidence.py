@@ -42,14 +42,15 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
     corner = by_seed(records.frame("deepsensor_excitable/players"),
                      "quantity == 'share' and estimator == 'diagonal'", "gradients")
     corner = corner.groupby("gradients").mean()
+    two, four = (100 * corner[n] / corner.iloc[-1] for n in (2, 4))
     return [(f"The Shapley values are estimated by [the diagonal](00_players), each from "
              f"{listed(points)} gradient{'' if points == [1] else 's'}.", len(points) > 0),
-            (f"In LeNet-5, for the swarm's examples and compared with eight gradients, [one gradient "
-             f"finds {some[0]:.0f} % as many neurons above half a nat, and two find "
+            (f"In LeNet-5, for the swarm's examples and compared with eight gradients, "
+             f"[one gradient finds {some[0]:.0f} % as many neurons above half a nat, and two find "
              f"{some[1]:.0f} %](09_thresholds). For [corner cases](00_players) and compared with "
-             f"{corner.index.max():g} gradients, two find {100 * corner[2] / corner.iloc[-1]:.0f} % and four {100 * corner[4] / corner.iloc[-1]:.0f} %.",
+             f"{corner.index.max():g} gradients, two find {two:.0f} % and four {four:.0f} %.",
              some[0] < 50 < some[1] and share.index.max() == 8
-             and corner[2] < 0.75 * corner.iloc[-1] < corner[4])]
+             and two < 75 < four)]
 
 
 def state(claim: str) -> str:

@@ -113,8 +113,16 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
 
 
 def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
-    """The cells of a claim: of each its key, and the value of each seed."""
+    """The cells of a claim: of each its key, and the value of each seed.
+
+    Raises ``ValueError`` if a cell mixes several settings of a method.
+    """
     found = rows(claim, root)
+    if "setting" in found:
+        by_cell = found.groupby([*claim.cells, "seed"])["setting"]
+        if (by_cell.nunique() > 1).any():
+            raise ValueError(f"claim {claim.id}: expected one setting in a cell, got "
+                             f"{', '.join(found['setting'].dropna().unique())}; name one in where")
     found = found[[*claim.cells, "seed", "value"]].astype({"value": float}) if len(found) else found
     return [(key, group.groupby("seed")["value"].agg(lambda v: v.to_numpy().mean()))
             for key, group in (found.groupby(list(claim.cells)) if len(found) else ())]

@@ -217,3 +217,13 @@ def test_the_committed_scoreboard_is_that_of_the_committed_records(monkeypatch):
     kept = pd.read_csv(files.results_dir() / "scoreboard.csv", index_col="id",
                        keep_default_na=False)  # a claim that was not run has no size of runs
     pd.testing.assert_frame_equal(verdicts.scoreboard(), kept)
+
+
+def test_a_cell_of_several_settings_is_refused():
+    for seed in range(3):
+        records.save(records.Record("nsatp/x", {"dataset": "mnist", "seed": seed}, [
+            {"quantity": "q", "value": value, "setting": setting}
+            for setting, value in (("paper", 1), ("best", 2))]))
+    with pytest.raises(ValueError, match="expected one setting in a cell, got paper, best"):
+        verdicts.verdict(claim())
+    assert verdicts.verdict(claim(where={"setting": "best"})).cells["mean"].tolist() == [2]
