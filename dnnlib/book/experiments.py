@@ -83,17 +83,18 @@ class Experiment:
         return tables.beside(paper, self.recorded(**parameters), on=on, digits=digits,
                              live=self.live, where=where)
 
-    def verdicts(self, readings: Mapping[str, Mapping] | None = None) -> pd.DataFrame:
+    def verdicts(self, readings: Mapping[str, Mapping] | None = None):
         """The claims that rest on this experiment: draws their forest plots, gives the verdicts.
 
         ``readings``: others, whose verdicts stand beside: see :func:`verdicts.with_readings`.
         """
-        from dnnlib.book import verdict_plots
+        from dnnlib.book import tables, verdict_plots
 
         verdict_plots.show(self.name)
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
         board = verdicts.with_readings(board, readings or {})
-        return board.drop(columns="paper").set_index("claim")
+        first = ["verdict", "cells (paper's)", *(readings or {})]  # what is looked for
+        return tables.sentences(board.set_index("claim")[[*first, "place", "runs"]])
 
 
 def declaration() -> str:

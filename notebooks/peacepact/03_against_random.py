@@ -29,7 +29,7 @@ from dnnlib.book import plots, records, verdicts
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.fragility_plots import orders
 from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
+from dnnlib.book.tables import sentences, wide
 from dnnlib.book.words import listed, shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import first_success, fragility, uncertainty
@@ -134,7 +134,7 @@ run.verdicts()
 
 # %% tags=["hide-input"]
 board = verdicts.scoreboard("peacepact", experiment=run.name)
-verdicts.with_readings(board, READINGS).set_index("claim")[["verdict", *READINGS]]
+sentences(verdicts.with_readings(board, READINGS).set_index("claim")[["verdict", *READINGS]])
 
 # %% tags=["hide-input", "statements"]
 rows = records.frame("peacepact/against_random", trials=100, patch="random", split="test", recipe="nsatp")
