@@ -108,7 +108,8 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
             raise ValueError(f"claim {claim.id}: the records of {claim.experiment} have no "
                              f"column {column!r}, only {sorted(found)}")
     for column, value in claim.where.items():
-        found = found[found[column].isin(value if isinstance(value, list) else [value])]
+        values = value if isinstance(value, list) else [value]
+        found = found[found[column].isin(values) | (found[column].isna() & ("" in values))]
     return found
 
 

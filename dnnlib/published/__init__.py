@@ -25,9 +25,10 @@ class Claim:
     """A sentence of a paper, and the rule that decides it.
 
     In every cell (a value of each column in ``cells``), the records of ``experiment`` whose rows
-    have this ``quantity`` and agree with ``where`` (a list there means one of its values) must lie
-    on the side of ``threshold`` that ``rule`` names, or, for the rule 'about', within ``margin`` of
-    it. ``expected``: how many cells the paper has. ``scale``: what the quantity is, and so the
+    have this ``quantity`` and agree with ``where`` (a list there means one of its values, an empty
+    text a row without one) must lie on the side of ``threshold`` that ``rule`` names, or, for the
+    rule 'about', within ``margin`` of it. ``expected``: how many cells the paper has. ``scale``:
+    what the quantity is, and so the
     scale on which its interval is taken (:data:`dnnlib.book.intervals.SCALES`).
     """
 

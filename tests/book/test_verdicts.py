@@ -227,3 +227,13 @@ def test_a_cell_of_several_settings_is_refused():
     with pytest.raises(ValueError, match="expected one setting in a cell, got paper, best"):
         verdicts.verdict(claim())
     assert verdicts.verdict(claim(where={"setting": "best"})).cells["mean"].tolist() == [2]
+
+
+def test_where_can_ask_for_rows_without_a_value():
+    for seed in range(3):
+        records.save(records.Record("nsatp/x", {"dataset": "mnist", "seed": seed}, [
+            {"quantity": "q", "value": 5, "fuzzer": "ours"},
+            {"quantity": "q", "value": 1, "fuzzer": "rival", "setting": "paper"},
+            {"quantity": "q", "value": 2, "fuzzer": "rival", "setting": "best"}]))
+    found = verdicts.verdict(claim(where={"setting": ["best", ""]}, cells=["fuzzer"])).cells
+    assert found.set_index("fuzzer")["mean"].to_dict() == {"ours": 5, "rival": 2}
