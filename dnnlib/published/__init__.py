@@ -28,8 +28,8 @@ class Claim:
     have this ``quantity`` and agree with ``where`` (a list there means one of its values, an empty
     text a row without one) must lie on the side of ``threshold`` that ``rule`` names, or, for the
     rule 'about', within ``margin`` of it. ``expected``: how many cells the paper has. ``scale``:
-    what the quantity is, and so the
-    scale on which its interval is taken (:data:`dnnlib.book.intervals.SCALES`).
+    what the quantity is, and so the scale on which its interval is taken
+    (:data:`dnnlib.book.intervals.SCALES`).
     """
 
     id: str
