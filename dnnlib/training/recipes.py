@@ -56,7 +56,6 @@ RECIPES = {
     # NSS prints no recipe for the networks it tests: brief, to about the accuracy of its Table I
     "nss": {"mnist": Recipe(0.06, 128, 1), "fashion_mnist": Recipe(0.1, 128, 2),
             "cifar10": replace(_LONGER, learning_rate=0.1, epochs=10, augment=True),
-            "cifar10 vgg16": _LONGER,  # 82.5 % there, less than ResNet-20
             "digits": _BRIEF, "mnist_small": _BRIEF, "fashion_mnist_small": _BRIEF},
     # the other of the two stages of accuracy of its Fig. 3
     "nss_second": {"mnist": _LONGER, "fashion_mnist": _LONGER,
@@ -69,14 +68,11 @@ RECIPES = {
 }
 
 
-def recipe(name: str, dataset: str, model_name: str | None = None) -> Recipe:
+def recipe(name: str, dataset: str) -> Recipe:
     """The recipe ``name`` for ``dataset``; the default one where its paper has none.
-
-    ``model_name``: of the network; a few have a recipe of their own.
 
     >>> recipe("nsatp", "mnist").learning_rate
     0.1
     """
     table, usual = RECIPES[checks.known(name, RECIPES, "recipe")], RECIPES["default"]
-    own = table.get(f"{dataset} {model_name}")
-    return own or table.get(dataset) or usual.get(dataset) or usual["*"]
+    return table.get(dataset) or usual.get(dataset) or usual["*"]
