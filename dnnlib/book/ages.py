@@ -1,4 +1,4 @@
-"""Records that are older than the code they rest on, or made by code that nobody can look up."""
+"""Records that are older than the code they rest on, or do not say how they were made."""
 
 import tomllib
 from collections.abc import Mapping

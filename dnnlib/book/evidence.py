@@ -36,11 +36,13 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
     """Two sentences: how the rows' Shapley values were estimated, and what fewer points miss."""
     points = sorted(rows["points"].dropna().astype(int).unique())
     share = by_seed(records.frame("deepsensor_excitable/thresholds"),
-                    "quantity == 'share' and scale == 'none' and swarm == 'excitable'", "gradients")
+                    "model == 'lenet5' and quantity == 'share' and scale == 'none' and "
+                    "swarm == 'excitable'", "gradients")
     share = share.groupby("gradients").mean()
     some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
     corner = by_seed(records.frame("deepsensor_excitable/players"),
-                     "quantity == 'share' and estimator == 'diagonal'", "gradients")
+                     "model == 'lenet5' and quantity == 'share' and estimator == 'diagonal'",
+                     "gradients")
     corner = corner.groupby("gradients").mean()
     two, four = (100 * corner[n] / corner.iloc[-1] for n in (2, 4))
     return [(f"The Shapley values are estimated by [the diagonal](00_players), each from "

@@ -57,7 +57,7 @@ selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 # The selectors do not all watch the same number of neurons. NAC and KMNC watch every layer, and
 # count a channel as one {term}`neuron`, with the mean over its map; {term}`NPC` follows channels
 # too. NSS watches every unit, but of only one layer. In the {term}`records <record>`, NPC still follows
-# all training images, not only those that the network gets right. Some programs count every unit as a neuron.
+# training images that the network gets wrong, too. Some programs count every unit as a neuron.
 # The coverage-guided selectors would then have many times more to cover, and would take longer.
 
 # %% tags=["hide-input"]

@@ -176,3 +176,9 @@ def test_a_line_is_kept_for_each_record_and_threads(folders):
     assert lines[["record", "threads", "rows", "identical", "different"]].values.tolist() == [
         ["toy/x/a", 1, 1, 1, 0], ["toy/x/a", 2, 1, 0, 1]]
     assert set(lines["date"]) == {"2026-01-02"} and set(lines["recorded with"]) == {"unknown"}
+
+
+def test_what_was_copied_into_a_record_is_not_gone():
+    made = Record("toy/x", {}, [{"quantity": "fdr", "value": 50}])
+    before = Record("toy/x", {}, [*made.rows, {"quantity": "rows_kept", "value": 7}])
+    assert replay.compared(before, made, [before])["state"].tolist() == ["identical"]
