@@ -154,6 +154,7 @@ RECIPES = {
     "deepsensor-excitable-incomplete-answer": Recipe(5, "test_errors", _over_baselines),
     "deepsensor-excitable-speakers-size": Recipe(6, "test_errors", _over_baselines),
     "deepsensor-excitable-speakers-incomplete-size": Recipe(7, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-deepxplore": Recipe(6, "test_errors", _over_baselines),
     "deepsensor-excitable-speakers-categories": Recipe(6, "error_categories", _over_baselines),
 }
 

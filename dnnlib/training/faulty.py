@@ -27,7 +27,7 @@ def recipe(kind: str, model_name: str, dataset: str, *, recipe_name: str = "defa
     30
     """
     checks.known(kind, KINDS, "kind")
-    usual = training.recipe(recipe_name, dataset)
+    usual = training.recipe(recipe_name, dataset, model_name)
     if kind == "well_trained":
         return usual
     table = published.table("deepsensor_sensitivity", 5)

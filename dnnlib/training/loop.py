@@ -28,7 +28,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
     """
     if recipe_name == "pretrained":
         return pretrained(model_name, dataset).to(device)
-    chosen = replace(recipes.recipe(recipe_name, dataset), **changes)
+    chosen = replace(recipes.recipe(recipe_name, dataset, model_name), **changes)
     return fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
 
 

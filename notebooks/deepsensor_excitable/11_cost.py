@@ -150,6 +150,14 @@ for name, (seconds, got) in estimated.items():
 wide(run.live, "quantity == 'estimate_passes'", index="estimator", columns="quantity")
 
 # %% [markdown]
+# The records hold the passes and the seconds for one input of a larger run. These are means over the random
+# seeds:
+
+# %% tags=["hide-input"]
+wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
+     index=["dataset", "model", "estimator"], columns="quantity", digits={"estimate_passes": 0, "estimate_seconds": 3})
+
+# %% [markdown]
 # ## The fuzzers, in passes and seconds
 #
 # Every fuzzer runs twice, and the faster run counts. `excitable_8` takes eight quadrature points.

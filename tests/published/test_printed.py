@@ -92,6 +92,7 @@ def test_what_is_not_printed_has_no_rows(name):
     ("deepsensor-excitable-incomplete", ("imagenet", "resnet50", "underfitted", "deephunter"),
      796 / 520),
     ("deepsensor-excitable-speakers", ("fsdd", "deep_speaker_s", "deepxplore"), 18016 / 14793),
+    ("deepsensor-excitable-speakers-deepxplore", ("fsdd", "deep_speaker_s"), 18016 / 14793),
     ("deepsensor-excitable-speakers-categories", ("fsdd", "deep_speaker_s"), 4250 / 3012),
     ("deepsensor-excitable-cost", ("mnist", "lenet5"), 167.8 / 259.7),
 ])
