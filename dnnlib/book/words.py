@@ -63,6 +63,7 @@ WORDS = {
     "test_errors_all": "test errors in all iterations",
     "test_errors_all_iterations": "test errors in all iterations",
     "rows_kept": "rows of the record before", "most_over_least": "most errors, times the least",
+    "last_error_rate": "errors (% of the last examples)",
     "errors_over_swarm": "errors, times the swarm's", "reached": "neurons reached (%)",
     "errors_over_all_iterations": "errors in all iterations, times the rival's",
     "held_out_error_rate": "errors on the inputs of the choice (%)",

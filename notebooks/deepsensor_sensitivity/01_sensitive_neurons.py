@@ -226,9 +226,9 @@ says((f"Two things remain open. First, the corner cases lie farther from their i
 #
 # ```{admonition} Solution
 # :class: dropdown
-# All counts can only rise, since neurons that fall silent are added. So compare the ratios, not the
-# counts. An error often replaces one set of active neurons by another, so the neurons that fall
-# silent are of interest too.
+# All counts can only rise, since neurons whose activation falls are added. So compare the ratios, not
+# only the counts. Our records have only the signed changes of Eq. 1: run the chapter to see whether
+# the order changes.
 # ```
 #
 # **2. Think.** Suppose we took the examples of DeepSensor's {term}`swarm` instead of DeepHunter's.
@@ -236,8 +236,8 @@ says((f"Two things remain open. First, the corner cases lie farther from their i
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The swarm maximises the very number that is then compared. Its examples would have many sensitive
-# neurons whether they are errors or not.
+# The swarm maximises the very number that is then compared. It would keep the images with the most
+# sensitive neurons, whether they are errors or not.
 # ```
 #
 # **3. Code.** Write `my_sensitivity(before, after, step)`: Eq. 1 for all neurons. This is the

@@ -558,8 +558,9 @@ says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iteration
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Particles travel first and settle later. Under a bound they are pushed back to
-# its edge anyway, so look at the fitness of the last examples as well:
+# A particle keeps much of its last step at first, and less of it later. This is meant to let the
+# particles travel first and settle later. A particle that leaves the bound is brought back to its
+# edge, so the distance tells little. Look at the fitness of the last examples as well:
 # `fuzzing.Swarm().fitness(model, x, labels)` gives the function that scores images.
 # ```
 #
@@ -567,9 +568,10 @@ says(f"MobileNet, of width {0.75}, ran {photo['iterations'].max():.0f} iteration
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The example of an iteration is the swarm's best position so far, which changes
-# slowly: twenty iterations show almost the same image, and give the same wrong class. Fresh noise
-# in every iteration visits more classes. Try `report="current"`.
+# The example of an iteration is the swarm's best position so far. Until the swarm finds a better one,
+# each iteration shows the same image, and so the same wrong class. A method that shows a fresh image
+# in every iteration, such as noise, can visit more classes: compare the wrong classes per input in the
+# table of the fuzzers. Try `report="current"`.
 # ```
 #
 # **3. Code.** Write `my_categories(labels, predicted)`: how many error categories a run found for
@@ -607,6 +609,6 @@ is_right(my_categories)
 # is_right(my_categories)
 # ~~~
 #
-# Sixty errors of one input may all be of one category: many errors and many categories are two
-# different aims.
+# All errors of one input may be of one category: many errors and many categories are two different
+# aims.
 # ```

@@ -200,8 +200,9 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 # :class: dropdown
 # A child is the best member plus a difference of two others. Without the mixing
 # (`recombination=1.0`), all children lie in the nine-dimensional space that the members span,
-# except for pixels that leave [0, 1], which SciPy draws anew. Mixing leaves that space, but it
-# still takes most pixels from the few values that the members have.
+# except for pixels that leave [0, 1], which SciPy draws anew. Mixing leaves that space. But apart
+# from the pixels drawn anew, each pixel of a child still comes from the members' values of this
+# pixel: it is the value of the old member, or a sum as above of the values of three members.
 # ```
 #
 # **2. Think.** Give the fitness a gradient instead: what would you maximise, and which fuzzer of
@@ -209,9 +210,10 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The share of neurons above a threshold has no gradient, but the sum of their activations has one.
-# {term}`DLFuzz` climbs that sum, together with the {term}`logits <logit>` of wrong classes. Set
-# `runner_up_weight=0` to leave the logits of wrong classes out.
+# The share of neurons above a threshold has no gradient to follow, but a sum of activations has one.
+# {term}`DLFuzz` climbs such a sum, of ten neurons. It also raises the {term}`logits <logit>` of wrong
+# classes and lowers that of the right class. Set `runner_up_weight=0` to leave the logits of wrong
+# classes out; the logit of the right class stays.
 # ```
 #
 # **3. Code.** Write `my_child(best, a, b, weight)`: a child in differential evolution, the best

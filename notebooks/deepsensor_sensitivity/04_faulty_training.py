@@ -322,21 +322,22 @@ says(("By then the examples no longer look like their inputs: their median L2 di
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It learns that this one square means the polluted class: a backdoor. If each image has a patch of
-# its own, it learns that *any* small square of random pixels means that class. Compare *stamped
-# images given the class*: with a patch for each image the share is usually lower, as patches of one
-# or two pixels are easily missed. A fuzzer that adds noise comes closer to such a pattern than to
-# one fixed patch.
+# It can learn that this one square means the polluted class: a backdoor. If each image has a patch of
+# its own, it can learn only what these patches have in common: they are small squares of random
+# pixels. Compare *stamped images given the class*: in our records the share is lower with a patch for
+# each image, perhaps because patches of one or two pixels a side are easily missed. Compare the line
+# `noise` in the two tables of the controls, too: with a patch for each image, noise gets the polluted
+# class more often.
 # ```
 #
-# **2. Think.** Write a fuzzer that would find this pollution for certain, and say what it needs to
-# know.
+# **2. Think.** Design a fuzzer that looks for this pollution only, and say what it needs to know.
 #
 # ```{admonition} Solution
 # :class: dropdown
 # It stamps squares of random pixels on inputs and keeps the square for which many *different*
 # inputs fall into one class. It needs no neuron, only the idea of looking for a patch. The evidence
-# is the number of inputs that one square moves; a single example proves nothing.
+# is the number of inputs that one square moves; a single example proves nothing. If all polluted
+# images have the same patch, it must first come upon a square like it.
 # ```
 #
 # **3. Code.** An example that is given the polluted class proves nothing if its input would get

@@ -292,8 +292,8 @@ says(f"Is the overfitted network easier to break than the well trained one? For 
 # ```{admonition} Solution
 # :class: dropdown
 # Move the same test images by the same noise, record the activations of the three networks, and
-# take `sensitivity.sensitive_share` at 0.5. Note that longer training also makes weights, and so
-# all activations, larger: Eq. 1 does not divide by their size.
+# take `sensitivity.sensitive_share` at 0.5. Longer training may also make the weights larger, and so
+# the activations. Eq. 1 does not divide by their size, so look at the size of the activations, too.
 # ```
 #
 # **3. Code.** Write `my_chance(n, classes)`: the mean and the standard deviation of the number of

@@ -275,9 +275,11 @@ says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their i
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The inputs' coverage rises many times over, because there are far fewer sections to hit. The gain
-# becomes small beside it, because most sections that an example falls into are already taken. With $k$ =
-# 10,000 nearly every input has a section of its own, and KMNC mostly counts the inputs inside the range.
+# The inputs' coverage cannot fall, because each of the 100 sections consists of 100 of the 10,000. We
+# expect that it rises much, since a thousand inputs can then reach all sections of a neuron. The sections
+# that an example falls into are then more often taken already, so we expect a gain that is small beside it.
+# We have no record with $k$ = 100: run it. Even with $k$ = 10,000, inputs share sections, or lie outside
+# the range. Otherwise the printed coverage of the inputs would be their number divided by 10,000.
 # ```
 #
 # **2. Think.** Which criterion could a fuzzer raise without any new kind of behaviour, by noise
@@ -285,8 +287,9 @@ says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their i
 #
 # ```{admonition} Solution
 # :class: dropdown
-# KMNC with a large $k$ (see above), if it is counted together with the inputs: each noisy copy falls
-# into sections next to those of its input. That is why Fig. 3 has noise as a yardstick.
+# KMNC with a large $k$, if it is counted together with the inputs: noise moves the activations a little,
+# and so a noisy copy often falls into other narrow sections than its input. Look at the line `noise` in the
+# table of the gains, below `together`. So a gain should be compared with that of noise, as in Fig. 3.
 # ```
 #
 # **3. Code.** KMNC cuts the range that a neuron had on the training images into `k` sections. Write

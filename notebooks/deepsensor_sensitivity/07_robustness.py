@@ -311,9 +311,10 @@ says(*([f"On average, the examples of {listed(worse)}, labelled as their inputs 
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The classes stay the same, and so ASR usually does too. But if the loss saturates, PGD loses its gradient,
-# and ASR falls although nothing became more robust. On logits, $g$ and $L$ both grow tenfold, and the score
-# stays the same. Probabilities are not proportional to the logits, so on them the score changes.
+# The classes stay the same, so every image that fools one of the networks fools the other. But PGD may not
+# find these images any more: if the loss saturates, PGD loses its gradient, and ASR falls although nothing
+# became more robust. On logits, $g$ and $L$ both grow tenfold, and the score stays the same. Probabilities
+# are not proportional to the logits, so on them the score changes.
 # ```
 #
 # **2. Think.** Why does the chapter attack images that no example was made from?

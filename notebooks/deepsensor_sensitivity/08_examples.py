@@ -226,9 +226,10 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Take `examples[name][(runs[name].predicted == seed_class) | (runs[name].predicted == other_class)]`. If you
-# choose examples by their prediction, they lie where these predictions are. The picture then leaves out
-# what lies far from both classes, perhaps because it is not a digit at all.
+# Take `examples[name][(runs[name].predicted == seed_class) | (runs[name].predicted == other_class)]`. The
+# picture then leaves out every example that is called anything else. The column *otherwise* in the table
+# above says how many these are. The claim is then about examples that were chosen by the network's answer,
+# and no longer about all examples that a fuzzer made.
 # ```
 #
 # **2. Think.** DeepSensor's lead over DeepHunter in LeNet-5 on MNIST is 26 errors of 18,323 in
@@ -237,7 +238,7 @@ says(f"Errors in the run above, of {len(x)} inputs and one network: {'; '.join(s
 # ```{admonition} Solution
 # :class: dropdown
 # Hardly: the lead is 0.14 %, which is fewer examples than two inputs give. If two clusters differed as
-# clearly as the paper says, the difference would be far larger.
+# clearly as the paper says, one would expect a far larger difference.
 # ```
 #
 # **3. Code.** Write `my_l2(a, b)`: the L2 distance of each image from its input, for images (N, C,

@@ -260,10 +260,11 @@ says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, h
 # ```{admonition} Solution
 # :class: dropdown
 # If activations changed in proportion to the distance, the ratio would not depend on it. In a
-# network of ReLUs they grow at most in proportion. A sensitive neuron must gain more than $\lambda$
-# for each unit that the image moves. A long way in a direction that few neurons react to lowers
-# every ratio. With `swarm = "scaled"`, as in the released code, nothing is divided, and only the
-# pattern of the changes counts.
+# network of ReLUs, a change is never larger than a constant times the distance. A sensitive neuron
+# must gain more than $\lambda$ for each unit that the image moves. A long way in a direction that a
+# neuron does not react to makes its ratio small. So the division favours directions in which many
+# neurons rise steeply, near or far. With `swarm = "scaled"`, as in the released code, nothing is
+# divided, and only the pattern of the changes counts.
 # ```
 #
 # **3. Code.** Write `my_share(values, threshold)`: the share of neurons whose sensitivity is above
@@ -296,6 +297,6 @@ is_right(my_share)
 # is_right(my_share)
 # ~~~
 #
-# With 268 neurons the share has only 269 possible values and no slope: neither a gradient nor a
-# small step can follow it.
+# With 268 neurons the share has only 269 possible values. It is flat nearly everywhere, so there is
+# no gradient to follow.
 # ```

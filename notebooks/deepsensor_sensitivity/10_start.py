@@ -212,8 +212,8 @@ run.verdicts()
 # from their inputs, and the network mostly misreads them before the swarm makes a single move; the row
 # `random, constant` says how many. So a random start may well find more errors, but that does not show
 # that the search escaped local optima: the two starts differ in distance before they differ in search.
-# Under the bound `paper` both starts are at the same distance, so there the comparison is one of
-# searches. Coverage need not follow the errors.
+# Under the bound `paper` no image can be far from its input, so distance explains less there. Coverage
+# need not follow the errors.
 
 # %% tags=["hide-input", "statements"]
 from dnnlib.book.words import listed, span
@@ -324,6 +324,6 @@ is_right(my_start)
 # is_right(my_start)
 # ~~~
 #
-# With such a start the two swarms still differ in how they search, but no longer in how far they are
-# from the input.
+# Such a start is near, but a start at the input is still nearer: its distance is 0. The start alone also
+# does not keep a swarm near. For that, every move needs a bound, such as `fuzzing.Budget(l2=radius)`.
 # ```

@@ -228,13 +228,13 @@ says(f"{shown(cheap.idxmin())} needs the fewest passes to find an error: {cheap.
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** The paper's 101 s for 100 examples in LeNet-5 are 51 ms for each iteration. A V100
-# takes about a millisecond for a batch of 100 digits. What may the rest be?
+# **1. Think.** The paper's 101 s for 100 examples in LeNet-5 are 51 ms for each of 20 iterations.
+# Suppose that a V100 takes a millisecond for a batch of 100 digits. What may the rest be?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Overhead: one example after another, a call to the framework for each layer's activations, copies
-# between graphics card and processor. Where overhead dominates, time counts calls, not passes, and
+# It may be overhead: one example after another, a call to the framework for each layer's activations,
+# copies between graphics card and processor. Where overhead dominates, time counts calls, not passes, and
 # a population that goes through the network in one batch looks free.
 # ```
 #
@@ -275,5 +275,6 @@ is_right(my_passes)
 # is_right(my_passes)
 # ~~~
 #
-# A population of 100 costs a hundred times as much as one particle, even if a batch hides it.
+# To score a population of 100 takes a hundred times as many passes as to score one particle, even if
+# a batch hides it.
 # ```

@@ -273,7 +273,8 @@ says((f"On photographs the difference is clear. {told(photographs)}. Only "
 # $1/(255\sqrt{12}) \approx 0.00113$. Over $n$ pixels its L2 norm is about $0.00113 \sqrt{n}$: 0.03
 # for 784 pixels, 0.44 for 150,528. As it is about orthogonal to the step, the sum has a length of
 # $\sqrt{4 + 0.001}$, hardly more than 2, or $\sqrt{4 + 0.19} \approx 2.05$, outside the distance.
-# On photographs, shortening some pixels' steps is therefore the rule.
+# So with a photograph, a step that ends at the bound is too long after rounding, and some pixels'
+# steps must be shortened.
 # ```
 #
 # **3. Code.** Write `my_file(x)`: the values that an image has after it was written to a PNG file

@@ -306,8 +306,8 @@ plt.show()
 # :class: dropdown
 # A place is better only if it is *above* the best one, and on flat ground none ever is. So each
 # particle's own best stays its start, and the swarm's best stays the first particle's start: the
-# diamond never moves. The particles swing between the two. The image shown is the first one drawn:
-# pure chance. This swarm is the twin with which the other chapters compare.
+# diamond never moves. Each particle is drawn to these two places only. The image shown is the first
+# one drawn: pure chance. This swarm is the twin with which the other chapters compare.
 # ```
 #
 # **2. Code.** Particles run far away from the star. Write `within(x_p)`: images (N, 2) farther than 0.2
@@ -340,8 +340,8 @@ print(checked(within))
 #
 # assert checked(within) == "right"
 # ```
-# Used in the line of Eq. 5, it makes the swarm search only near the input. All fuzzers of the book
-# are compared under such a bound.
+# Used in the line of Eq. 5, it makes the swarm search only near the input. [The chapter on test
+# errors](02_test_errors) compares all its fuzzers under such bounds, and without one.
 # ````
 #
 # **3. Think.** You want images that are *near* the input *and* on the other side of the red line,
@@ -354,5 +354,6 @@ print(checked(within))
 # be near. A particle at the edge of the square may score as high as one beside the star. To prefer
 # near images, subtract a price for the distance, or bound it; and to cross the line, use something
 # that knows where the line is, such as the gap between the first and the second class. The fitness
-# is then no longer about neurons: [DLFuzz and DeepXplore](02_test_errors) use such gaps.
+# is then no longer about sensitive neurons. [DLFuzz](02_test_errors) climbs such a gap, together with
+# the activations of some neurons.
 # ```

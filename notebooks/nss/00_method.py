@@ -298,9 +298,9 @@ headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]]
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No: then $N(x')$ is the same for all candidates, and the score only measures how strongly $x$ itself
-# fires. Sensitivity is informative only as far as the mutation is mild. Try
-# `mutations.apply(candidates, "brightness", 0.0)`.
+# It would be another method. $N(x')$ is then the same for all candidates, and the score only measures how
+# far the neurons of $x$ are from those of a black image. It says nothing about how $x$ reacts to a small
+# change, which is the idea of NSS. Try `mutations.apply(candidates, "brightness", 0.0)`.
 # ```
 #
 # **3. Code.** Write `my_score(before, after)`: the released code's score of a candidate, with all

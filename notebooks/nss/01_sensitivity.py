@@ -288,6 +288,6 @@ is_right(my_tenth)
 # is_right(my_tenth)
 # ~~~
 #
-# The tenth is chosen anew for each network. So we compare two different sets of neurons, not the same
-# neurons at two stages.
+# The tenth is chosen anew for each network. So we may compare two different sets of neurons, and not the
+# same neurons at two stages.
 # ```

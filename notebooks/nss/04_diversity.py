@@ -190,7 +190,7 @@ says(
 # ```{admonition} Solution
 # :class: dropdown
 # It depends on the hundred faults. If the network often confuses these two classes in use, that fault
-# may matter most, and a hundred examples teach the network more than one example does. Ten kinds tell
+# may matter most, and a hundred examples may teach the network more than one example does. Ten kinds tell
 # you more about where else to look. FDR and FTCR answer two different questions.
 # ```
 #
@@ -199,7 +199,7 @@ says(
 # ```{admonition} Solution
 # :class: dropdown
 # A random fifth misses a kind that occurs $k$ times with a probability of about $0.8^k$, which is
-# 11 % for $k = 10$. So it misses only rare kinds.
+# 11 % for $k = 10$. So the kinds that it misses are mostly rare ones.
 # ```
 #
 # **3. Code.** A kind of fault is a pair of a true class and a wrong predicted class. Write

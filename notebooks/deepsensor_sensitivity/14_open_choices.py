@@ -1,0 +1,248 @@
+# %% [markdown]
+# # Does it matter how the swarm is built?
+#
+# **The question.** The paper describes its {term}`swarm` in ten lines, and leaves much of it open (III.D, IV.B,
+# Algorithm 1). [The swarm by hand](13_swarm_by_hand) lists the places. For each of them we chose one answer.
+# Would the swarm find other errors if we had chosen another one?
+#
+# **What you will learn.** How to test such choices: change one at a time, keep the inputs and the random
+# seeds, and look at the difference. And why a choice can matter within a bound on the distance, and not
+# without one.
+
+# %% tags=["parameters"]
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs and of the swarms
+inputs = 12  # benign inputs to start from
+iterations = 20  # of every swarm but one
+population = 20  # particles to an input, but in two of the swarms
+near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, training
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Swarm
+from dnnlib.neurons.sensitivity import SensitiveNeurons
+
+plots.style()
+run = Experiment("deepsensor_sensitivity/choices", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
+                 near=near)
+
+# %% [markdown]
+# ## In one picture
+#
+# Each line is a swarm with one choice changed. The dot is the share of its examples that are
+# {term}`test errors <test error>`, as a mean over the random seeds. The two lines to compare with are
+# *as the text*, and *no search*: the start that nothing moves.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, without a bound and within one, from the records: mean over the random seeds; lines give the range.", "name": "fig-swarm-choices-records"}}
+BOUNDS = {"none": "without a bound", "near": f"within L2 = {near:g}"}
+
+
+def errors_by_choice(rows: pd.DataFrame) -> None:
+    """Percent of the examples of all iterations that are errors, a line for each choice."""
+    rates = rows[rows["quantity"] == "error_rate"]
+    plots.dots(rates.assign(bound=rates["budget"].map(BOUNDS)), row="choice", panel=["bound"],
+               xlabel="test errors (%)")
+
+
+kept = run.recorded()
+plots.nothing() if kept.empty else errors_by_choice(kept)
+plt.show()
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+last = {name: Swarm(inertia=ends).inertias(20)[-1] for name, ends in (
+    ("From 0.4 to 0.9, as printed", (0.4, 0.9)), ("From 0.9 to 0.4", (0.9, 0.4)))}
+quiz("The inertia is the share of its last step that a particle keeps. With which inertia do particles come to rest?",
+     {name: share < 0.5 for name, share in last.items()},
+     "A particle comes to rest if it keeps less and less of its steps. Where the two pulls move it on, it still "
+     "flies. The chapter tests whether this matters for errors.")
+
+# %% [markdown]
+# ## The choices
+#
+# The first line is the text as we read it, and all other chapters have it. Each line below changes one
+# thing:
+#
+# - *inertia falls*: from 0.9 to 0.4, as in other swarms. The paper's Eq. 3 rises.
+# - *a number for each pixel*: $rand(\cdot)$ of Eq. 4 is drawn for each pixel, and not once for each particle.
+# - *current image shown*: the fittest image of an iteration, and not the best one so far.
+# - *absolute change*: a neuron whose activation falls counts as well. Eq. 1 has a sign.
+# - *activations scaled*: each layer's activations are brought to $[0, 1]$ first, as in DeepXplore.
+# - *one particle*, *ten particles*: the paper names no population. The second paper has 100.
+# - *half the iterations*: IV.B has 10 iterations where IV.A has 20.
+# - *released script*: all that the authors' code does otherwise, together.
+
+# %%
+text = Swarm.paper(population=population)
+choices = {"as the text": text,
+           "inertia falls": replace(text, inertia=(0.9, 0.4)),
+           "a number for each pixel": replace(text, random="pixel"),
+           "current image shown": replace(text, report="current"),
+           "absolute change": replace(text, fitness=SensitiveNeurons(signed=False)),
+           "activations scaled": replace(text, fitness=SensitiveNeurons(scale="activations")),
+           "one particle": replace(text, population=1),
+           "ten particles": replace(text, population=10),
+           "released script": Swarm.released(),
+           "no search": replace(text, fitness=fuzzing.Constant())}
+
+# %% tags=["hide-input"]
+data = load(dataset, limit=profile_limit(profile))
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+print(data)
+
+# %% tags=["hide-input"]
+bounds = {"none": None, "near": near}
+found = fuzzing.at_bounds(model, x, labels, choices, bounds, iterations=iterations, seed=seed)
+half = fuzzing.at_bounds(model, x, labels, {"half the iterations": text}, bounds,
+                         iterations=iterations // 2, seed=seed)
+
+# %% [markdown]
+# ## Test errors, and what was searched for
+#
+# The table has the test errors among the examples of all iterations, and among the last ones, in percent. It
+# also has the share of neurons that the last examples make {term}`sensitive <sensitive neuron>`, in percent,
+# counted as the text counts them; the median {term}`L2 distance` of the last examples; and the
+# {term}`passes <pass>` through the network.
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    score = text.fitness(model, x, labels)
+for budget in bounds:
+    for choice in (*list(choices)[:-1], "half the iterations", "no search"):
+        campaign = (found | half)[budget, choice]
+        reached = torch.cat([score(*part) for part in zip(campaign.images.split(64),
+                                                          campaign.origin[-1].split(64))])
+        run.add({"error_rate": 100 * campaign.errors.double().mean(),
+                 "last_error_rate": 100 * campaign.errors[-1].double().mean(),
+                 "reached": 100 * reached.double().mean(), "l2": campaign.l2[-1].median(),
+                 "passes": campaign.passes}, choice=choice, budget=budget)
+run.save(data)
+QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
+wide(run.live, index=["budget", "choice"], columns="quantity", order={"quantity": QUANTITIES})
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, in the run above.", "name": "fig-swarm-choices"}}
+errors_by_choice(run.live)
+plt.show()
+
+# %% [markdown]
+# ## Over all records
+#
+# Means over the random seeds:
+
+# %% tags=["hide-input"]
+wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="quantity",
+     order={"quantity": QUANTITIES})
+
+# %% [markdown]
+# ## What it means
+#
+# Compare each line with *as the text*, on the same inputs and with the same random seeds.
+
+# %% tags=["hide-input", "statements"]
+from dnnlib.book import evidence, records
+from dnnlib.book.comparisons import sizes
+from dnnlib.book.statements import says
+from dnnlib.book.words import listed
+
+kept = records.existing("deepsensor_sensitivity/choices")
+rates = {budget: evidence.by_seed(kept, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
+         for budget in ("none", "near")}
+
+
+def apart(budget: str, others: str = "as the text") -> pd.DataFrame:
+    """Points of test errors that each choice is above another one, with its interval."""
+    return evidence.spread(rates[budget] - rates[budget][others].reindex(
+        rates[budget].index, level="seed")).drop(others)
+
+
+def told(lead: pd.DataFrame) -> str:
+    """'name (+1.2 points)' for each row."""
+    return listed(f"*{name}* ({mean:+.1f} points)" for name, mean in lead["mean"].items())
+
+
+says(f"Our records cover {sizes(kept)}.")
+for budget, where in (("none", "Without a bound"), ("near", f"Within an L2 distance of {near:g}")):
+    lead, start = apart(budget).drop("no search"), rates[budget]["no search"]
+    more, fewer = lead[lead["low"] > 0], lead[lead["high"] < 0]
+    says(f"**{where}**, the swarm as the text has it finds {rates[budget]['as the text'].mean():.1f} % errors, and its "
+         f"start that nothing moves {start.mean():.1f} %.",
+         f"More are found with {told(more)}." if len(more) else "The seeds show for no choice that it finds more.",
+         f"Fewer are found with {told(fewer)}." if len(fewer) else "They show for none that it finds fewer.")
+
+# %% [markdown]
+# ## Exercises
+#
+# **1. Think.** The released script has one particle. What do the two pulls of Eq. 4 pull to then?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# With one particle, its own best place is also the best place of the swarm. So both pull to this one place. They
+# are zero while the particle stands there; then only the inertia moves it.
+# ```
+#
+# **2. Try.** Change two choices at once: `replace(text, inertia=(0.9, 0.4), random="pixel")`. Is the change
+# the sum of the two single ones?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Add the line to `choices`, run the chapter again and compare the differences from *as the text*. If they do
+# not add up, the two choices act on each other, and a table of single changes cannot tell you what a swarm
+# with many changes does. The line *released script* is such a swarm.
+# ```
+#
+# **3. Think.** You test nine choices, each with an error of 5 %. Suppose that none of them matters. How likely
+# is it that at least one seems to matter?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# If the tests are independent, $1 - 0.95^9$, which is 37 %. So one choice with an interval just beside zero is
+# weak evidence. Look for choices whose interval is far from zero, or that matter with and without a bound.
+# ```
+#
+# **4. Code.** Write `my_inertia(first, last, iterations)`: the inertia of each iteration (Eq. 3), linear from
+# `first`; the last iteration is one step before `last`. The cell says whether it is right.
+
+# %%
+my_inertia = None  # your function of two numbers and a count, which gives a list
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda first, last, iterations: Swarm(inertia=(first, last)).inertias(iterations),
+          (0.4, 0.9, 5), (0.9, 0.4, 20))
+
+
+is_right(my_inertia)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_inertia(first, last, iterations):
+#     return [first + (last - first) * g / iterations for g in range(iterations)]
+#
+# is_right(my_inertia)
+# ~~~
+#
+# Two numbers in the other order make a swarm that calms down out of one that gets wilder.
+# ```
