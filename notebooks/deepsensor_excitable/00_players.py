@@ -515,13 +515,14 @@ says((f"In nats, the swarm does not come near Fig. 3. Guided by {guided}, it end
 # names = [name for name, module in models.neuron_layers(model).items()
 #          if not isinstance(module, torch.nn.MaxPool2d)]
 # nines = torch.full((len(corner),), seed_class)
-# game = shapley.Game(model, *cases["error"], nines, layers=names)
-# print(excitable.excitable(shapley.diagonal(game).values).sum(1).double().mean())
+# for group in ("error", "noise"):
+#     game = shapley.Game(model, *cases[group], nines, layers=names)
+#     print(group, excitable.excitable(shapley.diagonal(game).values).sum(1).double().mean())
 # ~~~
 #
-# A pool passes on what its convolution gave, so the two are a chain: neither is worth anything
-# without the other, and they share what one of them would get alone. Without the pools the sum is
-# still the change of loss, in fewer and larger parts.
+# In a LeNet, a pool passes on what its convolution gave, so the two are a chain: neither is worth
+# anything without the other, and both get the same Shapley value. Without the pools the values
+# still add up to the change of loss, but there are fewer of them.
 # ```
 #
 # **3. Think.** A neuron has a Shapley value of 0. May it be removed from the network without

@@ -407,7 +407,7 @@ says(*([("In ResNet-20 on CIFAR-10 (a JPEG copy), values in nats do not guide th
 #
 # ```{admonition} Solution
 # :class: dropdown
-# This takes one pass instead of three and needs no threshold:
+# For each particle this takes one pass, and not three for each gradient. It needs no threshold:
 #
 # ~~~python
 # from torch.nn.functional import cross_entropy

@@ -304,8 +304,8 @@ says((f"If all polluted images have the same patch, which is another reading, th
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It would have to name the polluted class, which a tester does not know. So try all classes and
-# look for the one that is reached soonest:
+# It would have to name the polluted class, which a tester does not know. So try all classes, with a
+# small bound and few iterations, and look for the class that is reached most often:
 #
 # ~~~python
 # def towards(c):
@@ -333,18 +333,19 @@ says((f"If all polluted images have the same patch, which is another reading, th
 # print(len(set(top[0].tolist()) & set(top[1].tolist())), "of 10")
 # ~~~
 #
-# A patch that the network has learned works through the same neurons whatever the image. Take `-p
-# patches each`, or noise, for comparison.
+# If the patch works through the same neurons in both images, most of the ten are the same. By
+# default each polluted image has a patch of its own. For comparison, take `-p patches one`, or noise.
 # ```
 #
-# **3. Think.** In a clean network a swarm's examples fall into one class more often than into
-# others. How can this be mistaken for a trace of pollution, and which control shows the mistake?
+# **3. Think.** Suppose that in a clean network a swarm's examples fall into one class more often
+# than into others. How can this be mistaken for a trace of pollution, and which control shows the
+# mistake?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # If the polluted class is by chance the one that noise falls into, the count is high without any
-# pollution. The same swarm on a network trained on clean data has the same habit, and shows how
-# much of the count is due to it.
+# pollution. Run the same swarm on a network that was trained on clean data. Its count shows how much
+# can come without any pollution.
 # ```
 #
 # **4. Code.** Write `my_most(predicted, labels, classes)`: the class to which most inputs of
@@ -379,6 +380,6 @@ is_right(my_most)
 # is_right(my_most)
 # ~~~
 #
-# Without the condition that an input has another class, a class with many inputs would look
+# Without the condition that an input has another class, a class with many inputs could look
 # polluted.
 # ```

@@ -308,11 +308,12 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 #            for scale in excitable.SCALES})
 # ~~~
 #
-# The same images are errors as before; only the unit has changed.
+# The same images are errors as before, because the largest logit stays the largest. But the losses,
+# and so the Shapley values, are others.
 # ```
 #
-# **2. Try.** In the overfitted network all of a swarm's last examples are errors; in the well
-# trained one 18 of 20 are. Is that a difference?
+# **2. Try.** Suppose that in the overfitted network all 20 of a swarm's last examples are errors,
+# and in the well trained one 18 of 20. Is that a difference?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -322,8 +323,9 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 # print(fisher_exact([[20, 0], [18, 2]]).pvalue)
 # ~~~
 #
-# No. With 979 and 937 of 1,000 it would be a difference, though perhaps only between two classes of
-# noise.
+# No: such a difference is often due to chance. Table 5 prints 979 and 937 of 1,000 for LeNet-5. With
+# so many inputs it is a difference, but perhaps only between the classes that the two networks give
+# to noise.
 # ```
 #
 # **3. Think.** An overfitted network is right and very sure on its training images. Why may a
@@ -332,9 +334,9 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The loss is the logarithm of a probability. A network whose logits are twice as large is surer
-# where it is right and surer where it is wrong, so that crossing the same boundary costs about
-# twice as many nats.
+# The loss is minus the logarithm of a probability. A network whose logits are twice as large is
+# surer where it is right and surer where it is wrong. So an example far beyond the same boundary
+# costs it about twice as many nats.
 # ```
 #
 # **4. Code.** Write `my_loss(logits, labels, times)`: the loss of each image after all logits were

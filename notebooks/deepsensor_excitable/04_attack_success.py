@@ -377,7 +377,8 @@ says("So the swarm may be no worse than this PGD-AT only because this PGD-AT doe
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** DeepFool always finds an error. How far does it have to go before PGD-AT, and how far after it?
+# **1. Try.** In the tables above, DeepFool succeeds on all images. How far does it have to go before PGD-AT,
+# and how far after it?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -405,8 +406,8 @@ says("So the swarm may be no worse than this PGD-AT only because this PGD-AT doe
 # measure(shuffled)[["pgd", SMALL["pgd"], "accuracy"]]
 # ~~~
 #
-# What both networks gain or lose alike is due to the noise, and not to the labels. Only the rest can come
-# from the labels of the inputs.
+# What both networks gain or lose alike does not come from the labels. Only the rest can come from the labels
+# of the inputs.
 # ```
 #
 # **3. Think.** After retraining, an attack's success rate is lower because the loss has no gradient
@@ -414,8 +415,8 @@ says("So the swarm may be no worse than this PGD-AT only because this PGD-AT doe
 #
 # ```{admonition} Solution
 # :class: dropdown
-# No. The errors near the inputs may all still be there, but this attack no longer finds its way to them. An
-# attack without gradients, an attack with the gradients of another network, or more steps would show them.
+# Not necessarily. The errors near the inputs may all still be there, but this attack no longer finds its way
+# to them. An attack without gradients, or one with the gradients of another network, could show them.
 # ```
 #
 # **4. Code.** Write `my_fall(before, after)`: the points of success rate that retraining takes

@@ -335,7 +335,7 @@ says(("Only DLFuzz's examples within the smaller distance move the boundary away
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** How does the score of one image fall with the number of points?
+# **1. Try.** How does the score of one image change with the number of points?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -346,9 +346,8 @@ says(("Only DLFuzz's examples within the smaller distance move the boundary away
 #     print(number, round(found.untargeted.item(), 3))
 # ~~~
 #
-# The largest gradient can only grow if points are added. Here every draw is a new one, so that the
-# score may rise between two of them; in hundreds of dimensions random points find a large gradient
-# slowly.
+# The largest gradient can only grow if points are added. But here every draw is a new one, so the
+# score may also rise from one line to the next.
 # ```
 #
 # **2. Try.** Do CLEVER and DeepFool's ways put the networks in the same order?
@@ -361,15 +360,17 @@ says(("Only DLFuzz's examples within the smaller distance move the boundary away
 #     print(budget, table["clever"].corr(table["deepfool_l2"], method="spearman").round(2))
 # ~~~
 #
-# Where they do not, at least one of the two says nothing about the distance of the boundary.
+# Where they do not, at least one of the two does not put the networks in the order of the distance
+# to the boundary.
 # ```
 #
-# **3. Think.** If a CLEVER score rests on few samples, it can only be too large. Why?
+# **3. Think.** Take a CLEVER score from the largest of a few gradients, without a fit. It can only
+# be too large. Why?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # The largest slope that was seen is never above the true largest slope. A slope that is too small
-# makes the quotient of gap and slope too large, so the distance to the boundary is overstated.
+# makes the quotient of gap and slope too large, and this quotient is the score.
 # ```
 #
 # **4. Code.** Write `my_score(gaps, slopes, radius)`: a CLEVER score. For each wrong class, divide

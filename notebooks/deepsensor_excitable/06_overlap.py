@@ -348,8 +348,8 @@ says((f"A top ten is stable only in part. When the excitable swarm runs again wi
 #        for i, share in zip(often.indices.tolist(), often.values.tolist())])
 # ~~~
 #
-# They are mostly units near the output. These belong to the classes, whatever the attack does, so they
-# raise every overlap.
+# Look for units near the output. These belong to the classes, whatever the attack does. Where they are on
+# top, they raise every overlap.
 # ```
 #
 # **2. Try.** Is a top *three* more stable than a top ten?
@@ -400,5 +400,5 @@ is_right(my_chance)
 # is_right(my_chance)
 # ~~~
 #
-# In LeNet-1, which has 52 neurons, two sets of ten share two by chance alone.
+# In LeNet-1, which has 52 neurons, two sets of ten share about two on average, by chance alone.
 # ```

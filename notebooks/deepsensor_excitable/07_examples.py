@@ -319,8 +319,8 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 #     print(a, b, [round(apart(bound, a, b), 2) for bound in bounds])
 # ~~~
 #
-# Noise of any origin is far from the inputs in pixels, and nearest neighbours in so many dimensions
-# mostly tell which set has the smaller norm.
+# Compare each line with the same line of the table above. Pixels count every change alike, and the
+# hidden layer counts a change by what the network makes of it.
 # ```
 #
 # **2. Try.** Draw the left picture of Fig. 8 as the paper does, without triangles. What is left of
@@ -334,17 +334,18 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 #     print(key, {data.classes[c]: int((given == c).sum()) for c in benign}, "of", len(given))
 # ~~~
 #
-# Only the examples that the network calls "1" or "2" are left. They were chosen by the network's
-# classes, and this choice already decided that they form a cluster.
+# Only the examples that the network calls "1" or "2" are left. They were chosen by the class that
+# the network gives, and the network finds this class from the hidden layer. So the choice itself can
+# decide whether they look like a cluster.
 # ```
 #
-# **3. Think.** Why does the chapter test images at one distance against images at the same
-# distance?
+# **3. Think.** Why does the chapter compare the fuzzers only within the same bound on the distance?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Examples that are farther away stand apart for that reason alone. Only at the same distance is the
-# remaining difference due to the method, and not to how far it went.
+# Examples that are farther away may stand apart for that reason alone. A bound limits how far all of
+# them may go. Where their distances are equal (column `L2`), the remaining difference is due to the
+# method, and not to how far it went.
 # ```
 #
 # **4. Code.** Write `my_apart(a, b)`: the share of all points whose nearest neighbour, other than

@@ -435,8 +435,7 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 #     display(HTML(player(moved, f"L2 distance {length:g}")))
 # ~~~
 #
-# A distance in decibels counts a change in silence like a change in speech. So you hear the noise first in the
-# pauses.
+# A distance in decibels counts a change in silence like a change in speech. So listen to the pauses first.
 # ```
 #
 # **2. Try.** Is the speaker in the pitch? Move the spectrograms up by two bands, and ask the network.
@@ -452,13 +451,13 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 # When all bands move, the resonances move too, as if the vocal tract were shorter.
 # ```
 #
-# **3. Think.** In images of digits, an L2 distance of 2 could hardly be seen. Why can we not use the same
-# number for spectrograms without a test?
+# **3. Think.** Suppose that in images of digits you can hardly see an L2 distance of 2. Why can we not use
+# the same number for spectrograms without a test?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A spectrogram has another number of values, in decibels scaled to [0, 1], and an ear is not an
-# eye: a change in a pause is heard where the same change within a vowel is not. To find
+# eye: you may hear a change in a pause and not hear the same change within a vowel. To find
 # out what cannot be heard, you have to listen.
 # ```
 #

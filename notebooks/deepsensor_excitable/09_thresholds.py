@@ -313,7 +313,8 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Only values near $\lambda$ can change sides. Compare one point with many:
+# A value can change sides only if its error is larger than its distance from $\lambda$. Compare one
+# point with many:
 #
 # ~~~python
 # few = shapley.diagonal(game, points=1).values
@@ -367,5 +368,6 @@ is_right(my_most)
 # is_right(my_most)
 # ~~~
 #
-# A change of loss of 2.3 nats, from sure to a tenth, makes at most four neurons excitable.
+# If no value is negative, a change of loss of 2.3 nats, from sure to a tenth, makes at most four
+# neurons excitable.
 # ```

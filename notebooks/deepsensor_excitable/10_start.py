@@ -269,13 +269,13 @@ says((f"Within the bound, in these two networks, excitable neurons find {span(ah
 #     print(wrong, share[campaign.errors[-1] == wrong].mean())
 # ~~~
 #
-# It should be, because an error has a loss of at least $\log 2$, and the values of the neurons add
-# up to the change of the loss. Look also at examples with a large loss that are not errors yet.
-# Without errors the last line is NaN.
+# You may expect so, because an error has a loss of at least $\log 2$, and the values of the neurons
+# add up to the change of the loss. But the count also depends on how many neurons share this
+# change. Without errors the last line is NaN.
 # ```
 #
-# **3. Think.** From a random start, a swarm finds more errors and more excitable neurons. What
-# would show that the neurons are the reason?
+# **3. Think.** Suppose that a swarm finds more errors and more excitable neurons from a random start
+# than from the input. What would show that the neurons are the reason?
 #
 # ```{admonition} Solution
 # :class: dropdown

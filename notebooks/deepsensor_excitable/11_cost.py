@@ -324,9 +324,9 @@ says((f"Within the bound, the swarm finds {near['excitable'].mean():.0f} errors,
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With one gradient for each value, an iteration takes $3P + 1$ passes for the excitable swarm and
-# $P' + 1$ for the sensitive one, so $P' = 3P$. [The chapter on test errors](01_test_errors) has
-# that swarm, `sensitive_same_passes`.
+# With $k$ gradients for each value, an iteration takes $3kP + 1$ passes for the excitable swarm and
+# $P' + 1$ for the sensitive one, so $P' = 3kP$. [The chapter on test errors](01_test_errors) has
+# such a swarm, `sensitive_same_passes`.
 # ```
 #
 # **2. Try.** How long would exact values take for a network of 16 neurons, and how long for 40?
@@ -347,9 +347,10 @@ says((f"Within the bound, the swarm finds {near['excitable'].mean():.0f} errors,
 #
 # ```{admonition} Solution
 # :class: dropdown
-# That exact values were never computed: for the 52 neurons of LeNet-1 they would take longer than
-# the world is old. What its 260 seconds bought is an estimate, too, and the paper does not say
-# which.
+# That its values cannot be exact. The 260 seconds are those of LeNet-5. The first table of this
+# chapter shows, for its 268 neurons, how many passes all orders take, and how many all coalitions
+# take. No computer makes so many. So the seconds bought an estimate, or another quantity, and the
+# paper does not say which.
 # ```
 #
 # **4. Code.** Write `my_orders(n)`: how many orders of `n` neurons there are, and how many

@@ -274,7 +274,8 @@ says((f"Compared with what a random order finds on average, the count's fault de
 # print(faults.fault_detection_rate(wrong, selection.by_score(total), 0.1))
 # ~~~
 #
-# Chance averages out, and fewer candidates have equal counts. The price is fifty passes for each candidate.
+# The sum depends less on a single mutation, and it can take more values than one count. The price is five
+# times that of one count. Is the rate higher than in the table above?
 # ```
 #
 # **2. Try.** Break the ties of the count by DeepGini. How much of the result is then DeepGini's?

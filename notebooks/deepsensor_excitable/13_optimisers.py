@@ -252,13 +252,13 @@ says((f"With the first paper's fitness it is the same: within the bound, differe
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** All optimisers score as many images. Is that a fair budget?
+# **1. Think.** All four optimisers score as many images. Is that a fair budget?
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It is fair if scoring is what costs, and it is here: one Shapley value takes several passes
-# through the network, and moving images takes none. A clock would tell the same story, as long as
-# the colony's distances between all pairs of images stay cheap beside the network.
+# It is fair if scoring is what costs. If we count passes, it is: a Shapley value takes several
+# passes through the network, and moving images takes none. A clock may tell another story, since
+# the colony, for example, also computes distances between its images.
 # ```
 #
 # **2. Try.** How much of the colony's progress comes from following the best image alone? Let the
@@ -275,12 +275,12 @@ says((f"With the first paper's fitness it is the same: within the bound, differe
 #     print(locality, float(100 * score(examples, torch.arange(len(examples))).mean()))
 # ~~~
 #
-# With 0.0001, the value of its inventors, every ant follows the best image. Larger values keep more
-# of the memory in use; with few images and few iterations there is little time to profit from it.
+# With 0.0001, the value of its inventors, every ant follows the best image. With larger values the
+# ants also follow other images of the memory. Does the colony then reach more neurons, or fewer?
 # ```
 #
-# **3. Think.** An optimiser reaches twice the share of excitable neurons and finds no more errors.
-# What does that say about the {term}`fitness`?
+# **3. Think.** Suppose that an optimiser reaches twice the share of excitable neurons and finds no
+# more errors. What does that say about the {term}`fitness`?
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -320,6 +320,6 @@ is_right(my_fight)
 # is_right(my_fight)
 # ~~~
 #
-# The fights put pressure on the population: with larger groups instead of pairs, weak images have
-# fewer children, and the population becomes alike sooner.
+# The fights put pressure on the population: with larger groups instead of pairs, weak images are
+# parents less often, so the images of the population can become alike sooner.
 # ```

@@ -198,9 +198,9 @@ if "pairs_always" in found:
 #
 # ```{admonition} Solution
 # :class: dropdown
-# With few trials most counts are zero, so "at least as many" holds for almost every pair and says
-# nothing, while the share of pairs with "strictly more" falls. If a tie can satisfy a claim, test
-# its strict form as well.
+# With few trials many counts are zero. Where both counts of a pair are zero, "at least as many"
+# holds and says nothing, and "strictly more" does not hold. So the strict form tells you more. If a
+# tie can satisfy a claim, test its strict form as well.
 # ```
 #
 # **3. Code.** Write `my_patched(image, row, column)`: a copy of an image (H, W) in which the 2 × 2

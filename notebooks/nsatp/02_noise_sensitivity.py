@@ -353,8 +353,9 @@ says(
 # ```{admonition} Solution
 # :class: dropdown
 # `stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is also negative and far from
-# zero: averages over intervals correlate well with anything that falls. A high correlation of means
-# is evidence of a trend, but only weak evidence of its shape.
+# zero. In the table of readings, the straight line through Eff, too, correlates better with the means
+# (`bins`) than with the images (`examples`). A high correlation of means is evidence of a trend, but
+# only weak evidence of its shape.
 # ```
 #
 # **2. Think.** Images that never change are left out of the fit to $\ln$ Eff. How does that bias
@@ -362,9 +363,10 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Nearly all decided images have Eff = 0; those that stay in the fit are the exceptions. Leaving out
-# the zeros lifts the right end of the curve, so the fit falls more slowly than the truth. The
-# `curve` reading keeps the zeros, and its fit falls faster.
+# Most images never change, so the fit leaves them out. Among the decided images, those that stay
+# are the exceptions. This lifts the right end of the curve, so the fit falls more slowly than the
+# truth. The `curve` reading (an exponential through Eff itself) keeps the zeros, and with images as
+# points its fit is steeper: compare $b$ in the table of readings.
 # ```
 #
 # **3. Think.** Look at the table of the three patches. What does inverting do to digits on a black
@@ -372,8 +374,8 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It always makes the largest change possible: black becomes white. Eff rises, and the order of the
-# images stays nearly the same.
+# It turns black into white, which is the largest change that a pixel can have. A random gray value
+# changes a black pixel less. In the table, the mean Eff is higher with inverted pixels.
 # ```
 #
 # **4. Code.** Write `my_pd(p)`: PD of softmax vectors (N, n). Sort each vector, the largest entry

@@ -220,10 +220,10 @@ says(f"The test accuracy of the networks is {accuracy}.", weak)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# It would be the number of trials until the first success, if each succeeds with probability $q$:
-# $1/q$ on average. For the run above, `1 / eff.mean()` would be close to the random F-measure only
-# if the successes were spread evenly over the images. They are not: they come in clumps, on a few
-# images.
+# Each image would have $qM$ successes among its $M$ trials. So the first success would come on the
+# first image, on average at place $(M + 1) / (qM + 1)$, in any order of the images. With very many
+# trials this is near $1/q$. For the run above, compare `1 / eff.mean()` with the random F-measure.
+# The successes are not spread evenly: most images have none.
 # ```
 #
 # **2. Think.** The F-measure looks at the first success only. Name a ranking that has the best
@@ -231,8 +231,8 @@ says(f"The test accuracy of the networks is {accuracy}.", weak)
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Put a single image with Eff near 1 first, and all others in random order. The figure with the
-# share of all label changes shows the difference.
+# Put a single image with Eff near 1 first, and all others in random order. In a figure of the share
+# of all label changes, this order would stay near the diagonal.
 # ```
 #
 # **3. Code.** Write `my_f_measure(success)`: `success` (N, M) says for each input, in the order in

@@ -114,8 +114,8 @@ headed(table_3.set_index("dataset"))
 # :class: dropdown
 # Either the authors took the numbers of NSATP's Net-1, or the table of layers is wrong and the network
 # is NSATP's. The authors' code or weights would show which. A run of both networks would also show it,
-# if the results of the two differ by more than the results of different seeds. The next chapters include
-# both networks.
+# if the results of the two differ by more than the results of different seeds. The chapters on
+# [correlation](02_correlation) and on [random order](03_against_random) include both networks.
 # ```
 #
 # **3. Code.** Write `my_size(pixels, kernel, stride)`: how many pixels a side has after a

@@ -148,7 +148,7 @@ if "pairs_always_strictly" in found:
 # ```{admonition} Solution
 # :class: dropdown
 # No property of the vector can: a tie says that both classes are about equally likely. The image
-# gradient of each class's logit would tell which of them a patch at a given place favours.
+# gradient of each class's logit could help to tell which of them a patch at a given place favours.
 # ```
 #
 # **2. Code.** Write `my_runner_up(p)`: the second most probable class of each softmax vector (N,

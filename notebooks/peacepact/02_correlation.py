@@ -186,15 +186,15 @@ says("*Training images as candidates.* Its mean accuracy on ten thousand trainin
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** The paper's candidates are the training set (III.A). You might expect that fewer of
-# these images change, because the network was fitted to them. The last sentences above say that about
-# as many change. When would fewer of them change?
+# **1. Think.** The paper's candidates are the training set (III.A). You might expect that these images
+# break less often, because the network was fitted to them. The last sentences above compare them with
+# the test images. When would training images break less often?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # A network that was trained for longer, or without dropout, can fit its training images much better
 # than other images. It is then surer of them, and fewer of them have a small PD. Here the network is
-# about as accurate on both, so it is about as sure of both.
+# about as accurate on both.
 # ```
 #
 # **2. Code.** Fit $\mathrm{Eff} = a e^{b\,\mathrm{PD}}$ without a fitting library: take logarithms,
@@ -232,6 +232,6 @@ is_right(my_b)
 # is_right(my_b)
 # ~~~
 #
-# In logarithms, 0.01 is as far from 0.1 as 0.1 is from 1. So small values have the most influence
-# on the fit, and zeros have none.
+# In logarithms, 0.01 is as far from 0.1 as 0.1 is from 1. So small values have more influence than in
+# a fit to Eff itself, and zeros have none.
 # ```

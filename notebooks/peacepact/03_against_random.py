@@ -211,5 +211,5 @@ is_right(my_expected)
 # ~~~
 #
 # The k fragile inputs cut the row of n into k + 1 gaps of the same mean length. With k = 9 of
-# 1,000, a random order needs a hundred inputs, so no ranking can save more than 99 %.
+# 1,000, a random order needs about a hundred inputs, so no ranking can save more than about 99 %.
 # ```

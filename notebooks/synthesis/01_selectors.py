@@ -331,8 +331,9 @@ says((f"- *You retrain on 20 %*: random order gains {rates.loc['random'].min():.
 # (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~
 #
-# Some seeds give more faults than others, to both selectors alike. The difference within a seed
-# removes this part, so its interval is narrower.
+# Where both selectors rise and fall together from seed to seed, the difference removes this part, and
+# its interval is narrower. Where they do not, it can be wider. Compare with the table of gains, which
+# has half the width of each interval.
 # ```
 #
 # **2. Think.** Random order has a gain of 0 by definition. Why is the gain of `random` not exactly

@@ -281,8 +281,9 @@ says(("For the same number of passes, a swarm guided by a fitness finds fewer er
 #
 # ```{admonition} Solution
 # :class: dropdown
-# The examples of *all* iterations count, and the first few of each input are still too near to the
-# input to be errors. Count only the last iteration, `campaign.errors[-1]`.
+# The examples of *all* iterations count. DLFuzz starts at the input and makes a small step in each
+# iteration, so its first examples are still near the input. Within a small bound, fewer of its
+# examples are errors. Compare with the last iteration alone, `campaign.errors[-1]`.
 # ```
 #
 # **2. Try.** What does a distance of 8 look like? Add noise of that L2 norm to a digit.
@@ -292,12 +293,10 @@ says(("For the same number of passes, a swarm guided by a fitness finds fewer er
 # ~~~python
 # import torch
 # data = load("digits")
-# noise = torch.randn(8, *data.shape)
-# noise = 8 * noise / noise.flatten(1).norm(dim=1)[:, None, None, None]
-# plots.images((data.images[:8] + noise).clamp(0, 1))
+# plots.images(fuzzing.with_noise(data.images[:8], torch.full((8,), 8.0)))
 # ~~~
 #
-# You can still read the digit, but its background is full of grey grains that everybody can see.
+# The images are full of grey grains that everybody can see. Which of the digits can you still read?
 # ```
 #
 # **3. Code.** Write `my_within(l2, errors, bound)`: the share of all examples that are errors

@@ -217,8 +217,8 @@ says(("The other choices change less. How we fit NSATP's curve (`fit`) changes n
 # %% [markdown]
 # ## Exercises
 #
-# **1. Try.** A row of the table is a rule applied to records. Judge NSS's claim on random order for
-# a network trained longer, `recipe = "nss_second"`.
+# **1. Try.** A row of the table is a rule applied to records. Judge NSS's claims on candidates of random
+# mutations for networks of the second stage of training, `recipe = "nss_second"`.
 #
 # ```{admonition} Solution
 # :class: dropdown
@@ -233,9 +233,8 @@ says(("The other choices change less. How we fit NSATP's curve (`fit`) changes n
 #
 # ```{admonition} Solution
 # :class: dropdown
-# Choose the reading before you look at the results, as the verdicts of this book do, and report the
-# other readings beside it. Or use wider intervals, such as intervals at the level $1 - 0.05 / k$ for
-# $k$ readings.
+# Choose the reading before you look at the results, and report the other readings beside it. Or use
+# wider intervals, such as intervals at the level $1 - 0.05 / k$ for $k$ readings.
 # ```
 #
 # **3. Code.** You have `k` intervals, independent or not. The chance that one or more of them miss

@@ -241,8 +241,8 @@ says(
 # {name: round(faults.roc_area(other, score), 2) for name, score in scores.items()}
 # ~~~
 #
-# NSS falls towards 0.5, and DeepGini stays where it was. So NSS's score describes the mutation that
-# we drew more than the input.
+# Compare with the column *flipped* in the table of areas. If a score falls to about 0.5 here, it
+# describes the mutation that we drew more than the input.
 # ```
 #
 # **2. Try.** Add the ranks of DeepGini and NSS. For which of the three ways to break is the sum
@@ -255,8 +255,8 @@ says(
 # {way: round(faults.roc_area(hit, both_ranks), 2) for way, hit in broken.items()}
 # ~~~
 #
-# For *flipped*, the sum is a little better: it finds inputs that are near a boundary and that the
-# mutation changes strongly. For the other two ways, NSS only adds noise.
+# Compare with the rows of DeepGini and NSS in the table of areas. The sum can help where each of the
+# two says something about this way to break that the other does not say.
 # ```
 #
 # **3. Think.** Two scores agree on which inputs are misclassified, and disagree on which are
@@ -299,5 +299,5 @@ is_right(my_spearman)
 # is_right(my_spearman)
 # ~~~
 #
-# If 10 is replaced by 100, nothing changes: only the order counts.
+# If the largest value grows, nothing changes: only the order counts.
 # ```
