@@ -186,9 +186,9 @@ headed(overlap.round(1))
 
 # %% [markdown]
 # The table above counts the neurons that two examples *of the same input* share. The table below counts those
-# that examples of *different* inputs share. Any two inputs share some, because some neurons, such as those of
-# the two {term}`logits <logit>`, are nearly always among the ten. Only the difference between the two tables says
-# something about the kinds of example.
+# that examples of *different* inputs share. Any two inputs may share some, for example units near the output,
+# which belong to the classes. Only the difference between the two tables says something about the kinds of
+# example.
 
 # %% tags=["hide-input"]
 headed(apart.round(1))
