@@ -266,7 +266,8 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
 # ## What the listing leaves open
 #
 # The printed algorithm cannot be run as it stands. Each place in this table has more than one
-# answer. The options of `Swarm` offer them, and ours is the default.
+# answer. The options of `Swarm` offer them, and ours is the default. [Another
+# chapter](14_open_choices) measures what some of these answers change.
 #
 # | place | what stands there | what we do | option |
 # |---|---|---|---|
