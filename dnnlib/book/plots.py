@@ -153,7 +153,8 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
         axis.set(xlabel=xlabel)
     axes[0, 0].set_yticks(range(len(names)), map(shown, names))
     axes[0, 0].invert_yaxis()
-    axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+    if paper is not None:
+        axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     return figure
 
 

@@ -27,7 +27,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, training
+from dnnlib import fuzzing, published, training
 from dnnlib.book import plots
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.tables import wide
@@ -159,7 +159,7 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 from dnnlib.book import evidence, records
 from dnnlib.book.comparisons import sizes
 from dnnlib.book.statements import says
-from dnnlib.book.words import listed
+from dnnlib.book.words import listed, out_of
 
 kept = records.existing("deepsensor_sensitivity/choices")
 rates = {budget: evidence.by_seed(kept, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
@@ -185,6 +185,29 @@ for budget, where in (("none", "Without a bound"), ("near", f"Within an L2 dista
          f"start that nothing moves {start.mean():.1f} %.",
          f"More are found with {told(more)}." if len(more) else "The seeds show for no choice that it finds more.",
          f"Fewer are found with {told(fewer)}." if len(fewer) else "They show for none that it finds fewer.")
+free, near_by = rates["none"], rates["near"]
+searching = [name for name in free.index.unique("choice")
+             if name not in ("no search", "activations scaled", "one particle")]
+lost, gained = ([name for name in searching if (sign * (each[name] - each["no search"]) > 0).all()]
+                for sign, each in ((-1, free), (1, near_by)))
+share = published.table("deepsensor_sensitivity", 2).query(
+    "quantity == 'test_errors' and model == 'lenet5' and fuzzer == 'deepsensor'")["value"].astype(float).item() / 20_000
+one, ten, many = (near_by[name] for name in ("one particle", "ten particles", "as the text"))
+says((f"*Size.* Within the bound, one particle finds exactly the errors of the start, in every run. Ten find "
+      f"{ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results depend on a number that the paper does not "
+      "name.", (one == near_by["no search"]).all() and (one < ten).all() and (ten < many).all()))
+says(("*Scale.* With scaled activations, the swarm finds exactly the errors of the start, with and without a bound. "
+      "Scaled activations lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half "
+      "a unit for each unit of distance, and the fitness is zero.",
+      all((each["activations scaled"] == each["no search"]).all() for each in rates.values())))
+script = evidence.by_seed(kept, "quantity == 'l2' and choice == 'released script' and budget == 'none'")
+says((f"*The script.* As released, the search starts at the input and stays near it: its last examples are "
+      f"{script.mean():.1f} away at the median, without any bound. It finds {free['released script'].mean():.1f} % "
+      f"errors. The paper prints {100 * share:.0f} %.", share > 10 * free["released script"].max() / 100))
+says((f"*Bound or no bound.* Without a bound, {free['no search'].mean():.0f} % of the starts are errors already. With "
+      f"{out_of(len(lost), len(searching))} choices that search, the swarm has fewer errors than its start. Within the "
+      f"bound, {out_of(len(gained), len(searching))} find more than the start. So judge a swarm within a bound.",
+      len(gained) > len(searching) / 2 and len(lost) > len(searching) / 2))
 
 # %% [markdown]
 # ## Exercises
