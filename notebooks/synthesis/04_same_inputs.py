@@ -211,15 +211,11 @@ says(
      f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
      also.min() > turned.max()))
 count = means("spearman", "nss", "excitable")
-older = dict.fromkeys(record.parameters["model"] for record in records.find("synthesis/same_inputs")
-                      if record.provenance["commit"] == "29ba5bffb00d")  # a single gradient was the default
 says(
     ("The number of excitable neurons tells us least. With "
      f"{' and '.join(shown(m) for _, m in count.index[count.isna()])}, all inputs have the same number, so "
      "it cannot order them.", count.isna().any()),
-    (f"But the records of {listed(shown(m) for m in older)} are older: each of their Shapley values comes from "
-     "a single gradient. [This misses most neurons above the threshold](../deepsensor_excitable/00_players), so these counts may say more about the estimate than about "
-     "the network.", list(older) == [m for _, m in count.index[count.isna()]]),
+    f"Each Shapley value behind it comes from {selection.selector('excitable').points} gradients.",
     (f"With {listed(shown(model) for _, model in count.dropna().index)}, which have few neurons, the number agrees "
      f"weakly with NSS: the rank correlation is {listed(f'{value:.2f}' for value in count.dropna())}.",
      count.dropna().between(0.1, 0.6).all()),
