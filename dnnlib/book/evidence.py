@@ -33,7 +33,7 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
 
 
 def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
-    """The least and greatest accuracy on each dataset, in words; a sentence if CIFAR-10's is weak.
+    """The accuracies on each dataset, in words; a sentence on weak CIFAR-10 networks, if so.
 
     >>> rows = pd.DataFrame({"dataset": "cifar10", "quantity": "accuracy", "value": [0.51, 0.5]})
     >>> reached(rows)[0]

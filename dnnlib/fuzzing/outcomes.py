@@ -189,6 +189,22 @@ def last_examples(campaign: Campaign, *, target: int | None = None) -> dict[str,
             **any_wrong, "l2": float(campaign.l2[-1].median())}
 
 
+def reached(campaign: Campaign, score: Callable[..., torch.Tensor]) -> float:
+    """The mean of a fitness over the last examples, in percent: a share of neurons in [0, 1].
+
+    ``score``: of images (N, C, H, W) and of the numbers (N,) of their inputs, gives (N,); see
+    :class:`guided.Guided`.
+
+    >>> c = Campaign(torch.tensor([0, 2]), torch.tensor([[1, 1]]), torch.tensor([[0, 1]]),
+    ...              torch.ones(1, 2), torch.ones(1, 2), torch.zeros(2, 1, 1, 1), 4, 0.0)
+    >>> reached(c, lambda x, of: of / 2)
+    25.0
+    """
+    parts = zip(campaign.images.split(64), campaign.origin[-1].split(64))
+    with torch.no_grad():
+        return float(100 * torch.cat([score(*part) for part in parts]).double().mean())
+
+
 def over(count: float, others: Mapping[str, float], *, least: float = 1) -> dict[str, float]:
     """A count over each of the others and, as 'mean', over the mean of them.
 

@@ -56,7 +56,8 @@ RECIPES = {
     # NSS prints no recipe for the networks it tests: brief, to about the accuracy of its Table I
     "nss": {"mnist": Recipe(0.06, 128, 1), "fashion_mnist": Recipe(0.1, 128, 2),
             "cifar10": replace(_LONGER, learning_rate=0.1, epochs=10, augment=True),
-            "cifar10 vgg16": replace(_LONGER, learning_rate=0.01, epochs=6, augment=True),
+            "cifar10 vgg16": replace(_LONGER, learning_rate=0.01, epochs=6,
+                                     augment=True),  # at higher rates it learns slowly
             "digits": _BRIEF, "mnist_small": _BRIEF, "fashion_mnist_small": _BRIEF},
     # the other of the two stages of accuracy of its Fig. 3
     "nss_second": {"mnist": _LONGER, "fashion_mnist": _LONGER,

@@ -149,10 +149,8 @@ found = fuzzing.at_bounds(model, x, labels, optimisers, {"none": None, "near": n
 with torch.no_grad():
     score = guided[fitness].fitness(model, x, labels)
 for (budget, optimiser), campaign in found.items():
-    reached = torch.cat([score(*part) for part in zip(campaign.images.split(64),
-                                                      campaign.origin[-1].split(64))])
     run.add({"error_rate": 100 * campaign.errors.double().mean(),
-             "reached": 100 * reached.double().mean(), "l2": campaign.l2[-1].median(),
+             "reached": outcomes.reached(campaign, score), "l2": campaign.l2[-1].median(),
              "passes": campaign.passes}, optimiser=optimiser, budget=budget)
 wide(run.live, index=["budget", "optimiser"], columns="quantity",
      order={"quantity": ["error_rate", "reached", "l2"]})

@@ -29,8 +29,7 @@ from dnnlib.book import evidence, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.fragility_plots import orders
 from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import first_success, fragility, uncertainty
 from dnnlib.perturb import vulnerability

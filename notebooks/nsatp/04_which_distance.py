@@ -30,7 +30,6 @@ from dnnlib.book import evidence, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import vulnerability

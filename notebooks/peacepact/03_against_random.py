@@ -31,7 +31,6 @@ from dnnlib.book.experiments import Experiment
 from dnnlib.book.fragility_plots import orders
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, shown
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import first_success, fragility, uncertainty
 from dnnlib.perturb import vulnerability

@@ -211,15 +211,16 @@ says(
      f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
      also.min() > turned.max()))
 count = means("spearman", "nss", "excitable")
-tied = count.index[count.isna()]  # with one seed or more, all inputs have the same number
+tied = count.index[count.isna()]  # with at least one seed
 apart = kept.query("method == 'excitable' and quantity == 'auc'").astype({"value": float}).set_index(CELLS)["value"]
 apart = (apart[apart.index.isin(tied)] - 0.5).abs().max()
 says(
     ("The number of excitable neurons tells us least. With "
-     f"{listed(shown(model) for _, model in tied)}, nearly all inputs have the same number, so it can hardly order them: for "
-     f"each way to break, and with each random seed, its area differs from 0.5 by at most {apart:.3f}.",
+     f"{listed(shown(model) for _, model in tied)}, it hardly orders them. With at least one random seed, all inputs have "
+     "the same number. With each seed, and for each way to break, its area differs from 0.5 by at most "
+     f"{apart:.3f}.",
      len(tied) > 0 and apart < 0.01),
-    f"Each Shapley value behind it comes from {selection.selector('excitable').points} gradients.",
+    f"This selector takes {selection.selector('excitable').points} gradients for each Shapley value.",
     (f"With {listed(shown(model) for _, model in count.dropna().index)}, which have few neurons, the number agrees "
      f"weakly with NSS: the rank correlation is {listed(f'{value:.2f}' for value in count.dropna())}.",
      count.dropna().between(0.1, 0.6).all()),

@@ -8,7 +8,7 @@ from torch import nn
 from dnnlib import files, models, training
 from dnnlib.data import Dataset
 from dnnlib.inference import accuracy
-from dnnlib.training import Recipe, fit, fitted, loop, trained
+from dnnlib.training import Recipe, faulty, fit, fitted, loop, trained
 
 PLAIN = Recipe(0.1, 16, 4)
 MOMENTUM = replace(PLAIN, momentum=0.9, weight_decay=1e-3, schedule="cosine")
@@ -186,6 +186,9 @@ def test_recipes():
     for dataset in ("cifar10", "cifar100"):  # the table's numbers, and momentum alone
         plain = training.recipe("nsatp", dataset)
         assert training.recipe("nsatp_momentum", dataset) == replace(plain, momentum=0.9)
+    own = training.recipe("nss", "cifar10", "vgg16")
+    assert own != training.recipe("nss", "cifar10") == training.recipe("nss", "cifar10", "resnet20")
+    assert faulty.recipe("well_trained", "vgg16", "cifar10", recipe_name="nss") == own
     assert training.recipe("nsatp", "digits") == training.recipe("default", "mnist")
     with pytest.raises(TypeError, match="learning_rat"):
         trained("net2", "digits", learning_rat=0.1)
