@@ -30,7 +30,7 @@ from dnnlib.book.intervals import over_seeds
 from dnnlib.book.selection_plots import curves
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, networks
+from dnnlib.book.words import listed, networks, span
 from dnnlib.data import load, profile_limit
 from dnnlib.perturb import mutations
 
@@ -56,8 +56,7 @@ selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 #
 # The selectors do not all watch the same number of neurons. NAC and KMNC watch every layer, and
 # count a channel as one {term}`neuron`, with the mean over its map; {term}`NPC` follows channels
-# too. NSS watches every unit, but of only one layer. In the {term}`records <record>`, NPC still follows
-# training images that the network gets wrong, too. Some programs count every unit as a neuron.
+# too. NSS watches every unit, but of only one layer. Some programs count every unit as a neuron.
 # The coverage-guided selectors would then have many times more to cover, and would take longer.
 
 # %% tags=["hide-input"]
@@ -99,8 +98,9 @@ run.save(data)
 # %% [markdown]
 # ## Over all records
 #
-# The first table gives seconds for 10,000 candidates on two processor cores, as means over the
-# seeds. The second gives the same times as multiples of the time of NSS. CIFAR-10 is a JPEG copy.
+# The first table gives seconds for 10,000 candidates, as means over the seeds. They were measured
+# on a machine that did nothing else, in one thread. The second table gives the same times as
+# multiples of the time of NSS.
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -141,7 +141,6 @@ rows = records.frame("nss/overhead")
 times = over_seeds(rows.query("quantity == 'times_nss' and method != 'random'").set_index(
     [*CELL, "seed"])["value"], CELL, "ratio")
 by_method = {method: part for method, part in times.groupby(level="method")}
-mean = {method: (part["mean"].min(), part["mean"].max()) for method, part in by_method.items()}
 faster, slower = ([m for m, part in by_method.items() if (part[end] < 1).all()]
                   if end == "high" else [m for m, part in by_method.items() if (part[end] > 1).all()]
                   for end in ("high", "low"))
@@ -150,22 +149,22 @@ ran = rows[["dataset", "model"]].drop_duplicates().itertuples(index=False, name=
 says(
     "The paper says that NSS is faster than NAC and KMNC by an order of magnitude. This is *"
     f"{verdicts.verdict(claim).state}*.",
-    (f"With 10,000 candidates, NAC takes {mean['nac'][0]:.1f} to {mean['nac'][1]:.1f} times as long as NSS, so "
-     f"it is faster. KMNC takes {mean['kmnc'][0]:.1f} to {mean['kmnc'][1]:.1f} times as long.",
+    (f"With 10,000 candidates, NAC takes {span(by_method['nac']['mean'], 1)} times as long as NSS, so "
+     f"it is faster. KMNC takes {span(by_method['kmnc']['mean'], 1)} times as long.",
      (by_method["nac"]["high"] < 1).all() and by_method["kmnc"]["high"].max() < 10),
     ("The paper also says that only DeepGini is faster than NSS. Here "
      f"{listed(faster)} are faster, and {listed(slower)} are slower, with every network that was timed.",
      {"gini", "nac"} <= set(faster) and {"kmnc", "npc", "ats"} <= set(slower)),
-    f"The slowest selector takes {max(high for _, high in mean.values()):.1f} times as long as NSS.",
+    f"The slowest selector takes {times['mean'].max():.1f} times as long as NSS.",
     ("The greedy search is fast here because of how it is programmed. It stores the section that a neuron "
     "falls into as one integer, and an inverted list updates what each candidate still adds, so that only "
     "additions are left. So the hours in the paper are the cost of one program, not of the method.",
-     max(high for _, high in mean.values()) < 10))
+     times["mean"].max() < 10))
 seconds = rows.query("quantity == 'seconds' and candidates == 10000").groupby(
     ["dataset", "model", "method"])["value"].mean().unstack("method")
 passes = (seconds["nss"] / seconds["one pass"])
 says(
-    (f"NSS is cheap, as the paper says. It takes {passes.min():.1f} to {passes.max():.1f} times as long as one "
+    (f"NSS is cheap, as the paper says. It takes {span(passes, 1)} times as long as one "
      "pass, so it costs its two passes and little more.", 2 <= passes.min() and passes.max() < 3),
     (f"These measurements have two limits. First, we timed only LeNets ({networks(ran)}), and their passes are "
      "cheap. With a large network, the passes are most of the cost, and NSS needs two of them where NAC and "
