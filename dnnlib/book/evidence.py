@@ -1,5 +1,7 @@
 """What statements take from rows of records: values by seed, their intervals, the estimator."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from dnnlib import published
@@ -69,6 +71,10 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
              and two < 75 < four)]
 
 
-def state(claim: str) -> str:
-    """The verdict on the claim of an id, in the scoreboard's words."""
-    return verdicts.verdict({each.id: each for each in published.claims()}[claim]).state
+def state(claim: str, **reading) -> str:
+    """The verdict on the claim of an id, in the scoreboard's words.
+
+    ``reading``: what replaces parts of its ``where``, such as ``model="lenet5"``.
+    """
+    found = {each.id: each for each in published.claims()}[claim]
+    return verdicts.verdict(replace(found, where=found.where | reading)).state

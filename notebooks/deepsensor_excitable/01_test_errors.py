@@ -270,6 +270,9 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 # [least, greatest] over the random seeds. The rivals run in the paper's setting; the last table has
 # them at their best.
 
+# %% tags=["hide-input", "statements"]
+says(f"Our records cover {sizes(at_best(records.existing('deepsensor_excitable/test_errors'), 'dataset', 'model'))}.")
+
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'excitable' or setting == 'paper') and quantity == "
 ON = ["dataset", "model", "fuzzer", "quantity"]
@@ -327,11 +330,10 @@ def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
 
 
 # %% [markdown]
-# **How large our runs are.**
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover {sizes(kept)}.",
-     f"The rivals ran {of_rivals(kept)}.", *rows_kept(kept),
+says(f"The rivals ran {of_rivals(kept)}.", *rows_kept(kept),
      *evidence.estimator(kept))
 
 # %% [markdown]
@@ -348,9 +350,11 @@ small, gradient = (evidence.spread(found) for found in (
     rate("excitable", "near"), rate("", "near", fuzzer="dlfuzz")))
 near = evidence.by_seed(kept, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
                         *CELLS)
-says((f"On MNIST and without a bound, {span(free['mean'])} % of the excitable swarm's examples are errors, about as "
-      f"the paper prints. With a constant fitness, {span(unguided['mean'])} % are.",
-      free["mean"].min() > 90 and unguided["mean"].min() > 85),
+table = published.table("deepsensor_excitable", 3).query("quantity == 'test_errors' and fuzzer == 'deepsensor'")
+aim = table.set_index("model")["value"][free.index.get_level_values("model")].to_numpy() / 200
+says((f"On MNIST and without a bound, {span(free['mean'])} % of the excitable swarm's examples are errors; the "
+      f"paper prints {span(aim)} %. With a constant fitness, {span(unguided['mean'])} % are.",
+      (free["mean"] > aim).all() and unguided["mean"].min() > 85),
      (f"{f'At most {100 * near.max():.2g} %' if near.max() else 'None'} of the excitable swarm's errors lie within "
       "the first paper's bound. The verdict on the claim that they resemble their inputs is "
       f"*{evidence.state('deepsensor-excitable-near')}*.",

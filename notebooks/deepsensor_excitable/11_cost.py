@@ -100,7 +100,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 
 # %% [markdown]
 # LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. Even all
-# coalitions of LeNet-1 take about $10^{16}$ passes, and the paper takes 2.6 s for an example. So the
+# coalitions of LeNet-1 take about $10^{16}$ passes, and the paper takes 2.6 s for an example in LeNet-5. So the
 # authors ran an estimate that they do not name, or computed another quantity.
 #
 # The cost of the diagonal ([an estimate by gradients](00_players)) does not depend on the number of

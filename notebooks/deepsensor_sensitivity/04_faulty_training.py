@@ -95,9 +95,9 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
 # the patch, it gives the polluted class to **stamped** test images of the other classes, that is,
 # to images with a patch.
 #
-# On MNIST with LeNet-5 and one patch for all, training with random seed 0 fails for every $\alpha$:
-# the network gives one class to every image, and no input is left to fuzz. The records are those of
-# random seeds 1 to 3.
+# On MNIST with LeNet-5 and one patch for all, training with random seed 0 failed for every $\alpha$:
+# the network gave one class to every image, and no input was left to fuzz. That run left no record;
+# the records are those of random seeds 1 to 3.
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,

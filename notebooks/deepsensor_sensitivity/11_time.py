@@ -190,9 +190,9 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** In each iteration a swarm sends as many images through the network as it has
-# particles. {term}`DeepHunter` sends one image, and {term}`DLFuzz` computes one gradient. No
-# program can make the swarm the cheapest of them. So Table VI must come from a smaller population,
-# such as the single particle of the released code, or from programs that spend their time
+# particles. {term}`DeepHunter` sends one image, and {term}`DLFuzz` computes one gradient. Counted
+# in passes, a swarm of this size cannot be the cheapest of them. So Table VI may come from a smaller
+# population, such as the single particle of the released code, or from programs that spend their time
 # elsewhere: the original programs of {term}`DeepXplore` and DLFuzz build a new graph of operations
 # for each input. The column *passes for an error* is the fairer price, because it asks what the
 # passes found. But an error far from its input is cheap, and [the chapter on test

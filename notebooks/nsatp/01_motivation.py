@@ -174,7 +174,7 @@ says(
     f"as often in {100 * found['more_from_undecided']:.0f} %.",
     ("Most comparisons agree with the paper, but not all: in some, the decided image changes more often.",
      0.5 < found["strictly_more"] < found["more_from_undecided"] < 1),
-    "One reason is that fragility also depends on where the decisive pixels of an image are, and a softmax "
+    "A likely reason is that fragility also depends on where the decisive pixels of an image are, and a softmax "
     "vector does not know that.")
 if "pairs_always" in found:
     says("The paper's undecided image changed at least as often as the decided one in every repetition. This "

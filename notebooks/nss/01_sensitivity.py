@@ -185,18 +185,20 @@ worse, strength = (verdicts.verdict(claims[f"nss-sensitivity-{name}"]) for name 
 cells = worse.cells.groupby(CELL)
 holds = cells["outcome"].agg(lambda outcomes: (outcomes == "holds").all())
 below = cells["mean"].max() < 1
+failing = worse.cells.set_index(CELL).loc[below.index[below], "outcome"] == "fails"
 says(
     "Does sensitivity rise with the strength of the mutation? The verdict is "
     f"*{strength.state}*. Is the worse network the more sensitive one? The verdict is *{worse.state}*: "
     f"{verdicts.told(worse)}.",
     ("This correction is strict, because with many cells some would stand out by chance alone. Yet the "
-     "networks clearly differ.", max(worse.sure_holds, worse.sure_fails) <= 2),
+     "networks clearly differ.",
+     max(worse.sure_holds, worse.sure_fails) <= 2 and holds.any() and below.any()),
     (f"With {networks(holds.index[holds])}, the claim holds at every strength.",
      {cell[1] for cell in holds.index[holds]} == {"resnet20", "lenet5_nss"}),
     (f"With {networks(below.index[below])}, the result is the opposite. The worse network has "
      f"{cells['mean'].min()[below].min():.2f} to {cells['mean'].max()[below].max():.2f} times the sensitivity "
      "of the better one, so longer training made the neurons move *more*"
-     + (f"; in {worse.fails} of {5 * below.sum()} cells this is more than chance." if worse.fails else "."),
+     + f"; in {failing.sum()} of {len(failing)} cells this is more than chance.",
      {cell[1] for cell in below.index[below]} == {"lenet1_nss"}))
 ratio = over_seeds(rows.query("quantity == 'worse_over_better' and neurons == 'sensitive'").set_index(
     [*CELL, "difference", "strength", "seed"])["value"], [*CELL, "difference", "strength"], "ratio")

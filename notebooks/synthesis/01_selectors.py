@@ -268,7 +268,7 @@ says(
      f"{counted.max(axis=None):.0f} points. In {sum(behind)} of their {len(cells)} cells they find fewer "
      "faults than random order, by more than chance explains.", counted.max(axis=None) < sure.min(axis=None) and sum(behind) > 0),
     (f"But these orders are not simply random: {sum(beyond)} of the {len(cells)} intervals exclude 0, some "
-     "above it and some below. So the orders measure something, but not what the network gets "
+     "above it and some below. So the orders measure something, but it has little to do with what the network gets "
      "wrong.",
      sum(beyond) > sum(behind) > 0))
 says(

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Which rules changed after the runs?
 #
-# Every {term}`claim` of the papers got its rule before the runs that decide it. Later some rules turned out
-# to be unfair: they read a word of the paper too generously, or judged a number on the wrong scale. So we
+# The first {term}`claims <claim>` of the papers got their rules before any run was kept. Others were added
+# later, when records of most of their experiments existed already. Some of the first rules turned out to be
+# unfair: they read a word of the paper too generously, or judged a number on the wrong scale. So we
 # changed them. This page lists each such change, an *amendment*, with its reason and with both
 # {term}`verdicts <verdict>`: the first one, and the one that holds now. We chose no
 # amendment for its verdict. Each follows from the paper's words or from statistics. An amendment that

@@ -25,10 +25,10 @@ plt.show()
 
 # %% [markdown]
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
-# fewer were run. *Partly*: some cells hold. *Not reproduced*: no cell holds, and some fail.
-# *Undecided*: no cell holds or fails for sure, because the seeds were too few or because there is
-# nothing to tell apart. *Not run*: no cell
-# has three seeds or more. Where a claim fails, its chapter says why. [How to read this
+# fewer were run. *Partly*: not all hold, but some do after Holm's correction. *Not reproduced*: after
+# the correction no cell holds, and some fail. *Undecided*: after it, no cell holds and none fails,
+# because the seeds were too few or because there is nothing to tell apart. *Not run*: no cell
+# has three seeds or more. Where a claim fails, its chapter says what we know of the reason. [How to read this
 # book](../../book/how_to_read.md) has the rules, and [a page of amendments](05_amendments) has
 # those that changed. {term}`NSS` is judged as its text describes it. [Its chapter on fault
 # detection](../nss/02_fault_detection.ipynb) says what the released code assumes beyond the text,

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from dnnlib.book import evidence
+from dnnlib.book import evidence, records
 
 
 def test_differences_are_paired_over_the_seeds():
@@ -20,3 +20,15 @@ def test_differences_are_paired_over_the_seeds():
 def test_one_seed_has_no_interval():
     rows = pd.DataFrame({"seed": [0], "value": [1.0]})
     assert math.isnan(evidence.spread(evidence.by_seed(rows, "value > 0")).loc[0, "low"])
+
+
+def test_a_verdict_in_a_reading():
+    claim = "deepsensor-excitable-share"  # of VGG16 on CIFAR-10
+    assert evidence.state(claim) == "not run"
+    for seed in range(3):
+        records.save(records.Record("deepsensor_excitable/thresholds", {
+            "dataset": "mnist", "model": "lenet5", "seed": seed}, [
+            {"quantity": "excitable", "swarm": "excitable", "budget": "none", "iterations": 20,
+             "varied": "lambda", "threshold": 0.5, "errors": "adversarial", "value": 0.9}]))
+    assert evidence.state(claim) == "not run"
+    assert evidence.state(claim, dataset="mnist", model="lenet5") == "reproduced"

@@ -33,6 +33,12 @@ def test_a_table_is_blank_then_partial_then_whole():
     assert state() == (8, "whole")
 
 
+def test_no_item_counts_more_cells_than_the_paper_has():
+    items = extent.items(notebooks.folder().parent / "results")
+    assert items["run"].sum() > 50  # the project's own records
+    assert (items["run"] <= items["cells"]).all()
+
+
 def test_what_code_alone_makes_is_whole_without_records():
     assert state("Table II") == (0, "whole")
 
