@@ -1,5 +1,6 @@
 """Which experiment was run with which network, what it decided, and what a blank would take."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,6 +15,7 @@ from dnnlib.book.words import shown
 from dnnlib.published.printed import STAND_INS, printed
 
 NETWORK = ["dataset", "model"]
+KEY = ["chapter", *NETWORK]
 
 
 def networks(paper: str) -> list[tuple[str, str]]:
@@ -36,13 +38,15 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
     """A row for each experiment of a paper and each of its networks.
 
     Columns: 'experiment', 'chapter', 'dataset', 'model'; 'state': 'run', 'few seeds' (fewer than
-    three), 'blank', or '' where the paper prints no value for that network; 'holds', 'open' and
-    'fails': cells of its claims; 'seeds', 'scale'; 'minutes' of one core and 'gpu_minutes', of all
-    its seeds, as the sweeps of the project have them: those of a blank are estimates.
+    three), 'blank', or '' where neither the paper prints a value for that network nor a sweep of
+    the project names it; 'holds', 'open' and 'fails': cells of its claims; 'seeds', 'scale', and
+    the 'paper_scale'; 'minutes' of one core and 'gpu_minutes', of all its seeds, as the sweeps of
+    the project have them: those of a blank are estimates.
     ``root``: of the results.
     """
-    minutes = {"minutes": _minutes(False), "gpu_minutes": _minutes(True)}
-    rows = []
+    planned = _planned().groupby(KEY)[["minutes", "gpu_minutes"]].sum()
+    blank = set(_planned().query("blank")[KEY].itertuples(index=False, name=None))
+    sizes, rows = published.scales(), []
     for experiment, chapter in notebooks.declaring().items():
         claims = [claim for claim in published.claims(paper) if claim.experiment == experiment]
         if not claims:
@@ -54,30 +58,35 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
             part = found[(found["dataset"] == dataset) & (found["model"] == model)] if len(
                 found) else found
             seeds = part["seed"].nunique() if len(part) else 0
-            state = ("run" if seeds >= verdicts.SEEDS else "few seeds" if seeds else
-                     "blank" if (dataset, model) in there else "")
             key = (_name(chapter), dataset, model)
+            state = ("run" if seeds >= verdicts.SEEDS else "few seeds" if seeds else
+                     "blank" if (dataset, model) in there or key in blank else "")
             rows.append({
                 "experiment": experiment, "chapter": chapter, "dataset": dataset, "model": model,
                 "state": state, **_outcomes(judged, dataset, model), "seeds": seeds,
                 "scale": verdicts.scale(part, [seeds]) if seeds else "",
-                **{kind: table.get(key) for kind, table in minutes.items()}})
+                "paper_scale": sizes.get(experiment, ""),
+                **(planned.loc[key] if key in planned.index else dict.fromkeys(planned))})
     return pd.DataFrame(rows)
 
 
 def missing(found: pd.DataFrame) -> pd.DataFrame:
-    """Of :func:`fields`, those blank or with too few seeds: the command, the hours of three seeds.
+    """Of :func:`fields`, those blank or with too few seeds: the command, the hours of its seeds.
 
-    The hours are estimated, from those that other networks took.
+    Besides, 'larger': what was run, but not as large, with as many seeds or in the setting that a
+    sweep of the project still has. The hours are estimated, from those that other networks took.
     """
-    found = found[found["state"].isin(["blank", "few seeds"])]
+    found = found.assign(chapter=found["chapter"].map(_name))[[*KEY, "state", "seeds"]]
+    found = found.merge(_planned(), how="left", on=KEY)
+    left = found["state"].isin(["blank", "few seeds"])
+    found = found[left | ((found["state"] == "run") & (found["blank"] == True))]  # noqa: E712, of NaN
+    bare = [_command(chapter, {"profile": "paper", "dataset": dataset, "model_name": model})
+            for chapter, dataset, model in found[KEY].itertuples(index=False)]
     return pd.DataFrame({
-        "command": [f"dnnlib run {row.chapter.parent.name}/{row.chapter.stem[:2]} -p profile paper "
-                    f"-p dataset {row.dataset} -p model_name {row.model}"
-                    for row in found.itertuples()],
-        "state": found["state"].to_numpy(), "seeds": found["seeds"].to_numpy(),
-        "hours, one core": (found["minutes"] / 60).round(1).to_numpy(),
-        "hours, GPU": (found["gpu_minutes"] / 60).round(1).to_numpy()}).sort_values(
+        "command": found["command"].fillna(pd.Series(bare, found.index)),
+        "state": found["state"].replace("run", "larger"), "seeds": found["seeds"],
+        "hours, one core": (found["minutes"] / 60).round(1),
+        "hours, GPU": (found["gpu_minutes"] / 60).round(1)}).sort_values(
         "hours, one core", ignore_index=True)
 
 
@@ -108,23 +117,24 @@ def _field(row: Mapping) -> str:
     """A bar of the cells that hold, are open, and fail; else how long a blank would take."""
     if row["state"] == "":
         return '<td class="none"></td>'
+    in_paper = f" (paper: {row['paper_scale']})" if row["paper_scale"] else ""
     counts = {name: row[name] for name in ("holds", "open", "fails")}
     words = ", ".join(f"{n} {verb}" for n, verb in zip(counts.values(), ("hold", "open", "fail"))
                       if n)
     if row["state"] == "run" and words:
         parts = "".join(f'<span class="{name}" style="flex: {n}"></span>'
                         for name, n in counts.items() if n)
-        text = f"{words}; {row['scale']}"
+        text = f"{words}; {row['scale']}{in_paper}"
         return (f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">'
                 f'<span class="bar">{parts}</span></td>')
     minutes = row["minutes"]
     cost = ("" if pd.isna(minutes) else f"{minutes:.2g} min" if minutes < 60 else
             f"{minutes / 60:.0f} h")
     if row["state"] == "run":
-        text = f"{row['scale']}, no claim rests on it"
+        text = f"{row['scale']}{in_paper}, no claim rests on it"
         return f'<td tabindex="0" aria-label="{escape(text)}" data-tip="{escape(text)}">·</td>'
     text = f"{row['scale']}, too few" if row["state"] == "few seeds" else "not run"
-    text += f"; three seeds take about {cost} of one core (estimated)" if cost else ""
+    text += in_paper + (f"; three seeds take about {cost} of one core (estimated)" if cost else "")
     return (f'<td class="blank" tabindex="0" aria-label="{escape(text)}" '
             f'data-tip="{escape(text)}">{cost or "–"}</td>')
 
@@ -166,12 +176,23 @@ def _outcomes(judged: list[verdicts.Verdict], dataset: str, model: str) -> dict[
     return counts
 
 
+def _command(chapter: str, values: Mapping) -> str:
+    paper, _, name = chapter.partition("/")
+    options = " ".join(f"-p {key} {shlex.quote(str(value))}" for key, value in values.items())
+    return f"dnnlib run {paper}/{name[:2]} {options}"
+
+
 @lru_cache
-def _minutes(gpu: bool) -> dict[tuple, float]:
-    """Of all seeds of a chapter with a network together."""
-    found: dict[tuple, float] = {}
+def _planned() -> pd.DataFrame:
+    """What the sweeps have: for each chapter, network and setting the minutes of all its seeds."""
+    rows = []
     for file in ("blank.toml", "paper.toml"):
-        for cell in sweeps.read(notebooks.folder().parent / "sweeps" / file, gpu=gpu)[0]:
-            key = (_name(cell.notebook), cell.values.get("dataset"), cell.values.get("model_name"))
-            found[key] = found.get(key, 0) + (cell.minutes or 0)
-    return found
+        path = notebooks.folder().parent / "sweeps" / file
+        for cell, on_gpu in zip(sweeps.read(path)[0], sweeps.read(path, gpu=True)[0]):
+            values = {key: value for key, value in cell.values.items() if key != "seed"}
+            rows.append({"chapter": _name(cell.notebook), "dataset": values.get("dataset"),
+                         "model": values.get("model_name"), "blank": file == "blank.toml",
+                         "command": _command(_name(cell.notebook), values),
+                         "minutes": cell.minutes or 0, "gpu_minutes": on_gpu.minutes or 0})
+    return pd.DataFrame(rows).groupby([*KEY, "blank", "command"], dropna=False, sort=False,
+                                      as_index=False).sum()

@@ -114,6 +114,16 @@ def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
     return [c for c in found if paper in (None, c.paper)]
 
 
+def scales() -> dict[str, str]:
+    """How large each experiment is in its paper, by its name, where the text says so.
+
+    >>> scales()["deepsensor_sensitivity/test_errors"]
+    '1,000 inputs, 20 iterations'
+    """
+    table = tomllib.loads((FOLDER / "scales.toml").read_text(encoding="utf-8"))
+    return {f"{paper}/{name}": text for paper, named in table.items() for name, text in named.items()}
+
+
 def amendments() -> list[Amendment]:
     """Every amendment: those of all papers, then those of each.
 

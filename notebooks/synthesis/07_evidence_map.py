@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dnnlib.book import evidence_map, plots, verdict_plots
+from dnnlib.book import evidence_map, plots, tables, verdict_plots
 from dnnlib.book.extent import NAMES
 
 plots.style()
@@ -21,10 +21,11 @@ plt.show()
 #
 # This table orders the same cells by where they come from. It has a row for each network and dataset, and
 # a column for each experiment; the heading of a column leads to its chapter. A bar shows how many cells of
-# the claims hold (green), are open (gray) and fail (orange). A time means that the paper prints a value
-# which nobody has run yet. It says about how long three {term}`seeds <seed>` would take on one core,
-# estimated from other networks. A field is hatched if the paper prints no value for it. Point at a field,
-# or go to it with the tab key, to see the number of seeds and the size of the runs.
+# the claims hold (green), are open (gray) and fail (orange). A time means that nobody has run this yet.
+# It says about how long three {term}`seeds <seed>` would take on one core, estimated from other networks.
+# A field is hatched if the paper prints no value for it, and we planned no run. Point at a field, or go to
+# it with the tab key, to see the number of seeds and the size of our runs, and in brackets the size that
+# the paper gives.
 
 # %% tags=["hide-input"]
 found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
@@ -34,21 +35,31 @@ for name, fields in found.items():
 # %% [markdown]
 # ## Filling a blank
 #
-# `dnnlib scoreboard --missing` lists the blanks with their commands, the quickest first. A sweep file
-# with all of them comes with the project; with a GPU or a cluster, this runs what is left:
+# `dnnlib scoreboard --missing` lists the blanks with their commands, the quickest first. It also lists
+# larger runs of what was run: more inputs, other settings, more seeds. A sweep file with all of them comes
+# with the project; with a GPU or a cluster, this runs what is left:
 #
 # ```
 # dnnlib sweep sweeps/blank.toml --list
 # dnnlib sweep sweeps/blank.toml --scheduler tcp://head:8786
 # ```
 #
-# The largest blanks, in hours for three seeds (a GPU's are estimated from the number of passes):
+# The largest blanks, in hours for the seeds of the sweep (a GPU's are estimated from the number of passes):
 
 # %% tags=["hide-input"]
-blank = evidence_map.missing(pd.concat(found.values()))
-blank.dropna().tail(8)[::-1].reset_index(drop=True)
+left = evidence_map.missing(pd.concat(found.values()))
+largest = left.query("state != 'larger'").tail(8)[::-1]
+tables.sentences(largest.set_index("command"))
 
 # %% [markdown]
-# Why are they blank? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50, and VGG16 would
-# take hours for a cell on two cores. In place of {term}`DeepSensor`'s thirty speakers, we use the six of
-# the Free Spoken Digit Dataset.
+# What was run, but not with as many inputs, points or seeds as the paper has, or not in another setting:
+
+# %% tags=["hide-input", "hide-output"]
+tables.sentences(left.query("state == 'larger'").drop(columns="state").set_index("command"))
+
+# %% [markdown]
+# Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
+# had those of width 0.75 only. VGG16 would take hours for a cell on two cores. In place of
+# {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset. Two settings have
+# no chapter: {term}`CLEVER` with points on the sphere instead of in the ball, and a swarm guided by
+# permutations.
