@@ -210,6 +210,17 @@ def clouds(axis: Axes, model: nn.Module, groups: Mapping[str, torch.Tensor],
     return {name: plane[whose == name] for name in groups}
 
 
+def silhouette(places: Mapping[str, np.ndarray], one: str, other: str) -> float:
+    """How far two groups of a picture's points (n, 2) lie apart: 0 where mixed, 1 as two clusters.
+
+    Rousseeuw's silhouette, its mean over both groups.
+    """
+    from sklearn.metrics import silhouette_score  # slow to import
+
+    a, b = places[one], places[other]
+    return float(silhouette_score(np.concatenate([a, b]), [0] * len(a) + [1] * len(b)))
+
+
 def magnified(parts: Mapping[str, Sequence[tuple[torch.Tensor, torch.Tensor, str, str]]]) -> Figure:
     """Inputs (C, H, W), an example of each and ten times its change, three in a row, in parts.
 

@@ -149,10 +149,14 @@ def latent(x: torch.Tensor) -> np.ndarray:
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
 CLOUDS = [Key("deephunter", setting="paper"), EXCITABLE, SENSITIVE, CONSTANT]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2))
+home = f"class {data.classes[seed_class]}"
 for axis, bound in zip(axes, bounds):
     groups = {f"class {data.classes[c]}": images for c, images in benign.items()}
     groups |= {shown(str(key)): runs[bound, key].images for key in CLOUDS}
-    campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
+    places = campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
+    for key in CLOUDS:
+        run.add({"silhouette": campaign_plots.silhouette(places, home, shown(str(key)))},
+                budget=bound, **key.columns)
     axis.set(title=f"bound on L2: {bound}")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
 plt.show()

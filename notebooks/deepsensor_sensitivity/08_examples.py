@@ -29,7 +29,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
-from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 
 from dnnlib import fuzzing, models, training
@@ -135,10 +134,9 @@ for axis, sensor in zip(axes, list(runs)[1:]):
     groups |= {name: examples[name][-1] for name in ("DeepHunter", sensor)}
     places = campaign_plots.clouds(axis, model, groups, latent, list(benign), seed=seed)
     axis.legend(fontsize=8)
-    home = places[f"class {data.classes[seed_class]}"]
+    home = f"class {data.classes[seed_class]}"
     for name in ("DeepHunter", sensor):
-        apart.setdefault(name, silhouette_score(
-            np.concatenate([home, places[name]]), [0] * len(home) + [1] * len(places[name])))
+        apart.setdefault(name, campaign_plots.silhouette(places, home, name))
 plt.show()
 
 # %% [markdown]

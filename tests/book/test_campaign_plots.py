@@ -1,4 +1,5 @@
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 import torch
@@ -70,3 +71,10 @@ def test_seconds_lie_on_the_line_where_a_pass_costs_alike():
 def test_rows_without_a_fuzzer_have_no_method(rates):
     rows = pd.concat([rates, pd.DataFrame([{"quantity": "accuracy", "value": 97.0}])])
     assert set(campaign_plots.methods(rows)["method"]) == {"DeepSensor, paper", "noise"}
+
+
+def test_two_clusters_have_a_silhouette_near_one_and_mixed_groups_none():
+    draws = np.random.default_rng(0).normal(size=(3, 50, 2))
+    places = {"home": draws[0], "there": draws[1] + 30, "among": draws[2]}
+    assert campaign_plots.silhouette(places, "home", "there") > 0.9
+    assert abs(campaign_plots.silhouette(places, "home", "among")) < 0.1
