@@ -121,7 +121,8 @@ def scales() -> dict[str, str]:
     '1,000 inputs, 20 iterations'
     """
     table = tomllib.loads((FOLDER / "scales.toml").read_text(encoding="utf-8"))
-    return {f"{paper}/{name}": text for paper, named in table.items() for name, text in named.items()}
+    return {f"{paper}/{name}": text for paper, named in table.items()
+            for name, text in named.items()}
 
 
 def amendments() -> list[Amendment]:
