@@ -273,10 +273,15 @@ def of(quantity: str, budget: str, name: str) -> pd.Series:
 
 FAR = "distance_over_deephunter"
 guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
+cluster = of("silhouette", "none", "excitable")
+hunter = evidence.by_seed(kept, "quantity == 'silhouette' and budget == 'none' and fuzzer == 'deephunter'")
 says(f"Our records cover {sizes(kept)}, inputs of one class.", *evidence.estimator(kept))
 says((f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
       f"DeepHunter's. The verdict on the claim is *{evidence.state('deepsensor-excitable-clusters')}*.",
       guided.min() > 1),
+     (f"In the picture, the silhouette of these examples and their class is {span(cluster, 2)}; that of DeepHunter's is "
+      f"{span(hunter, 2)}. It is 0 where two sets are mixed, and 1 where they are two clusters.",
+      cluster.min() > hunter.max()),
      (f"But the swarm that nothing guides is {span(start, 1)} times as far away. So most of the distance comes from "
       "the random start, and not from the neurons.", start.min() > 2))
 at_8, start_8, apart_8 = of(FAR, "8", "excitable"), of(FAR, "8", "constant"), of("told_apart", "8", "constant")
