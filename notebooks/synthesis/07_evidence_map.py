@@ -49,17 +49,17 @@ for name, fields in found.items():
 # %% tags=["hide-input"]
 left = evidence_map.missing(pd.concat(found.values()))
 largest = left.query("state != 'larger'").tail(8)[::-1]
-tables.sentences(largest.set_index("command"))
+tables.sentences(largest.reset_index(drop=True))
 
 # %% [markdown]
 # What was run, but not with as many inputs, points or seeds as the paper has, or not in another setting:
 
 # %% tags=["hide-input", "hide-output"]
-tables.sentences(left.query("state == 'larger'").drop(columns="state").set_index("command"))
+tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_index(drop=True))
 
 # %% [markdown]
 # Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
-# had those of width 0.75 only. VGG16 would take hours for a cell on two cores. In place of
+# had those of a narrower network only. VGG16 would take hours for a cell on two cores. In place of
 # {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset. Two settings have
 # no chapter: {term}`CLEVER` with points on the sphere instead of in the ball, and a swarm guided by
 # permutations.
