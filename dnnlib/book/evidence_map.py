@@ -73,18 +73,20 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
 def missing(found: pd.DataFrame) -> pd.DataFrame:
     """Of :func:`fields`, those blank or with too few seeds: the command, the hours of its seeds.
 
-    Besides, 'larger': what was run, but not as large, with as many seeds or in the setting that a
-    sweep of the project still has. The hours are estimated, from those that other networks took.
+    Besides, what the sweep of blanks has for their chapters: other networks, and 'larger' runs, of
+    more inputs, seeds or settings than were run. The hours are estimated, from those that other
+    networks took.
     """
     found = found.assign(chapter=found["chapter"].map(_name))[[*KEY, "state", "seeds"]]
-    found = found.merge(_planned(), how="left", on=KEY)
-    left = found["state"].isin(["blank", "few seeds"])
-    found = found[left | ((found["state"] == "run") & (found["blank"] == True))]  # noqa: E712, of NaN
+    planned = _planned()[lambda each: each["chapter"].isin(found["chapter"])]
+    found = found.merge(planned, how="outer", on=KEY)
+    found = found[found["state"].isin(["blank", "few seeds"]) | found["blank"].eq(True)]
     bare = [_command(chapter, {"profile": "paper", "dataset": dataset, "model_name": model})
             for chapter, dataset, model in found[KEY].itertuples(index=False)]
     return pd.DataFrame({
         "command": found["command"].fillna(pd.Series(bare, found.index)),
-        "state": found["state"].replace("run", "larger"), "seeds": found["seeds"],
+        "state": found["state"].replace("run", "larger").fillna("blank"),
+        "seeds": found["seeds"].fillna(0).astype(int),
         "hours, one core": (found["minutes"] / 60).round(1),
         "hours, GPU": (found["gpu_minutes"] / 60).round(1)}).sort_values(
         "hours, one core", ignore_index=True)

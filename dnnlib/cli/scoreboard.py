@@ -54,7 +54,8 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     if missing:
         papers = [paper] if paper else list(extent.NAMES)
         found = pd.concat([evidence_map.fields(name) for name in papers])
-        print_table(evidence_map.missing(found), "Not run, or with fewer than three seeds")
+        print_table(evidence_map.missing(found),
+                    "Not run, with fewer than three seeds, or larger than what was run")
         return
     board = verdicts.scoreboard(paper or None)
     if output:

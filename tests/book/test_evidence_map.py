@@ -2,7 +2,8 @@
 
 import pytest
 
-from dnnlib.book import evidence_map, records
+from dnnlib import published
+from dnnlib.book import evidence_map, notebooks, records
 from dnnlib.book.records import Record
 
 
@@ -53,3 +54,25 @@ def test_the_page_has_a_bar_where_cells_were_judged_and_hours_where_not(rq1):
     assert page.count("<tr>") == 1 + len(evidence_map.networks("nsatp"))
     assert 'class="holds" style="flex: 1"' in page and "1 seed" in page
     assert "not run; three seeds take about" in page and ".html" in page
+
+
+def test_larger_runs_and_networks_that_no_table_names_are_listed_too(rq1):
+    found = evidence_map.missing(evidence_map.fields("nsatp")).set_index("command")
+    patches = found.index.str.contains("net2 -p patch evolved")
+    assert patches.any() and (found[patches]["state"] == "blank").all()  # net2 was not run here
+    speakers = evidence_map.missing(evidence_map.fields("deepsensor_excitable"))
+    full = speakers[speakers["command"].str.contains("model_name resnet34 ")]  # ours are narrower
+    assert full["state"].tolist() == ["blank"] and not speakers["command"].str.contains("nss/").any()
+
+
+def test_what_was_run_smaller_than_a_sweep_has_it_is_larger(folders):
+    for seed in range(3):
+        records.save(Record("nss/repair", {"dataset": "mnist", "model": "lenet1_nss", "seed": seed}, [
+            {"quantity": "gain", "rate": 20, "value": 1.0, "method": "nss"}], {}))
+    found = evidence_map.missing(evidence_map.fields("nss"))
+    line, = found[found["command"].str.contains("nss/05 .*dataset mnist .*lenet1_nss.*epochs 40")].itertuples()
+    assert (line.state, line.seeds) == ("larger", 3)
+
+
+def test_the_papers_sizes_are_of_experiments_that_are_there():
+    assert set(published.scales()) <= set(notebooks.declaring())
