@@ -64,7 +64,7 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     """Values from the command line as the types of the notebook's defaults.
 
     Raises ``ValueError`` for a name that the notebook does not have (with the nearest), a value of
-    another type, a count below one, a number below zero where the default is not, a seed beyond 32
+    another type, a count below one (or zero, where that is the default), a number below zero where the default is not, a seed beyond 32
     bits, no other network in ``others`` than the one under test, or a dataset, network, patch,
     profile or split that does not exist: before anything is computed.
     """
@@ -97,7 +97,7 @@ def typed(path: Path, given: dict[str, str]) -> dict:
         if name == "seed":
             checks.seed(value)
         elif type(value) is int:
-            checks.positive(value, name)
+            checks.whole(value, name, least=min(1, default))
         elif type(value) is float:
             checks.finite(value, name, least=0 if default >= 0 else -math.inf)
         if _numbers(default) and not _numbers(value, min(*_numbers(default), 0)):

@@ -166,6 +166,14 @@ def test_wrong_values_are_refused(page, given, words):
         notebooks.typed(page, given)
 
 
+def test_a_count_that_is_zero_unless_told_otherwise_can_be_told_to_be_zero(write):
+    path = write(SOURCE.replace("LINES", "held_out = 0")).with_suffix(".ipynb")
+    jupytext.write(jupytext.read(path.with_suffix(".py")), path)
+    assert notebooks.typed(path, {"held_out": "0"}) == {"held_out": 0}
+    with pytest.raises(ValueError, match="held_out: expected a whole number of at least 0"):
+        notebooks.typed(path, {"held_out": "-1"})
+
+
 def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for given in ("./photos", str(tmp_path / "photos")):
