@@ -64,9 +64,10 @@ def typed(path: Path, given: dict[str, str]) -> dict:
     """Values from the command line as the types of the notebook's defaults.
 
     Raises ``ValueError`` for a name that the notebook does not have (with the nearest), a value of
-    another type, a count below one (or zero, where that is the default), a number below zero where the default is not, a seed beyond 32
-    bits, no other network in ``others`` than the one under test, or a dataset, network, patch,
-    profile or split that does not exist: before anything is computed.
+    another type, a count below one (or below a default that is less), a number below zero where
+    the default is not, a seed beyond 32 bits, no other network in ``others`` than the one under
+    test, or a dataset, network, patch, profile or split that does not exist: before anything is
+    computed.
     """
     known = parameters(path)
     values = {}
