@@ -12,6 +12,7 @@ from dnnlib.data import sources
 from dnnlib.perturb import vulnerability
 
 OTHERS = {"others"}  # parameters that list networks by name
+PLACES = {"seed_class"}  # places among the classes, which begin at 0
 CHOICES = {"model_name": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
            "split": ("train", "test"), "recipe": (*training.RECIPES, "pretrained")}
 
@@ -98,7 +99,7 @@ def typed(path: Path, given: dict[str, str]) -> dict:
         if name == "seed":
             checks.seed(value)
         elif type(value) is int:
-            checks.whole(value, name, least=min(1, default))
+            checks.whole(value, name, least=0 if name in PLACES else min(1, default))
         elif type(value) is float:
             checks.finite(value, name, least=0 if default >= 0 else -math.inf)
         if _numbers(default) and not _numbers(value, min(*_numbers(default), 0)):

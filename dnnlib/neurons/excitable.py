@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.neurons.gates import Gates
-from dnnlib.neurons.shapley import nodes
+from dnnlib.neurons.gates import Gates, finite
+from dnnlib.neurons.shapley import nodes, permutation
 from dnnlib.neurons.shapley.game import players
 
 SCALES = ("none", "total")
@@ -51,8 +51,12 @@ class ExcitableNeurons:
     :func:`shapley.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons. With 1
     next to none of the neurons above 0.5 nats are found, with 4 most of those that more points find
     (the chapter "Neurons as players").
-    ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`. ``layers``:
-    names, default those of :func:`layers.layers_of`.
+
+    - ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`.
+    - ``permutations``: with a number, the values are those of :func:`shapley.permutation` with as
+      many orders, and ``points`` does not count. The orders are drawn from ``seed`` and the same
+      for all images: about as many passes to an image as orders times neurons.
+    - ``layers``: names, default those of :func:`layers.layers_of`.
 
     Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
     ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
@@ -70,11 +74,17 @@ class ExcitableNeurons:
     threshold: float = 0.5
     scale: str = "none"
     points: int = 4
+    permutations: int | None = None
+    seed: int = 0
     layers: Sequence[str] | None = None
 
     def __post_init__(self):
         checks.known(self.scale, SCALES, "scale")
         checks.positive(self.points, "points")
+        checks.seed(self.seed)
+        if self.permutations is not None and checks.positive(self.permutations, "permutations") % 2:
+            raise ValueError("permutations: expected an even number, since every second order is "
+                             f"the reverse of the one before, got {self.permutations}")
         checks.finite(self.threshold, "threshold")
 
     def __call__(self, model: nn.Module, inputs: torch.Tensor,
@@ -83,17 +93,46 @@ class ExcitableNeurons:
         gates = Gates(model, found.layers, found.shapes, found.calls)
         ts, weights = (values.tolist() for values in nodes(self.points))
 
-        def integral(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        def shares(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            if self.permutations is not None:
+                orders = torch.Generator().manual_seed(self.seed)
+                return permutation(_Loss(gates, x, y), permutations=self.permutations,
+                                   generator=orders).values.to(x.device)
             everyone = torch.ones(len(x), gates.neurons, device=x.device)
             return sum(w * gates.slopes(x, y, t * everyone) for t, w in zip(ts, weights))
 
-        before = torch.cat([integral(*part)
+        before = torch.cat([shares(*part)
                             for part in zip(inputs.split(_BATCH), labels.split(_BATCH))])
 
         def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
-            psi = integral(x, labels[of]) - before[of]
+            psi = shares(x, labels[of]) - before[of]
             # 0, and not the rounding of two passes, which scale='total' would blow up
             psi[(x == inputs[of]).flatten(1).all(1)] = 0
             return excitable(psi, self.threshold, scale=self.scale).float().mean(1)
 
         return score
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """What coalitions of neurons make of the loss of images: a game for each of them."""
+
+    gates: Gates
+    x: torch.Tensor
+    labels: torch.Tensor
+
+    @property
+    def players(self) -> int:
+        return self.gates.neurons
+
+    @torch.no_grad()
+    def value(self, coalitions: torch.Tensor) -> torch.Tensor:
+        """The loss (B, K) in nats under gates (K, N); by whole passes, which a swarm counts."""
+        k, device, losses = len(coalitions), self.x.device, []
+        for rows in torch.arange(len(self.x) * k, device=device).split(_BATCH):
+            of = rows // k
+            with self.gates.applied(coalitions.to(device)[rows % k].float()):
+                logits = self.gates.model(self.x[of]).double()
+            losses.append(nn.functional.cross_entropy(logits, self.labels[of], reduction="none"))
+            finite(losses[-1])
+        return torch.cat(losses).view(-1, k)

@@ -19,7 +19,7 @@ from dnnlib.inference import checked, fast_layout, ready
 
 DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
 RADII = {"l1": 30.0, "l2": 2.0, "linf": 0.1}
-SAMPLINGS = ("ball", "ibm")
+SAMPLINGS = ("ball", "ibm", "sphere")
 OUTPUTS = ("logits", "probabilities")
 FITS = ("ibm", "art", "maximum")
 _AT_ONCE = 64  # points drawn
@@ -67,7 +67,7 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
       replacement (ART); None computes N_b x N_s, as IBM's code does, at 50 times the cost. Batches
       of a pool share their maxima, which no continuous distribution fits: with 500 of them expect
       ``fitted`` to be rare, and L to be the largest gradient seen.
-    - ``sampling``: 'ball' or 'ibm': see :func:`perturbations`; points are clipped to [0, 1].
+    - ``sampling``: 'ball', 'ibm' or 'sphere': see :func:`perturbations`; points are clipped to [0, 1].
     - ``output``: what f is, 'logits' (the paper, IBM) or 'probabilities', as DeepSensor's authors
       have it by their Keras wrapper; the scales differ.
     - ``fit``: 'ibm', 'art' or 'maximum': see :func:`location`, which says why 'ibm' is the default.
@@ -130,8 +130,8 @@ def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radiu
 
     ``sampling``: 'ball', uniform in it; 'ibm', with distances uniform in [0, radius], as IBM's
     code has them for L1 and L2 (its L2 points are a factor of U^(1/d) nearer, on average 0.999
-    for d = 784), and uniform for L-infinity. In hundreds of dimensions a ball is nearly all
-    surface, so that 'ball' draws no point near x. Raises ``ValueError`` for an unknown
+    for d = 784), and uniform for L-infinity; 'sphere', all at the radius. In hundreds of
+    dimensions a ball is nearly all surface, so that 'ball' draws no point near x. Raises ``ValueError`` for an unknown
     ``norm`` or ``sampling``, or a radius that is not above 0.
 
     >>> points, = perturbations(100, (3, 3), norm="l1", generator=torch.Generator())
@@ -156,7 +156,8 @@ def _drawn(count: int, d: int, norm: str, radius: float, sampling: str,
            generator: torch.Generator) -> Iterator[torch.Tensor]:
     """The same points whatever the batches: PyTorch draws 16 normal numbers at a time."""
     u = torch.rand(count, 1, generator=generator)
-    distances = radius * (u if sampling == "ibm" and norm != "linf" else u ** (1 / d))
+    share = u if sampling == "ibm" and norm != "linf" else u ** (1 / d)
+    distances = radius * (torch.ones_like(u) if sampling == "sphere" else share)
     for part in distances.split(_AT_ONCE):
         if norm == "l2":
             v = torch.randn(len(part), d, generator=generator)

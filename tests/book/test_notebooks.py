@@ -172,6 +172,11 @@ def test_a_count_that_is_zero_unless_told_otherwise_can_be_told_to_be_zero(write
     assert notebooks.typed(path, {"held_out": "0"}) == {"held_out": 0}
     with pytest.raises(ValueError, match="held_out: expected a whole number of at least 0"):
         notebooks.typed(path, {"held_out": "-1"})
+    place = write(SOURCE.replace("LINES", "seed_class = 9")).with_suffix(".ipynb")
+    jupytext.write(jupytext.read(place.with_suffix(".py")), place)
+    assert notebooks.typed(place, {"seed_class": "0"}) == {"seed_class": 0}  # the first class
+    with pytest.raises(ValueError, match="seed_class: expected a whole number of at least 0"):
+        notebooks.typed(place, {"seed_class": "-1"})
 
 
 def test_a_folder_is_a_dataset_wherever_the_notebook_runs(page, tmp_path, monkeypatch):

@@ -53,6 +53,32 @@ def test_fitness_is_the_share_by_the_diagonal(scale, threshold, points, tiny_mod
     assert found.tolist() == pytest.approx(shares) and len(set(shares)) > 1
 
 
+@pytest.mark.parametrize("scale, threshold", [("none", 0.01), ("total", 0.5)])
+def test_fitness_is_the_share_by_permutations(scale, threshold, tiny_model, x, generator):
+    """The same orders for an image and its input, as in the game of the two."""
+    model, inputs, labels = tiny_model(), x[:2], torch.tensor([2, 0])
+    of = torch.tensor([1, 0, 0, 1])
+    fitness = ExcitableNeurons(threshold=threshold, scale=scale, permutations=6, seed=4)
+    found = fitness(model, inputs, labels)(x[2:], of)
+    psi = shapley.permutation(shapley.Game(model, inputs[of], x[2:], labels[of]), permutations=6,
+                              generator=generator(4)).values
+    assert torch.equal(found, excitable(psi, threshold, scale=scale).float().mean(1))
+    other = ExcitableNeurons(threshold=threshold, scale=scale, points=1)(model, inputs, labels)
+    assert len(found.unique()) > 1 and not torch.equal(found, other(x[2:], of))
+
+
+def test_a_swarm_counts_the_passes_of_permutations(tiny_model, x, generator):
+    model, labels = tiny_model(), torch.tensor([0, 1])
+    neurons, orders = shapley.Game(model, x[:1], x[1:2], labels[:1]).players, 4
+    fitness = ExcitableNeurons(permutations=orders)
+    found = fuzzing.Swarm(fitness=fitness, population=3).run(model, x[:2], labels, iterations=5,
+                                                             generator=generator(0))
+    each = orders * (neurons - 1) + 2
+    scored, traced = 2 + 2 * 3 * 5, 1
+    assert found.passes >= scored * each + 2 * 5
+    assert found.passes <= scored * each + 2 * 5 + 4 * traced
+
+
 def test_one_point_is_gate_times_gradient_at_one_half(tiny_model, x):
     """By hand, without hooks."""
     model, labels = tiny_model(), torch.tensor([1])
@@ -131,7 +157,9 @@ def test_a_loss_that_is_not_finite(tiny_model, x):
 
 @pytest.mark.parametrize("options, words", [
     ({"scale": "difference"}, "unknown scale 'difference'"), ({"points": 0}, "points"),
-    ({"threshold": math.nan}, "threshold: expected a finite number")])
+    ({"threshold": math.nan}, "threshold: expected a finite number"),
+    ({"permutations": 0}, "permutations"), ({"permutations": 3}, "an even number"),
+    ({"seed": -1}, "seed")])
 def test_bad_options(options, words):
     with pytest.raises(ValueError, match=words):
         ExcitableNeurons(**options)

@@ -98,7 +98,7 @@ def test_gradient_norms_against_jacobians(tiny_model, x, norm, q, output):
 # ---- points
 
 @pytest.mark.parametrize("norm, p", [("l1", 1), ("l2", 2), ("linf", np.inf)])
-@pytest.mark.parametrize("sampling", cl.SAMPLINGS)
+@pytest.mark.parametrize("sampling", ["ball", "ibm"])
 def test_points_are_uniform_in_the_ball(generator, norm, p, sampling):
     """Uniform: (distance / radius)^d is uniform in [0, 1]; IBM's: the distance is."""
     points = torch.cat(list(perturbations(2000, (2, 4), norm=norm, radius=3, sampling=sampling,
@@ -108,6 +108,17 @@ def test_points_are_uniform_in_the_ball(generator, norm, p, sampling):
     power = 1 if sampling == "ibm" and norm != "linf" else 8
     assert stats.kstest(distance ** power, "uniform").pvalue > 0.01
     assert abs(points.mean((0, 1, 2))) < 0.03
+
+
+@pytest.mark.parametrize("norm, p", [("l1", 1), ("l2", 2), ("linf", np.inf)])
+def test_points_of_the_sphere_are_those_of_the_ball_moved_out(generator, norm, p):
+    ball, sphere = (torch.cat(list(perturbations(200, (2, 4), norm=norm, radius=3, sampling=sampling,
+                                                 generator=generator()))).double().flatten(1)
+                    for sampling in ("ball", "sphere"))
+    assert np.linalg.norm(sphere.numpy(), p, axis=1) == pytest.approx(3, rel=1e-5)
+    distance = np.linalg.norm(ball.numpy(), p, axis=1, keepdims=True)
+    assert distance.min() < 2.5
+    assert ball.numpy() * 3 / distance == pytest.approx(sphere.numpy(), abs=1e-5)
 
 
 @pytest.mark.parametrize("norm, marginal", [
@@ -268,7 +279,7 @@ def test_bad_options(tiny_model, x):
     model = tiny_model()
     for options, message in [
             ({"norm": "l3"}, "unknown norm 'l3'"), ({"fit": "weibul"}, "unknown fit"),
-            ({"output": "softmax"}, "unknown output"), ({"sampling": "sphere"}, "unknown sampling"),
+            ({"output": "softmax"}, "unknown output"), ({"sampling": "cube"}, "unknown sampling"),
             ({"radius": 0}, "radius: expected a finite number above 0, got 0"),
             ({"radius": math.inf}, "radius"), ({"batches": 0}, "batches"),
             ({"samples": 2.5}, "samples"), ({"batch_size": 0}, "batch_size"),

@@ -1,0 +1,235 @@
+# %% [markdown]
+# # How much does a CLEVER score depend on its settings?
+#
+# **The question.** Both papers measure robustness by the {term}`CLEVER` score, and give two of its settings: 500
+# batches of 1,024 points (DeepSensor I, IV.D; DeepSensor II, 6.2). They do not say how large the ball is, how the
+# points are drawn in it, how the largest gradient is estimated from them, or what is differentiated. Would another
+# answer give another score?
+#
+# **What you will learn.** Which settings of an estimate matter and which only seem to, and how an attack bounds the
+# score from above, so that a score that is too large cannot hide.
+
+# %% tags=["parameters"]
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of images and of CLEVER's points
+images = 3  # that are scored; the paper doesn't say how many
+batches = 4  # N_b of our records' setting
+samples = 32  # N_s of our records' setting
+many_batches = 20  # N_b of the printed setting, 500 in the paper
+many_samples = 64  # N_s of the printed setting, 1,024 in the paper
+pool = 128  # points that all batches share, where they do: ten times N_s in the records
+printed = 1  # images that are scored with all points of the printed setting as well
+radius = 2.0  # of the L2 ball; the paper has none
+large_radius = 10.0  # of the authors' code, as a setting of its own
+deepfool_steps = 100  # at most; the attack's default
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, robustness, training
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.robustness import clever
+
+plots.style()
+run = Experiment("deepsensor_excitable/clever_settings", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, images=images, batches=batches, samples=samples,
+                 many_batches=many_batches, many_samples=many_samples, pool=pool, printed=printed,
+                 radius=radius, large_radius=large_radius, deepfool_steps=deepfool_steps)
+
+# %% [markdown]
+# ## In one picture
+#
+# Each line is one setting, with one thing changed. The dot is the mean score. A score claims that no attack succeeds
+# nearer than that. The last line is the distance at which an attack, DeepFool, did succeed. So a dot to the right of
+# the last one is wrong for at least one image. The lines show the range over the random seeds.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, from the records: mean over the random seeds; lines give the range.", "name": "fig-clever-settings-records"}}
+def scores_by_setting(rows: pd.DataFrame) -> None:
+    """The mean score of every setting, and DeepFool's distance."""
+    plots.dots(rows[rows["quantity"] == "clever"], row="choice", panel=["dataset", "model"],
+               xlabel="L2 distance")
+
+
+kept = run.recorded()
+plots.nothing() if kept.empty else scores_by_setting(kept)
+plt.show()
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+shares = {f"{share:.1%} of the radius": abs(share - 0.5 ** (1 / 784)) for share in (0.5, 0.9, 0.999)}
+quiz("Points are spread evenly over a ball in 784 dimensions. How far from the middle does the nearer half of them end?",
+     {name: off == min(shares.values()) for name, off in shares.items()},
+     "A ball of half the radius has a share of 1/2^784 of the volume. So nearly all points lie just below the "
+     "surface, and a ball and its sphere are nearly the same place to draw from.")
+
+# %% [markdown]
+# ## The settings
+#
+# For an image of class $c$, the score is the smallest $g(x_0) / L$ over the other classes $j$, where $g = f_c - f_j$
+# and $L$ is the largest norm of its gradient in a ball around $x_0$
+# ([the chapter before](05_clever)). The first line is the setting of our records. Each line below changes one thing:
+#
+# - *sphere*: all points lie at the radius, not evenly in the ball.
+# - *IBM's points*: their distances are even in $[0, R]$, as in the code of CLEVER's authors. So many points are
+#   close to the image.
+# - *largest gradient*: $L$ is the largest gradient that was seen, and no distribution is fitted to the maxima of the
+#   batches.
+# - *ART's fit*: the distribution is fitted as in the toolbox that DeepSensor's authors use.
+# - *large ball*: $R$ is 10, as in the authors' code, and not 2.
+# - *probabilities*: $f$ is what the {term}`softmax` gives, as in the authors' code, and not the {term}`logits
+#   <logit>`.
+# - *printed, from a pool*: 500 batches of 1,024 points, drawn again and again from 10,240 points, as in the toolbox.
+# - *authors' code*: the large ball, probabilities, ART's fit and the pool together.
+# - *printed*: 500 batches of 1,024 points, all drawn anew: half a million gradients for one image. So only few images
+#   have this line.
+
+# %%
+ours = {"radius": radius, "batches": batches, "samples": samples, "pool": None, "fit": "ibm"}
+many = ours | {"batches": many_batches, "samples": many_samples}
+choices = {"as in our records": ours,
+           "sphere": ours | {"sampling": "sphere"},
+           "IBM's points": ours | {"sampling": "ibm"},
+           "largest gradient": ours | {"fit": "maximum"},
+           "ART's fit": ours | {"fit": "art"},
+           "large ball": ours | {"radius": large_radius},
+           "probabilities": ours | {"output": "probabilities"},
+           "printed, from a pool": many | {"pool": pool},
+           "authors' code": many | {"pool": pool, "fit": "art", "radius": large_radius,
+                                    "output": "probabilities"}}
+
+# %% tags=["hide-input"]
+data = load(dataset, limit=profile_limit(profile))
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:images]
+x, labels = data.images[chosen], data.labels[chosen]
+print(data)
+
+# %% [markdown]
+# All settings score the same images, and draw their points in the same directions.
+
+# %%
+found = {name: clever.clever(model, x, seed=seed, **options) for name, options in choices.items()}
+found["printed"] = clever.clever(model, x[:printed], seed=seed, **many)
+
+# %% tags=["hide-input"]
+attack = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
+reached = robustness.attack_success_rate(model, x, labels, attack, seed=seed)
+way = (reached.images - x).flatten(1).norm(dim=1).double().where(reached.fooled, torch.nan)
+
+# %% [markdown]
+# ## Scores
+#
+# The table has the mean score; for how many percent of the images it is *above* the distance of DeepFool's example,
+# and so wrong; the mean over the first `printed` images alone, which is what the line *printed* can be compared
+# with; for how many percent of the classes a distribution could be fitted; and the rank correlation with the scores
+# of our setting, which is 1 if a setting puts the images in the same order.
+
+# %% tags=["hide-input"]
+ranks = {name: pd.Series(each.untargeted).rank() for name, each in found.items()}
+for name, each in found.items():
+    score, n = each.untargeted, len(each.untargeted)
+    others = torch.ones_like(each.fitted).scatter(1, each.predicted[:, None], False)
+    rows = {"clever_first": score[:printed].mean(), "above_way": 100 * (score > way[:n]).double().mean(),
+            "fitted": 100 * each.fitted[others].double().mean()}
+    if n == len(x):
+        rows["clever"] = score.mean()
+        if len(score.unique()) > 1:  # else there is no order
+            rows["same_order"] = ranks["as in our records"].corr(ranks[name])
+    run.add(rows, choice=name)
+run.add({"clever": way.nanmean(), "clever_first": way[:printed].nanmean()}, choice="DeepFool")
+run.save(data)
+QUANTITIES = ["clever", "above_way", "clever_first", "fitted", "same_order"]
+wide(run.live, index="choice", columns="quantity", order={"quantity": QUANTITIES}, digits=3)
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, in the run above.", "name": "fig-clever-settings"}}
+scores_by_setting(run.live)
+plt.show()
+
+# %% [markdown]
+# ## Over all records
+#
+# Means over the random seeds:
+
+# %% tags=["hide-input"]
+wide(run.recorded(), index=["dataset", "model", "choice"], columns="quantity",
+     order={"quantity": QUANTITIES}, digits=3)
+
+# %% [markdown]
+# ## What it means
+#
+# Compare each line with *as in our records*: the images, the networks and the directions of the points are the same.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1. Think.** With the fit of a distribution, the score is smaller than with the largest gradient seen. Why?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# The fit estimates the right end of the distribution of the maxima. That end is at or beyond the largest of them. So
+# $L$ grows, and $g(x_0) / L$ falls.
+# ```
+#
+# **2. Try.** Score one image with 10, 100 and 1,000 points and `fit="maximum"`. Does the score settle?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# for count in (10, 100, 1000):
+#     each = clever.clever(model, x[:1], radius=radius, batches=1, samples=count, pool=None, fit="maximum", seed=seed)
+#     print(count, each.untargeted.item())
+# ~~~
+#
+# More points can only find a larger gradient, if they contain the points before. So the score can only fall. Look at
+# how much it still falls from 100 to 1,000 points: as long as it falls, it is not yet what it claims to be.
+# ```
+#
+# **3. Think.** Two networks get the same score, one from logits and one from probabilities. Are they equally robust?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Nobody can say. Where a network is sure of its class, the probabilities hardly change around the image, so their
+# gradients there are small. But the gradients elsewhere in the ball can be large. Compare networks by scores of one
+# kind only.
+# ```
+#
+# **4. Code.** Write `my_score(margins, lipschitz, radius)`: the score of an image from the leads $g$ of its class over
+# the other classes and the largest gradient norms $L$ (two lists), capped at the radius. The cell says whether it is
+# right.
+
+# %%
+my_score = None  # your function of two lists of numbers and a number
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda margins, lipschitz, radius: min(radius, *(g / L for g, L in zip(margins, lipschitz))),
+          ([1.0, 3.0], [2.0, 2.0], 2.0), ([8.0, 9.0], [2.0, 1.0], 2.0), ([4.0], [8.0], 1.0))
+
+
+is_right(my_score)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_score(margins, lipschitz, radius):
+#     return min([radius] + [g / L for g, L in zip(margins, lipschitz)])
+#
+# is_right(my_score)
+# ~~~
+#
+# The cap is needed because no gradient beyond the radius was looked at.
+# ```

@@ -1,0 +1,211 @@
+# %% [markdown]
+# # Does a better Shapley value find more errors?
+#
+# **The question.** The {term}`swarm` needs the {term}`Shapley values <Shapley value>` of all neurons, for every image
+# that it looks at. The paper does not say how it gets them (DeepSensor II, Section 4). This book takes a cheap
+# estimate by a few gradients, and [the first chapter](00_players) shows where that estimate is wrong. Does the swarm
+# find more errors if it is guided by a better one?
+#
+# **What you will learn.** How to find out whether an error in what a search maximises also matters for what it
+# finds. And what a better estimate costs.
+
+# %% tags=["parameters"]
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+model_name = "lenet1"  # lenet1, whose 42 neurons make permutations affordable; lenet4, lenet5
+recipe = "default"  # how it is trained: a name of `training.RECIPES`
+seed = 0  # of the training, of the choice of inputs, of the orders and of the swarms
+inputs = 8  # benign inputs to start from
+iterations = 10  # of every swarm; the paper has 20
+population = 5  # particles to an input; the paper has 100
+permutations = 4  # orders of the best guide, an even number; ten in the records
+judged = 10  # orders of the values by which all swarms are judged; 40 in the records
+near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
+profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+
+# %% tags=["hide-input"]
+from dataclasses import replace
+
+import matplotlib.pyplot as plt
+import pandas as pd
+import torch
+
+from dnnlib import fuzzing, training
+from dnnlib.book import plots
+from dnnlib.book.experiments import Experiment
+from dnnlib.book.tables import wide
+from dnnlib.data import load, profile_limit
+from dnnlib.fuzzing import Swarm, outcomes
+from dnnlib.neurons.excitable import ExcitableNeurons
+
+plots.style()
+run = Experiment("deepsensor_excitable/estimators", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
+                 permutations=permutations, judged=judged, near=near)
+
+# %% [markdown]
+# ## In one picture
+#
+# Each line is a swarm with another guide, from the cheapest estimate to the best. The dot is the share of its
+# examples that are {term}`test errors <test error>`. *No search* is the random start that nothing moves. The lines
+# show the range over the random seeds.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm by the estimate that guides it, without a bound and within one, from the records: mean over the random seeds; lines give the range.", "name": "fig-estimators-records"}}
+BOUNDS = {"none": "without a bound", "near": f"within L2 = {near:g}"}
+
+
+def errors_by_guide(rows: pd.DataFrame) -> None:
+    """Percent of the examples of all iterations that are errors, a line for each guide."""
+    rates = rows[rows["quantity"] == "error_rate"]
+    plots.dots(rates.assign(bound=rates["budget"].map(BOUNDS)), row="guide", panel=["bound"],
+               xlabel="test errors (%)")
+
+
+kept = run.recorded()
+plots.nothing() if kept.empty else errors_by_guide(kept)
+plt.show()
+
+# %% tags=["remove-input"]
+from dnnlib.book.practice import quiz
+
+neurons, orders = 42, 10
+passes = {"four gradients": 4 * 3, "ten orders": orders * (neurons - 1) + 2}
+quiz("A gradient counts as three passes. Of 42 neurons, what takes more passes for one image: four gradients, or ten "
+     "orders in which the neurons join?",
+     {name: count == max(passes.values()) for name, count in passes.items()},
+     f"Four gradients are {passes['four gradients']} passes. In an order, each neuron that joins takes a pass: "
+     f"{passes['ten orders']} in all.")
+
+# %% [markdown]
+# ## The guides
+#
+# - *1, 4 or 16 gradients*: the book's estimate. All neurons are turned up together from 0 to 1, and the gradient of
+#   the loss is taken at a few places on the way. More places make the integral exact, but it is the integral along
+#   the diagonal only.
+# - *orders*: neurons join one by one, in a random order, and each gets what the loss changes when it joins. The mean
+#   over enough orders is the Shapley value. An image takes about as many passes as there are neurons, for each order.
+# - *no search*: the fitness is the same for all images.
+#
+# Everything else is the same: the inputs, the start, and all random numbers.
+
+# %%
+text = Swarm.paper(population=population)
+guides = {f"{points} gradient{'s' * (points > 1)}": ExcitableNeurons(points=points) for points in (1, 4, 16)}
+guides["orders"] = ExcitableNeurons(permutations=permutations, seed=seed)
+guides["no search"] = fuzzing.Constant()
+swarms = {name: replace(text, fitness=fitness) for name, fitness in guides.items()}
+
+# %% tags=["hide-input"]
+data = load(dataset, limit=profile_limit(profile))
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+x, labels = data.images[chosen], data.labels[chosen]
+print(data)
+
+# %% tags=["hide-input"]
+found = fuzzing.at_bounds(model, x, labels, swarms, {"none": None, "near": near},
+                          iterations=iterations, seed=seed)
+
+# %% [markdown]
+# ## Test errors, and what was reached
+#
+# Every swarm raises its own estimate. So that none is its own judge, we judge the last examples of all swarms by
+# other, and more, orders. The table has the test errors among the examples of all iterations, in percent; the share
+# of neurons that the last examples make {term}`excitable <excitable neuron>`, in percent, by that judge; the median
+# {term}`L2 distance` of the last examples; and the {term}`passes <pass>` through the network.
+
+# %% tags=["hide-input"]
+with torch.no_grad():
+    judge = ExcitableNeurons(permutations=judged, seed=seed + 1)(model, x, labels)
+for (budget, guide), campaign in found.items():
+    run.add({"error_rate": 100 * campaign.errors.double().mean(),
+             "last_error_rate": 100 * campaign.errors[-1].double().mean(),
+             "reached": outcomes.reached(campaign, judge), "l2": campaign.l2[-1].median(),
+             "passes": campaign.passes}, guide=guide, budget=budget)
+run.save(data)
+QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
+wide(run.live, index=["budget", "guide"], columns="quantity", order={"quantity": QUANTITIES})
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm by the estimate that guides it, in the run above.", "name": "fig-estimators"}}
+errors_by_guide(run.live)
+plt.show()
+
+# %% [markdown]
+# ## Over all records
+#
+# Means over the random seeds:
+
+# %% tags=["hide-input"]
+wide(run.recorded(), index=["dataset", "model", "budget", "guide"], columns="quantity",
+     order={"quantity": QUANTITIES})
+
+# %% [markdown]
+# ## What it means
+#
+# Compare each guide with *orders*, on the same inputs and with the same random seeds.
+
+# %% [markdown]
+# ## Exercises
+#
+# **1. Think.** Why does the judge use other orders than the guide?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# A search finds images that its own estimate likes. Some of them are liked only because the estimate is wrong there.
+# If the judge had the same orders, it would make the same mistakes, and would take them for a success.
+# ```
+#
+# **2. Try.** Give the guide two orders and then twenty. Does the judge see a difference in what is reached?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# for orders in (2, 20):
+#     swarm = replace(text, fitness=ExcitableNeurons(permutations=orders, seed=seed),
+#                     budget=fuzzing.Budget(l2=near))
+#     examples = swarm.run(model, x, labels, iterations=iterations, generator=torch.Generator().manual_seed(seed))
+#     print(orders, outcomes.reached(examples, judge))
+# ~~~
+#
+# Two orders are one order and its reverse, so the values are rough. If twenty orders hardly reach more, then the
+# swarm does not need exact values.
+# ```
+#
+# **3. Think.** An estimate is wrong by the same factor for every image. Does that change what the swarm finds?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# It can. The swarm does not add up the values, but counts those above 0.5 nats. If all values double, more neurons
+# are above the threshold, and the images may come in another order.
+# ```
+#
+# **4. Code.** Write `my_passes(neurons, orders)`: the passes for one image, where an order takes a pass for each
+# neuron but the last, and the two ends, no neuron and all neurons, are computed once. The cell says whether it is
+# right.
+
+# %%
+my_passes = None  # your function of two counts
+
+# %% tags=["hide-input"]
+from dnnlib.book.practice import check
+
+
+def is_right(answer):
+    """Whether an answer agrees on small cases."""
+    check(answer, lambda neurons, orders: orders * (neurons - 1) + 2, (42, 10), (1, 5), (3, 1))
+
+
+is_right(my_passes)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_passes(neurons, orders):
+#     return orders * (neurons - 1) + 2
+#
+# is_right(my_passes)
+# ~~~
+#
+# With four gradients, the passes do not depend on the number of neurons. So the larger the network, the larger is the
+# advantage of gradients.
+# ```
