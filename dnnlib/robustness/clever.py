@@ -67,7 +67,8 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
       replacement (ART); None computes N_b x N_s, as IBM's code does, at 50 times the cost. Batches
       of a pool share their maxima, which no continuous distribution fits: with 500 of them expect
       ``fitted`` to be rare, and L to be the largest gradient seen.
-    - ``sampling``: 'ball', 'ibm' or 'sphere': see :func:`perturbations`; points are clipped to [0, 1].
+    - ``sampling``: 'ball', 'ibm' or 'sphere': see :func:`perturbations`; points are clipped to
+      [0, 1].
     - ``output``: what f is, 'logits' (the paper, IBM) or 'probabilities', as DeepSensor's authors
       have it by their Keras wrapper; the scales differ.
     - ``fit``: 'ibm', 'art' or 'maximum': see :func:`location`, which says why 'ibm' is the default.
@@ -131,8 +132,8 @@ def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radiu
     ``sampling``: 'ball', uniform in it; 'ibm', with distances uniform in [0, radius], as IBM's
     code has them for L1 and L2 (its L2 points are a factor of U^(1/d) nearer, on average 0.999
     for d = 784), and uniform for L-infinity; 'sphere', all at the radius. In hundreds of
-    dimensions a ball is nearly all surface, so that 'ball' draws no point near x. Raises ``ValueError`` for an unknown
-    ``norm`` or ``sampling``, or a radius that is not above 0.
+    dimensions a ball is nearly all surface, so that 'ball' draws no point near x. Raises
+    ``ValueError`` for an unknown ``norm`` or ``sampling``, or a radius that is not above 0.
 
     >>> points, = perturbations(100, (3, 3), norm="l1", generator=torch.Generator())
     >>> points.shape, bool(points.abs().sum((1, 2)).max() <= 2)
