@@ -301,6 +301,16 @@ wide(ours, "quantity == 'errors_per_1000_passes'",
      index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="budget")
 
 # %% [markdown]
+# The records also have the passes and the different wrong classes of all inputs. Below them are the settings that
+# each rival was tried in, with the errors on the inputs of the choice.
+
+# %% tags=["hide-input", "hide-output"]
+display(wide(ours, "quantity in ('passes', 'error_categories')",
+             index=["dataset", "model", "fuzzer", "swarm", "setting"], columns=["quantity", "budget"]))
+wide(ours, "quantity in ('held_out_error_rate', 'chosen')", index=["dataset", "model", "fuzzer", "setting"],
+     columns=["quantity", "budget"])
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

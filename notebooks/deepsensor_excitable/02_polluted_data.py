@@ -235,6 +235,16 @@ wide(outcomes.error_shares(ours), index="method",
      columns=["dataset", "model", "alpha", "network"])
 
 # %% [markdown]
+# The records also have the test errors among the examples of all iterations, the median distance of the last ones,
+# and the passes. Below them are the swarm's errors of all iterations, divided by the rivals'.
+
+# %% tags=["hide-input", "hide-output"]
+display(wide(ours, "quantity in ('test_errors_all_iterations', 'l2', 'passes')", index=["alpha", "method"],
+             columns=["dataset", "model", "network", "quantity"]))
+wide(ours, "quantity == 'errors_over_all_iterations'", index=["alpha", "swarm", "setting", "baseline"],
+     columns=["dataset", "model"], digits=2)
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

@@ -227,6 +227,13 @@ wide(ours.replace(UNITS), "length.notna()", index=CELL, columns=["quantity", "sc
      digits=2, order={"quantity": ["change_of_loss", "excitable"]})
 
 # %% [markdown]
+# The records also have the test errors among the examples of all iterations, and the passes:
+
+# %% tags=["hide-input", "hide-output"]
+wide(ours, "method.notna() and quantity in ('test_errors_all_iterations', 'passes')",
+     index=["dataset", "model", "method"], columns=["quantity", "training"])
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

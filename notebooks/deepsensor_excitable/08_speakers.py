@@ -358,6 +358,15 @@ display(wide(ours, "table == 6 and quantity == 'error_rate'", index=[*CELL, "fuz
 display(wide(ours, GUIDED, index=[*CELL, "quantity", "swarm"], columns="budget", digits=2))
 wide(ours, "table == 7 and quantity == 'accuracy'", index=CELL, columns="training")
 
+# %% [markdown]
+# The records also have the different wrong classes of all inputs, how many errors are near their inputs, the passes,
+# and for Table 7 the test errors among the examples of all iterations:
+
+# %% tags=["hide-input", "hide-output"]
+display(wide(ours, "table == 6 and quantity in ('error_categories', 'share_near', 'passes', 'errors_per_1000_passes')",
+             index=[*CELL, "budget", "fuzzer", "swarm", "setting"], columns="quantity", digits=2))
+wide(ours, "table == 7 and quantity == 'test_errors_all_iterations'", index=[*CELL, "method"], columns="training")
+
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: of the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
 fuzzer_bars(outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"],
             ylabel="test errors (%)")

@@ -231,6 +231,13 @@ for table in (outcomes.error_shares(ours), reached.assign(value=100 * reached["v
                  columns="threshold").sort_index(axis=1))
 
 # %% [markdown]
+# The records also have the test errors among the examples of all iterations, the median distance, and the passes:
+
+# %% tags=["hide-input", "hide-output"]
+wide(ours, "quantity in ('test_errors_all_iterations', 'l2', 'passes')",
+     index=["swarm", "varied", "errors", "threshold"], columns=["dataset", "model", "quantity"])
+
+# %% [markdown]
 # ## Verdict
 #
 # Section 4.2 gives the share of excitable neurons for VGG16 on CIFAR-10, which was not run. The reading

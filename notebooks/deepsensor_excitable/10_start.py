@@ -186,6 +186,13 @@ for table in (outcomes.error_shares(ours), ours[ours["quantity"] == "excitable"]
     display(wide(table, index=["dataset", "model", "budget", "swarm", "start"], columns="errors"))
 
 # %% [markdown]
+# The records also have the test errors among the examples of all iterations, and the passes:
+
+# %% tags=["hide-input", "hide-output"]
+wide(ours, "quantity in ('test_errors_all_iterations', 'passes')",
+     index=["dataset", "model", "budget", "swarm", "start"], columns=["quantity", "errors"])
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

@@ -177,12 +177,12 @@ wide(run.live, "quantity == 'errors_over_swarm'", index="optimiser", columns="bu
 # %% [markdown]
 # ## Over all records
 #
-# Means over the random seeds: test errors in percent of the examples, and the share of neurons
-# reached, in percent.
+# Means over the random seeds: test errors in percent of the examples, the share of neurons reached, in
+# percent, and the passes.
 
 # %% tags=["hide-input"]
 wide(run.recorded(), index=["dataset", "model", "fitness", "budget", "optimiser"],
-     columns="quantity", order={"quantity": ["error_rate", "reached", "errors_over_swarm"]},
+     columns="quantity", order={"quantity": ["error_rate", "reached", "errors_over_swarm", "passes"]},
      digits={"errors_over_swarm": 2})
 
 # %% [markdown]

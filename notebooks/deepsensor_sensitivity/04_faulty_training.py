@@ -254,6 +254,17 @@ for rows in (ours, other_reading):
     display(wide(rows, index=["fuzzer", "swarm", "setting"],
                  columns=["dataset", "model", "alpha", "network"]))
 
+# %% [markdown]
+# The records also have the test errors among the examples of all iterations and the median distance of the last
+# ones. Below them are the settings that each rival was tried in, with the errors on the inputs of the choice.
+
+# %% tags=["hide-input", "hide-output"]
+rest = run.recorded(patches=patches).sort_values("alpha", kind="stable")
+display(wide(rest, "quantity in ('test_errors_all_iterations', 'l2')", index=["alpha", "fuzzer", "swarm", "setting"],
+             columns=["dataset", "model", "network", "quantity"]))
+wide(rest, "quantity in ('held_out_error_rate', 'chosen')", index=["alpha", "network", "fuzzer", "setting"],
+     columns=["dataset", "model", "quantity"])
+
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
 drawn = at_best(ours.query("network == 'polluted'"), "dataset", "model", "alpha")
 fuzzer_bars(drawn.assign(share=drawn["alpha"].astype(str) + " %"),

@@ -205,6 +205,16 @@ wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"],
      columns=["quantity", "training"], order=COLUMNS)
 
 # %% [markdown]
+# The records also have the test errors among the examples of all iterations. Below them are the settings that each
+# rival was tried in, with the errors on the inputs of the choice.
+
+# %% tags=["hide-input", "hide-output"]
+display(wide(ours, "quantity == 'test_errors_all_iterations'", index=["dataset", "model", "fuzzer", "swarm", "setting"],
+             columns="training"))
+wide(ours, "quantity in ('held_out_error_rate', 'chosen')", index=["dataset", "model", "training", "fuzzer", "setting"],
+     columns="quantity")
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

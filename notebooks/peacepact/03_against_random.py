@@ -123,6 +123,15 @@ run.beside(table_6, WHERE + "'net1'", on=["dataset", "quantity"], **PAPER)
 run.beside(table_6, WHERE + "'net2'", on=["dataset", "quantity"], **PAPER)
 
 # %% [markdown]
+# From the {term}`records <record>`: the share of inputs that are fragile, what PD saves, and the most that any order
+# could save.
+
+# %% tags=["hide-input"]
+LEFT = ["share_fragile", "inc", "inc_bound"]
+wide(run.recorded(f"quantity in {LEFT}", **PAPER), index=["dataset", "model"], columns="quantity", digits=3,
+     order={"quantity": LEFT})
+
+# %% [markdown]
 # ## Verdict
 #
 # The same rules are applied to two readings: NSATP's Net-1, whose numbers the paper quotes in
