@@ -447,13 +447,13 @@ says(
         f"{at_20.loc[cell, 'nss (original)']:.1f} % (paper: {paper.loc[cell, 'nss']:.1f} %) with "
         f"{networks([cell])}" for cell in near)
      + f". With the other networks it is {beyond.drop(near).min():.0f} to {beyond.drop(near).max():.0f} points "
-     "above the printed value.", 0 < len(near) < len(beyond) and (beyond > 0).all()),
+     "above the printed value.", 0 < len(near) < len(beyond) and (beyond.drop(near) > 0).all()),
     (f"DeepGini is {deep.min():.0f} to {deep.max():.0f} points above the printed value, with every network.",
      deep.min() > 10),
     ("Our networks are wrong about as often as the paper's: random selection is within "
      f"{(ours['random'] - printed.loc[ours.index, 'random']).abs().max():.0f} points of the printed value. "
      "So NSS is so far ahead of DeepGini in the paper because the printed DeepGini is low.",
-     (ours["random"] - printed.loc[ours.index, "random"]).abs().max() < 8 and (beyond > 0).all()),
+     (ours["random"] - printed.loc[ours.index, "random"]).abs().max() < 8 and beyond.min() > -5),
     (f"But DeepGini is not the only rival. Of the eight selectors, NSS finds the most faults in {leads()} of "
      f"{len(ours)} cells. With the printed DeepGini in place of ours it would be {leads('gini')}, with the printed "
      f"ATS as well {leads('gini', 'ats')}, and with the printed DSA, too, {leads('gini', 'ats', 'dsa')}. The paper "
