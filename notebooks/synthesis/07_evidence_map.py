@@ -60,6 +60,4 @@ tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_ind
 # %% [markdown]
 # Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
 # had those of a narrower network only. VGG16 would take hours for a cell on two cores. In place of
-# {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset. Two settings have
-# no chapter: {term}`CLEVER` with points on the sphere instead of in the ball, and a swarm guided by
-# permutations.
+# {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset.
