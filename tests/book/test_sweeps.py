@@ -145,9 +145,6 @@ def test_the_sweeps_of_the_project_can_be_read(path):
     assert cells and all(cell.minutes for cell in cells)
 
 
-SUPERSEDED = {  # by parameter: what records hold that wait for the runs of an amended rule
-    "held_out": None, "repeats": 10, "patches": "one",
-    "fit": "maximum", "clever_fit": "maximum"}
 
 
 def test_the_sweep_of_the_papers_makes_every_record():
@@ -159,7 +156,7 @@ def test_the_sweep_of_the_papers_makes_every_record():
     def has(path):
         kept, name = records.read(path).parameters, f"{path.parent.parent.name}/{path.parent.name}"
         return any(name == experiment and all(
-            kept.get(key) in (value, SUPERSEDED.get(key, value)) for key, value in wanted.items())
+            kept.get(key) == value for key, value in wanted.items())
             for experiment, wanted in made)
 
     missing = [path.name for path in sorted((root / "results").glob("*/*/*.json"))
