@@ -168,6 +168,52 @@ wide(run.recorded(), index=["dataset", "model", "choice"], columns="quantity",
 #
 # Compare each line with *as in our records*: the images, the networks and the directions of the points are the same.
 
+# %% tags=["hide-input", "statements"]
+from dnnlib.book import evidence, records
+from dnnlib.book.statements import says
+from dnnlib.book.words import listed, shown, span
+
+kept = records.existing("deepsensor_excitable/clever_settings")
+OURS, CODE = "as in our records", "authors' code"
+
+
+def of(quantity: str) -> pd.DataFrame:
+    """A line for each setting, a column for each seed."""
+    return evidence.by_seed(kept, f"quantity == '{quantity}'", "choice").unstack("seed")
+
+
+cells, seeds = kept[["dataset", "model"]].drop_duplicates().to_numpy(), kept["seed"].nunique()
+scored, wrong, first = of("clever"), of("above_way").mean(axis=1), of("clever_first")
+times = scored.drop([OURS, "DeepFool"]) / scored.loc[OURS]
+same = times.index[(times - 1).abs().max(axis=1) < 0.02]
+far = times.index[(times.min(axis=1) > 2) | (times.max(axis=1) < 0.5)]
+between = times.index.difference(same).difference(far)
+says(f"Our records cover {listed(f'{shown(model)} on {shown(dataset)}' for dataset, model in cells)}: "
+     f"{kept['images'].max():.0f} images, {seeds} random seed{'s' * (seeds > 1)}. Our setting gives a mean score "
+     f"of {span(scored.loc[OURS], 2)}. DeepFool succeeds at a mean distance of {span(scored.loc['DeepFool'], 2)}.")
+says(("*What does not matter.* Points on the sphere give the same mean score as points in the ball, to within "
+      f"{100 * (times.loc['sphere'] - 1).abs().max():.2f} %.", "sphere" in same),
+     ("*What matters most.* In units of ours, the mean score is "
+      + listed(f"{span(times.loc[name], 2)} with *{name}*" for name in far) + ".", len(far) > 0),
+     ("For the other settings it is "
+      + listed(f"{span(times.loc[name], 2)} with *{name}*" for name in between) + ".", len(between) > 0))
+says((f"*Too large.* With probabilities, {wrong['probabilities']:.0f} % of the scores are above the distance at which "
+      f"DeepFool succeeds, so they are wrong. With our setting it is {wrong[OURS]:.0f} %. A likely reason is that "
+      "probabilities hardly change near an image of which the network is sure, so the gradients in a small ball are tiny.",
+      wrong["probabilities"] > 50 > wrong[OURS]),
+     (f"All choices of the authors' code together give a mean score of {span(scored.loc[CODE], 2)}. With another seed it is "
+      "a multiple: the images differ, and single ones decide a mean of few.",
+      scored.loc[CODE].max() > 2 * scored.loc[CODE].min()))
+printed_over = first.loc["printed"] / first.loc[OURS]
+order = of("same_order").mean(axis=1).drop(OURS)
+says(f"*The printed numbers.* With 500 batches of 1,024 points, the mean score of the first images ({kept['printed'].max():.0f} "
+     f"for each seed) is {span(printed_over, 2)} times that with ours. "
+     + ("So fewer points gave scores that are too large." if (printed_over < 0.98).all() else
+        "So more points change these scores, but not in one direction."),
+     (f"*The order of the images* changes too. The rank correlation with our setting is {order.min():.2f} to "
+      f"{order.max():.2f}; it is lowest with *{order.idxmin()}*. So compare networks by scores of one setting only.",
+      order.min() < 0.8))
+
 # %% [markdown]
 # ## Exercises
 #
