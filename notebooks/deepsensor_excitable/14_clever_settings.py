@@ -85,7 +85,7 @@ quiz("Points are spread evenly over a ball in 784 dimensions. How far from the m
 #   batches.
 # - *ART's fit*: the distribution is fitted as in the toolbox that DeepSensor's authors use.
 # - *large ball*: $R$ is 10, as in the authors' code, and not 2.
-# - *probabilities*: $f$ is what the {term}`softmax` gives, as in the authors' code, and not the {term}`logits
+# - *probabilities*: $f$ is what the softmax gives, as in the authors' code, and not the {term}`logits
 #   <logit>`.
 # - *printed, from a pool*: 500 batches of 1,024 points, drawn again and again from 10,240 points, as in the toolbox.
 # - *authors' code*: the large ball, probabilities, ART's fit and the pool together.
