@@ -47,7 +47,7 @@ def lab(tmp_path_factory):
         time.sleep(0.5)
     yield address
     server.terminate()
-    server.wait(20)
+    server.wait(120)  # it stops its kernels first
 
 
 @pytest.fixture
