@@ -114,7 +114,7 @@ x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 
 # %% [markdown]
-# All settings score the same images, and draw their points in the same directions.
+# All settings score the same images. Those with as many points also draw them in the same directions.
 
 # %%
 found = {name: clever.clever(model, x, seed=seed, **options) for name, options in choices.items()}
@@ -166,7 +166,7 @@ wide(run.recorded(), index=["dataset", "model", "choice"], columns="quantity",
 # %% [markdown]
 # ## What it means
 #
-# Compare each line with *as in our records*: the images, the networks and the directions of the points are the same.
+# Compare each line with *as in our records*: the images and the networks are the same.
 
 # %% tags=["hide-input", "statements"]
 from dnnlib.book import evidence, records
@@ -201,14 +201,14 @@ says((f"*Too large.* With probabilities, {wrong['probabilities']:.0f} % of the s
       f"DeepFool succeeds, so they are wrong. With our setting it is {wrong[OURS]:.0f} %. A likely reason is that "
       "probabilities hardly change near an image of which the network is sure, so the gradients in a small ball are tiny.",
       wrong["probabilities"] > 50 > wrong[OURS]),
-     (f"All choices of the authors' code together give a mean score of {span(scored.loc[CODE], 2)}. With another seed it is "
-      "a multiple: the images differ, and single ones decide a mean of few.",
+     (f"All choices of the authors' code together give a mean score of {span(scored.loc[CODE], 2)}. With another seed, "
+      "and so with another network and other images, it is a multiple.",
       scored.loc[CODE].max() > 2 * scored.loc[CODE].min()))
 printed_over = first.loc["printed"] / first.loc[OURS]
 order = of("same_order").mean(axis=1).drop(OURS)
-says(f"*The printed numbers.* With 500 batches of 1,024 points, the mean score of the first images ({kept['printed'].max():.0f} "
+says(f"*The printed numbers.* With {kept['many_batches'].max():.0f} batches of {kept['many_samples'].max():,.0f} points, the mean score of the first images ({kept['printed'].max():.0f} "
      f"for each seed) is {span(printed_over, 2)} times that with ours. "
-     + ("So fewer points gave scores that are too large." if (printed_over < 0.98).all() else
+     + ("For these images, fewer points gave scores that are too large." if (printed_over < 0.98).all() else
         "So more points change these scores, but not in one direction."),
      (f"*The order of the images* changes too. The rank correlation with our setting is {order.min():.2f} to "
       f"{order.max():.2f}; it is lowest with *{order.idxmin()}*. So compare networks by scores of one setting only.",
@@ -217,7 +217,7 @@ says(f"*The printed numbers.* With 500 batches of 1,024 points, the mean score o
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** With the fit of a distribution, the score is smaller than with the largest gradient seen. Why?
+# **1. Think.** With our fit of a distribution, no score is larger than with the largest gradient seen. Why?
 #
 # ```{admonition} Solution
 # :class: dropdown

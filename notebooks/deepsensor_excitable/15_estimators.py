@@ -180,7 +180,7 @@ says((f"But {kept['permutations'].max():.0f} orders are no exact values either. 
       f"a network of this kind, they miss the true values by {100 * rough:.0f} % of their length, and four gradients by "
       f"{100 * error['diagonal', 4]:.0f} %. Fifty orders miss them by {100 * error['permutation', 50]:.0f} %; we have not "
       "guided a swarm by so many.", error["permutation", 50] < rough < error["diagonal", 4]))
-says((f"The judge sees no loss in the cheap values. By its {kept['judged'].max():.0f} orders, the last examples "
+says((f"On average, the judge sees no loss in the cheap values. By its {kept['judged'].max():.0f} orders, the last examples "
       f"make {reach.loc['4 gradients'].mean():.1f} % of the neurons excitable with four gradients, and "
       f"{reach.loc['orders'].mean():.1f} % with orders. With no search it is {reach.loc['no search'].mean():.1f} %.",
       reach.loc["4 gradients"].mean() >= reach.loc["orders"].mean() > reach.loc["no search"].mean()),
@@ -192,6 +192,7 @@ free = of("error_rate", "none")
 says((f"Without a bound, the guide hardly matters: the random start has {free.loc['no search'].mean():.0f} % errors "
       f"already, and every swarm has between {free.drop('no search').mean(axis=1).min():.0f} and "
       f"{free.drop('no search').mean(axis=1).max():.0f} %.", free.mean(axis=1).min() > 80))
+
 # %% [markdown]
 # ## Exercises
 #

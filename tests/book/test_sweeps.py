@@ -145,8 +145,6 @@ def test_the_sweeps_of_the_project_can_be_read(path):
     assert cells and all(cell.minutes for cell in cells)
 
 
-
-
 def test_the_sweep_of_the_papers_makes_every_record():
     """But the models of one's own, whose record needs images that may not be republished."""
     root = Path(__file__).parents[2]
@@ -156,8 +154,7 @@ def test_the_sweep_of_the_papers_makes_every_record():
     def has(path):
         kept, name = records.read(path).parameters, f"{path.parent.parent.name}/{path.parent.name}"
         return any(name == experiment and all(
-            kept.get(key) == value for key, value in wanted.items())
-            for experiment, wanted in made)
+            kept.get(key) == value for key, value in wanted.items()) for experiment, wanted in made)
 
     missing = [path.name for path in sorted((root / "results").glob("*/*/*.json"))
                if path.parent.name != "your_own_model" and not has(path)]
