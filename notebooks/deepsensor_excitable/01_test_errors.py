@@ -170,7 +170,9 @@ swarms[Key("deepsensor", "sensitive_same_passes")] = replace(
     swarm, population=3 * points * population)
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+# a pretrained network comes without its training images
+known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+baselines = fuzzing.rivals(oracles, known[:references],
                            best=(data.images[left], data.labels[left]), count=held_out)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 
