@@ -59,5 +59,6 @@ tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_ind
 
 # %% [markdown]
 # Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
-# had those of a narrower network only. VGG16 would take hours for a cell on two cores. In place of
-# {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset.
+# had those of a narrower network only. What is blank of VGG16 takes hours for a cell on two cores; most of
+# it trains the network again, on other data or for longer. In place of {term}`DeepSensor`'s thirty speakers,
+# we use the six of the Free Spoken Digit Dataset.

@@ -196,3 +196,23 @@ def test_table_10_and_the_text():
     span = (layers[-1] - layers[1]).round(2)
     assert span["cifar10", "resnet20"] == 24.6
     assert span.idxmax() == ("cifar10", "resnet20")
+
+
+def test_the_neurons_of_table_i_are_counts_of_parameters():
+    """LeNet-5's is exact; LeNet-1's has its first convolution twice, ResNet-20's all but its head."""
+    printed = published.table("nss", 1).query("quantity == 'neurons'").set_index(CELL)["value"]
+
+    def convolution(inputs, outputs, size, bias=True):
+        return inputs * outputs * size ** 2 + bias * outputs
+
+    lenet5 = (convolution(1, 6, 5) + convolution(6, 16, 5)
+              + (256 + 1) * 120 + (120 + 1) * 84 + (84 + 1) * 10)
+    lenet1 = 2 * convolution(1, 4, 5) + convolution(4, 12, 5) + (192 + 1) * 10
+    norm, stem = 2, convolution(1, 16, 3)  # grey images; a bias here only
+    blocks = sum(convolution(inputs, width, 3, bias=False) + convolution(width, width, 3, bias=False)
+                 + norm * 2 * width + (inputs != width) * (inputs * width + norm * width)
+                 for width in (16, 32, 64) for inputs in (width if width == 16 else width // 2, width, width))
+    resnet20 = 2 * (stem + norm * 16 + blocks) + (64 + 1) * 10
+    assert printed["mnist", "lenet5_nss"] == lenet5
+    assert printed["mnist", "lenet1_nss"] == lenet1
+    assert printed["cifar10", "resnet20"] == printed["fashion_mnist", "resnet20"] == resnet20
