@@ -14,7 +14,7 @@ from dnnlib import inference
 from dnnlib.book.colours import colours
 from dnnlib.book.plots import bars, nothing, sheet
 from dnnlib.book.words import shown
-from dnnlib.fuzzing import Campaign, Key, outcomes
+from dnnlib.fuzzing import Campaign, Key, keys, outcomes
 from dnnlib.fuzzing.corners import Pairs
 
 CORNERS = {"right": "0.7", "noise": "C0", "error": "C3"}  # groups of `corner_cases`, colours
@@ -31,13 +31,13 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
     rows = rows[(rows["quantity"] == "error_rate") & rows["bound"].notna()]
     if rows.empty:
         return nothing()
-    networks = list(rows.assign(key=outcomes.keys(rows)).groupby(["dataset", "model"], sort=False))
+    networks = list(rows.assign(key=keys(rows)).groupby(["dataset", "model"], sort=False))
     figure, axes = plt.subplots(len(networks), len(panels), sharey=True, squeeze=False,
                                 figsize=(9.5, 0.5 + 3.2 * len(networks)))
     for line, ((_, model_name), group) in zip(axes, networks, strict=True):
         means = group.groupby(["bound", "key"])["value"].mean()
-        for axis, keys in zip(line, panels, strict=True):
-            _lines(axis, means, keys, goal=goal(model_name), near=near)
+        for axis, drawn in zip(line, panels, strict=True):
+            _lines(axis, means, drawn, goal=goal(model_name), near=near)
         line[0].set_ylabel(f"{shown(model_name)}: test errors (% of examples)")
     for axis in axes[0]:
         axis.legend(fontsize=7, loc="upper left")
@@ -171,7 +171,7 @@ def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: 
 def methods(rows: pd.DataFrame) -> pd.DataFrame:
     """Those rows that have a fuzzer, with its key in words as a column 'method'."""
     rows = rows[rows["fuzzer"].notna()]
-    return rows.assign(method=outcomes.keys(rows).map(lambda key: shown(str(key))))
+    return rows.assign(method=keys(rows).map(lambda key: shown(str(key))))
 
 
 def fuzzer_bars(rows: pd.DataFrame, *, group: Sequence[str], ylabel: str,

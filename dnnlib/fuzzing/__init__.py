@@ -20,8 +20,8 @@ from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
+from dnnlib.fuzzing.naming import Key, keys
 from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
-from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.populations import Ants, Differential, Genetic
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.settings import Best, choices, every_setting, lineup, rivals, settings, settled
@@ -30,8 +30,8 @@ from dnnlib.fuzzing.swarm import Swarm
 __all__ = ["Ants", "Best", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore",
            "Differential", "FUZZERS", "Fuzzer", "Genetic", "Key", "Noise", "RandomFitness",
            "Swarm", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns", "choices",
-           "corner_cases", "every_setting", "fuzzer", "in_each", "lineup", "outcomes", "rivals",
-           "settings", "settled", "swarms", "with_noise"]
+           "corner_cases", "every_setting", "fuzzer", "in_each", "keys", "lineup", "outcomes",
+           "rivals", "settings", "settled", "swarms", "with_noise"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

@@ -8,8 +8,8 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks, files, reproducible
+from dnnlib.fuzzing.naming import Key
 from dnnlib.fuzzing.noise import Constant, RandomFitness
-from dnnlib.fuzzing.outcomes import Key
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import device_of, predict

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -10,58 +9,13 @@ import torch
 from torch import nn
 
 from dnnlib import coverage, reproducible
+from dnnlib.fuzzing.naming import Key, keys
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
 
 # what `every_example` measures
 _EVERY = ("test_errors", "error_rate", "error_categories", "categories_per_seed", "l2",
           "share_near", "passes", "errors_per_1000_passes")
-READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that tells them apart
-
-
-@dataclass(frozen=True, order=True)
-class Key:
-    """Which fuzzer, in which of its readings: names a campaign and gives the columns of its rows.
-
-    ``setting``: of a rival, its authors' name for one, 'paper' or 'best': see :mod:`settings`.
-    Raises ``ValueError`` for a reading of a fuzzer that has one only.
-
-    >>> Key("deepsensor", "constant").columns, str(Key("dlfuzz"))
-    ({'fuzzer': 'deepsensor', 'swarm': 'constant'}, 'dlfuzz')
-    """
-
-    fuzzer: str
-    reading: str = ""
-    setting: str = ""
-
-    def __post_init__(self):
-        if self.reading and self.fuzzer not in READING:
-            raise ValueError(f"reading: expected one of {' or '.join(READING)} only, got "
-                             f"{self.reading!r} of {self.fuzzer}")
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """As columns of a row: the fuzzer, its swarm or reading, and its setting."""
-        return {"fuzzer": self.fuzzer} | (
-            {READING[self.fuzzer]: self.reading} if self.reading else {}) | (
-            {"setting": self.setting} if self.setting else {})
-
-    def __str__(self) -> str:
-        return ", ".join(filter(None, (self.fuzzer, self.reading, self.setting)))
-
-
-def keys(table: pd.DataFrame) -> pd.Series:
-    """The keys of rows that have a fuzzer, of all rows with their :attr:`Key.columns`.
-
-    >>> keys(pd.DataFrame([Key("deepsensor", "constant").columns, Key("dlfuzz").columns])).tolist()
-    [Key(fuzzer='deepsensor', reading='constant', setting=''), \
-Key(fuzzer='dlfuzz', reading='', setting='')]
-    """
-    columns = ["fuzzer", *READING.values(), "setting"]
-    parts = table.reindex(columns=columns).astype(object).fillna("")
-    return pd.Series([Key(fuzzer, swarm or reading, setting) if fuzzer else None
-                      for fuzzer, swarm, reading, setting in parts.itertuples(index=False)],
-                     index=table.index, dtype=object)
 
 
 def table(found: Mapping[tuple[str, Key], Campaign], measure: Callable[..., dict[str, float]],

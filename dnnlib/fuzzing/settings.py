@@ -11,8 +11,9 @@ from dnnlib.fuzzing.campaigns import campaigns
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import CONSTRAINTS, DeepXplore
 from dnnlib.fuzzing.dlfuzz import STRATEGIES, DLFuzz
+from dnnlib.fuzzing.naming import Key
 from dnnlib.fuzzing.noise import Constant, Noise
-from dnnlib.fuzzing.outcomes import Key, hits
+from dnnlib.fuzzing.outcomes import hits
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer, Watch
 from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import predict

@@ -100,7 +100,7 @@ def four_attacks(rows: pd.DataFrame) -> plt.Figure:
     """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
     if rows.empty:
         return plots.nothing()
-    rows = rows.assign(key=fuzzing.outcomes.keys(rows))
+    rows = rows.assign(key=fuzzing.keys(rows))
     abreast = list(dict.fromkeys(rows["budget"]))
     figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
     means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()

@@ -76,7 +76,7 @@ def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, their fuzzers with their readings."""
-    return rows.assign(fuzzer=outcomes.keys(rows).map(str))
+    return rows.assign(fuzzer=fuzzing.keys(rows).map(str))
 
 
 # %% tags=["hide-input"]

@@ -81,20 +81,6 @@ def test_a_seed_of_the_target_class_is_refused():
         outcomes.hits(right([0, 2, 1], [2, 2, 2]), target=2)
 
 
-@pytest.mark.parametrize("key, columns", [
-    (Key("noise"), {"fuzzer": "noise"}),
-    (Key("deepsensor", "excitable"), {"fuzzer": "deepsensor", "swarm": "excitable"}),
-    (Key("deepxplore", "single"), {"fuzzer": "deepxplore", "reading": "single"})])
-def test_a_key_becomes_columns_and_back(key, columns):
-    assert key.columns == columns
-    assert outcomes.keys(pd.DataFrame([columns, {"quantity": "accuracy"}])).tolist() == [key, None]
-
-
-def test_a_fuzzer_with_one_reading_has_no_other():
-    with pytest.raises(ValueError, match="got 'paper' of dlfuzz"):
-        Key("dlfuzz", "paper")
-
-
 def test_a_table_of_campaigns_becomes_rows_and_ratios():
     keys = [Key("deepsensor", "paper"), Key("dlfuzz")]
     found = {("near", key): right([0, 0, 1], predicted) for key, predicted in

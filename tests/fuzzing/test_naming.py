@@ -1,0 +1,21 @@
+"""Keys of fuzzers, as columns of rows and back."""
+
+import pandas as pd
+import pytest
+
+from dnnlib import fuzzing
+from dnnlib.fuzzing import Key
+
+
+@pytest.mark.parametrize("key, columns", [
+    (Key("noise"), {"fuzzer": "noise"}),
+    (Key("deepsensor", "excitable"), {"fuzzer": "deepsensor", "swarm": "excitable"}),
+    (Key("deepxplore", "single"), {"fuzzer": "deepxplore", "reading": "single"})])
+def test_a_key_becomes_columns_and_back(key, columns):
+    assert key.columns == columns
+    assert fuzzing.keys(pd.DataFrame([columns, {"quantity": "accuracy"}])).tolist() == [key, None]
+
+
+def test_a_fuzzer_with_one_reading_has_no_other():
+    with pytest.raises(ValueError, match="got 'paper' of dlfuzz"):
+        Key("dlfuzz", "paper")
