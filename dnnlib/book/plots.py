@@ -133,15 +133,15 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
     """Mean over the seeds and their range, a line for each ``row``, one panel for each group.
 
     ``table`` and ``paper``: the columns ``row``, ``panel`` and 'value'. The paper's values are
-    drawn as crosses.
+    drawn as crosses. More than four panels stand in rows of three.
     """
     if table.empty:
         return nothing()
     names = list(dict.fromkeys(table[row]))
     groups = list(table.groupby(list(panel), sort=False))
-    figure, axes = plt.subplots(1, len(groups), squeeze=False, sharey=True, sharex=True,
-                                figsize=(1.6 + 2.1 * len(groups), 0.8 + 0.22 * len(names)))
-    for axis, (key, group) in zip(axes[0], groups):
+    figure, axes = panels(len(groups), width=2.1, height=0.8 + 0.22 * len(names), margin=1.6,
+                          sharex=True, sharey=True)
+    for axis, (key, group) in zip(axes, groups):
         ours = group.groupby(row)["value"].agg(["mean", "min", "max"]).reindex(names)
         axis.hlines(range(len(names)), ours["min"], ours["max"], color="C0", lw=2.5, alpha=0.5)
         axis.plot(ours["mean"], range(len(names)), "o", color="C0", ms=4, label="ours")
@@ -149,13 +149,29 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
             there = paper[(paper[list(panel)] == list(key)).all(axis=1) & paper[row].isin(names)]
             axis.plot(there["value"], [names.index(n) for n in there[row]], "x", color="C3", ms=5,
                       label="paper")
-        axis.set_title(" ".join(map(shown, key)), fontsize=9)
+        axis.set_title(", ".join(map(shown, key)), fontsize=9)
         axis.set(xlabel=xlabel)
-    axes[0, 0].set_yticks(range(len(names)), map(shown, names))
-    axes[0, 0].invert_yaxis()
+        axis.label_outer()
+    axes[0].set_yticks(range(len(names)), map(shown, names))
+    axes[0].invert_yaxis()
     if paper is not None:
-        axes[0, -1].legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
+        figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="outside right upper")
     return figure
+
+
+def panels(count: int, *, width: float, height: float, margin: float = 0,
+           **options) -> tuple[Figure, list[Axes]]:
+    """A figure of so many panels, in one row up to four and else in rows of three; their axes.
+
+    ``width``, ``height``: inches of a panel; ``margin``: beside them; ``options``: of plt.subplots.
+    """
+    columns = count if count <= 4 else 3
+    rows = -(-count // columns)
+    figure, axes = plt.subplots(rows, columns, squeeze=False, layout="constrained",
+                                figsize=(margin + width * columns, height * rows), **options)
+    for empty in axes.flat[count:]:
+        empty.remove()
+    return figure, list(axes.flat[:count])
 
 
 def matrix(axis: Axes, table: pd.DataFrame, title: str) -> None:

@@ -5,6 +5,7 @@ from textwrap import fill
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 
 from dnnlib import checks, published
 from dnnlib.book.verdicts import Verdict, counted, verdict
@@ -161,10 +162,12 @@ def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
     if cells.empty:
         cells = pd.DataFrame(columns=[*keys, "mean", "low", "high", "outcome"])
     if len(paper):
-        both = cells.astype({k: str for k in keys}).merge(
-            paper.astype({k: str for k in keys}), on=keys, how="outer", sort=False)
+        alike = {k: float if all(is_numeric_dtype(t[k]) for t in (cells, paper) if len(t)) else str
+                 for k in keys}  # a rate of 5 in the paper's table is the 5.0 of a record
+        both = cells.astype(alike).merge(paper.astype(alike), on=keys, how="outer", sort=False)
     else:
         both = cells.assign(value=np.nan)
     varying = [k for k in keys if both[k].nunique() > 1] or keys
-    names = [", ".join(str(shown(v)) for v in row) for row in both[varying].to_numpy()]
+    names = [", ".join(f"{v:g}" if isinstance(v, float) else str(shown(v)) for v in row)
+             for row in both[varying].itertuples(index=False)]
     return both.assign(name=names)

@@ -101,18 +101,16 @@ def against_strength(rows, panel, **line):
     if rows.empty:
         return plots.nothing()
     groups = list(rows.groupby(panel, sort=False))
-    figure, axes = plt.subplots(1, len(groups), figsize=(max(9, 2.6 * len(groups)), 3),
-                                squeeze=False)
-    for axis, (name, group) in zip(axes[0], groups):
+    figure, axes = plots.panels(len(groups), width=max(3, 6 / len(groups)), height=2.8)
+    for axis, (name, group) in zip(axes, groups):
         for (state, neurons, _), part in group.groupby(["state", "neurons", "seed"]):
             axis.plot(part["strength"], part["value"], ls="-" if neurons == "sensitive" else "--",
                       color="C3" if state == "worse" else "C0", label=f"{state}, {neurons}", **line)
         axis.set_title(", ".join(map(shown, name)), fontsize=9)
-        axis.set_xlabel("strength of the mutation")
-    axes[0, 0].set_ylabel("mean sensitivity")
-    handles, labels = axes[0, 0].get_legend_handles_labels()
+        axis.set(xlabel="strength of the mutation", ylabel="mean sensitivity")
+    handles, labels = axes[0].get_legend_handles_labels()
     first = dict(zip(labels, handles))  # of the lines of all seeds
-    axes[0, -1].legend(first.values(), first, fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+    figure.legend(first.values(), first, fontsize=8, loc="outside lower center", ncols=4)
 
 
 against_strength(run.live, ["difference"], marker="o")

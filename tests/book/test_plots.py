@@ -131,3 +131,11 @@ def test_dots_show_means_ranges_and_the_papers_values():
     assert [c.get_segments()[0][:, 0].tolist() for c in first.collections] == [[1.0, 3.0]]
     assert crosses.get_xdata().tolist() == [9.0] and crosses.get_ydata().tolist() == [1]
     assert second.get_title() == "n" and len(second.lines[1].get_xdata()) == 0
+
+
+def test_more_than_four_panels_stand_in_rows_of_three():
+    figure, axes = plots.panels(7, width=2, height=1, margin=1)
+    assert len(axes) == len(figure.axes) == 7  # the two empty places are gone
+    assert [axis.get_subplotspec().rowspan.start for axis in axes] == [0, 0, 0, 1, 1, 1, 2]
+    assert tuple(figure.get_size_inches()) == (7, 3)
+    assert plots.panels(4, width=2, height=1)[0].get_size_inches()[1] == 1

@@ -86,6 +86,19 @@ def test_a_forest_has_a_line_for_each_cell_and_a_cross_for_each_printed_value():
     assert "Reproduced: 2 of 2 hold" in axis.get_title(loc="left").replace("\n", " ")
 
 
+def test_a_printed_rate_is_a_cell_of_the_same_rate_and_rates_are_in_order():
+    claim = published.Claim("nsatp-x", "nsatp", "IV", "More faults.", "nsatp/x", "lead", ["rate"], 2,
+                            "above", 0)
+    for rate in (10.0, 5.0):
+        for seed in range(3):
+            records.save(records.Record("nsatp/x", {"seed": seed, "at": rate}, [
+                {"rate": rate, "quantity": "lead", "value": rate + seed / 10}]))
+    axis = drawn(verdict(claim), pd.DataFrame({"rate": [20, 5, 10], "value": [3.0, 1.0, 2.0]}))
+    assert [t.get_text() for t in axis.get_yticklabels()] == ["5", "10", "20"]
+    assert {line.get_ydata()[0]: line.get_xdata()[0] for line in axis.lines
+            if line.get_marker() == "x"} == {0: 1.0, 1: 2.0, 2: 3.0}
+
+
 def test_about_is_a_band_and_anything_else_a_line():
     band = drawn(judged("about", 2.0, margin=0.5), pd.DataFrame())
     assert len(band.patches) == 1 and band.patches[0].get_width() == pytest.approx(1.0)
