@@ -91,6 +91,8 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     half = stats.t.ppf(1 - LEVEL / 2, len(sample) - 1) * error
     low, high = (float(SCALES[on].back(middle + side * half)) for side in (-1, 1))
     bottom, top = SCALES[scale].range
+    if sample.min() < bottom or sample.max() > top:  # a ratio of gains, one of them a loss
+        bottom, top = -math.inf, math.inf
     mean = float(sample[0]) if same else float(SCALES[on].back(middle))
     if same:
         low = high = mean

@@ -2,12 +2,12 @@
 
 from collections.abc import Collection
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from dnnlib.book.colours import colours
-from dnnlib.book.plots import nothing
+from dnnlib.book.plots import nothing, panels
 from dnnlib.book.words import shown
 from dnnlib.selection import keys
 
@@ -31,9 +31,9 @@ def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log
     if rows.empty:
         return nothing()
     networks = list(named(rows).groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(1, len(networks), sharey=True, squeeze=False,
-                                figsize=(max(7.5, 1.6 + 2.4 * len(networks)), 3.6))
-    for axis, (network, group) in zip(axes[0], networks):
+    figure, axes = panels(len(networks), width=max(2.6, 6 / len(networks)), height=3.4,
+                          margin=1.6, sharey=True)
+    for axis, (network, group) in zip(axes, networks):
         shades = colours(group["selector"])
         for (method, name), line in group.groupby(["method", "selector"], sort=False):
             mean = line.groupby(x)["value"].mean()
@@ -41,8 +41,10 @@ def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log
                       lw=2.4 if method == "nss" else 1.2, color=shades[name], label=name)
         if log:
             axis.set(xscale="log", yscale="log")
+        else:
+            axis.xaxis.set_major_locator(MaxNLocator(steps=[1, 5, 10]))
         axis.set_title(", ".join(map(shown, network)), fontsize=9)
-        axis.set_xlabel(xlabel)
-    axes[0, 0].set_ylabel(ylabel)
-    axes[0, -1].legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        axis.set(xlabel=xlabel, ylabel=ylabel)
+        axis.label_outer()
+    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8, loc="outside right center")
     return figure

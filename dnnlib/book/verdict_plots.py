@@ -133,6 +133,9 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
             colour = OUTCOMES[line["outcome"]]
             axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2)
             axis.plot(line["mean"], y, "o", color=colour, ms=4.5)
+        elif pd.notna(line["outcome"]):
+            axis.text(0.01, y, "undefined with some seed", fontsize=7, va="center",
+                      transform=axis.get_yaxis_transform())
         if pd.notna(line["value"]):
             axis.plot(line["value"], y, "x", color="black", ms=5, mew=1.3)
     if claim.rule == "about":

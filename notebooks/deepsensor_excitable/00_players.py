@@ -384,13 +384,14 @@ for scale in excitable.SCALES:
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of excitable neurons of a swarm's best position, iteration by iteration; full points are test errors. The broken line is where the paper's example ends.", "name": "fig-excitable-swarm"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
 for i, (scale, (share, wrong)) in enumerate(flights.items()):
-    axis.plot(share, color=f"C{i}", lw=1, label=f"scale: {scale}")
-    axis.scatter(np.arange(iterations), share, s=18, edgecolors=f"C{i}",
+    axis.plot(range(1, iterations + 1), share, color=f"C{i}", lw=1, label=f"scale: {scale}")
+    axis.scatter(range(1, iterations + 1), share, s=18, edgecolors=f"C{i}",
                  color=[f"C{i}" if e else "white" for e in wrong.tolist()], zorder=3)
     run.add({"last_share": share[-1]}, scale=scale, **{"lambda": 0.5})
 run.add({"swarm_gradients": fitness.points})
 axis.axhline(37, color="0.5", ls="--", lw=1)
-axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None))
+axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None),
+         xticks=range(0, iterations + 1, 5))
 axis.legend()
 plt.show()
 run.save(data)

@@ -265,7 +265,7 @@ for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.9), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(10, 6), sharey=True)
 plots.matrix(axes[0], headed(jaccard), "faults in common")
 plots.matrix(axes[1], headed(rho), "rank correlation")
 plt.show()

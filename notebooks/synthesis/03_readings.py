@@ -16,6 +16,7 @@
 
 # %% tags=["hide-input"]
 from dataclasses import replace
+from textwrap import fill, shorten
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -141,14 +142,15 @@ sentences(side_by_side(changed))
 # %% [markdown]
 # The same as a picture. A cell is one combination of dataset, network and measure.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the cells in which a claim holds, where the verdict depends on the reading. Filled: the reading that this book judges by; open: the other one. The claim's name, and in brackets the column.", "name": "fig-readings"}}
-shares = changed.groupby(["id", "column"], sort=False)["share"].agg(["first", "last"])
-figure, axis = plt.subplots(figsize=(7.5, 0.6 + 0.27 * len(shares)))
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the cells in which a claim holds, where the verdict depends on the reading. Filled: the reading that this book judges by; open: the other one. The claim, and in brackets the column.", "name": "fig-readings"}}
+shares = changed.groupby(["id", "claim", "column"], sort=False)["share"].agg(["first", "last"])
+figure, axis = plt.subplots(figsize=(9.5, 0.6 + 0.42 * len(shares)))
 lines = range(len(shares))
 axis.hlines(lines, shares["first"], shares["last"], color="0.7", lw=1.5, zorder=1)
 axis.scatter(shares["last"], lines, fc="white", ec="C0", s=36, zorder=2)
 axis.scatter(shares["first"], lines, color="C0", s=20, zorder=3)
-axis.set_yticks(lines, [f"{claim} ({column})" for claim, column in shares.index], fontsize=8)
+axis.set_yticks(lines, [fill(f"{shorten(claim, 92, placeholder=' …')} ({column})", 62)
+                        for _, claim, column in shares.index], fontsize=8)
 axis.set(xlabel="share of the cells in which the claim holds", xlim=(-0.03, 1.03))
 axis.invert_yaxis()
 plt.show()

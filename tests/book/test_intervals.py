@@ -85,3 +85,9 @@ def test_over_seeds_takes_each_cell_by_itself():
     assert found.loc[("b", "x"), ["low", "high"]].tolist() == pytest.approx(
         intervals.interval([1, 2, 4], "ratio"))
     assert found.loc[("a", "x")].tolist() == [5, 5, 5]
+
+
+def test_an_interval_holds_its_mean_where_a_ratio_of_gains_is_a_loss():
+    found = intervals.estimate([-900.0, -850.0, -1300.0], "ratio")
+    assert found.low < found.mean < found.high < 0
+    assert intervals.estimate([0.0, 0.5, 6.0], "ratio").low == 0  # no ratio of counts is below

@@ -110,3 +110,8 @@ def test_a_claim_without_records_says_so():
     claim = published.Claim("nsatp-y", "nsatp", "IV", "x", "nsatp/y", "q", ["dataset"], 2, "above", 0)
     assert [text.get_text() for text in drawn(verdict(claim), pd.DataFrame()).texts] == [
         "no records yet"]
+
+
+def test_a_cell_without_a_number_says_so():
+    axis = drawn(judged(values=(2.0, float("nan"), 2.1)), pd.DataFrame())
+    assert [text.get_text() for text in axis.texts] == ["undefined with some seed"] * 2
