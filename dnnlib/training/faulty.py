@@ -1,5 +1,6 @@
 """Networks of faulty training: polluted, underfitted, overfitted (DeepSensor, Tables III to V)."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from torch import nn
@@ -60,12 +61,15 @@ def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "def
     return training.fitted(model_name, data, chosen, seed=seed)
 
 
-def by_error(model_name: str, dataset: str, **options) -> dict[str, nn.Module]:
+def by_error(model_name: str, dataset: str, *, errors: Sequence[str] = tuple(ERRORS),
+             **options) -> dict[str, nn.Module]:
     """A network for each kind of error (DeepSensor, Figs. 5 and 6; the second paper's 10 and 11).
 
-    'adversarial' errors are those of a well trained network. ``options``: see :func:`trained`.
+    'adversarial' errors are those of a well trained network. ``errors``: of the kinds in
+    ``ERRORS``; ``options``: see :func:`trained`.
     """
-    return {error: trained(kind, model_name, dataset, **options) for error, kind in ERRORS.items()}
+    return {error: trained(ERRORS[checks.known(error, ERRORS, "errors")], model_name, dataset,
+                           **options) for error in errors}
 
 
 def targets(dataset: str) -> dict[str, int | None]:

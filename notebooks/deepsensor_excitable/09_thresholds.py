@@ -22,6 +22,7 @@ population = 4  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 lambdas = "0.1 0.3 0.5 0.6 0.8"  # values of the first threshold
 epsilons = "0.002 0.02 0.2"  # of the second, with 1, the paper's, in the end
+kinds = "adversarial polluted overfitted"  # of error; a record tells its kinds by its rows
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -66,6 +67,8 @@ bet("deepsensor-excitable-lambda")
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 of the paper from the records: one line for each random seed. Broken lines are swarms with a constant fitness, dotted ones swarms with the first paper's.", "name": "fig-excitable-thresholds-records"}}
 SCALE = {"excitable": "none", "excitable_scaled": "total"}
 kept = run.recorded()
+if not kept.empty:  # one threshold is no line
+    kept = kept[kept.groupby(["dataset", "model"])["threshold"].transform("nunique") > 1]
 nothing() if kept.empty else errors_against_thresholds(kept, list(SCALE))
 plt.show()
 
@@ -105,8 +108,8 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate)
+models = faulty.by_error(model_name, dataset, errors=checks.words(kinds, "kinds"),
+                         recipe_name=recipe, seed=seed, learning_rate=learning_rate)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
@@ -203,15 +206,15 @@ wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="
 # divided by the smallest: it is 1 if the threshold did not matter.
 
 # %% tags=["hide-input"]
-counts = run.live.query("quantity == 'test_errors' and varied != 'control' "
-                        "and (varied == 'epsilon' or threshold <= 0.6)")
-for (name, kind, varied), line in counts.groupby(["swarm", "errors", "varied"]):
-    run.add({"least_step": outcomes.least_step(line.set_index("threshold")["value"])},
-            fuzzer="deepsensor", swarm=name, errors=kind, varied=varied)
+SERIES = ["swarm", "errors", "varied"]
 every = run.live.query("quantity == 'test_errors' and varied != 'control'")
-for (name, kind, varied), line in every.groupby(["swarm", "errors", "varied"]):
+every = every[every.groupby(SERIES)["threshold"].transform("nunique") > 1]
+for series, line in every.query("varied == 'epsilon' or threshold <= 0.6").groupby(SERIES):
+    run.add({"least_step": outcomes.least_step(line.set_index("threshold")["value"])},
+            fuzzer="deepsensor", **dict(zip(SERIES, series)))
+for series, line in every.groupby(SERIES):
     run.add({"most_over_least": line["value"].max() / max(1, line["value"].min())},
-            fuzzer="deepsensor", swarm=name, errors=kind, varied=varied)
+            fuzzer="deepsensor", **dict(zip(SERIES, series)))
 run.save(data)
 wide(run.live, "quantity in ('least_step', 'most_over_least')",
      index=["swarm", "varied", "errors"], columns="quantity")

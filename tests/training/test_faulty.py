@@ -67,6 +67,9 @@ def test_each_error_has_the_network_that_makes_it(monkeypatch):
     options = {"learning_rate": 0.1, "seed": 2}
     assert found == {error: (kind, "lenet5", "digits", options) for error, kind in (
         ("adversarial", "well_trained"), ("polluted", "polluted"), ("overfitted", "overfitted"))}
+    assert list(faulty.by_error("lenet5", "digits", errors=["polluted"])) == ["polluted"]
+    with pytest.raises(ValueError, match="did you mean 'polluted'"):
+        faulty.by_error("lenet5", "digits", errors=["poluted"])
 
 
 def test_only_the_polluted_class_counts_of_a_polluted_network():
