@@ -28,6 +28,7 @@ OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
 LINE = 0.21  # inches for a cell
+MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and how close: in lines
 TALL = 8  # squares, one above the other
 
 
@@ -114,9 +115,10 @@ def forests(found: dict[str, tuple[Verdict, pd.DataFrame]]) -> Figure:
 
     ``found``: by the claim's id its verdict, and the paper's values: the claim's cells and 'value'.
     The dashed line, or the gray band, is what the claim needs; a cross is the paper's value. Cells
-    that the paper has and nobody ran are crosses alone.
+    that the paper has and nobody ran are crosses alone. Of a claim with more than ``MANY`` cells,
+    those that differ in a last number only, such as a rate, stand close under one name.
     """
-    rows = [max(1, len(_lines(*pair))) for pair in found.values()]
+    rows = [1 + _lines(*pair)["y"].max() if len(_lines(*pair)) else 1 for pair in found.values()]
     figure, axes = plt.subplots(len(rows), 1, squeeze=False, layout="constrained",
                                 height_ratios=[n + 4 for n in rows],
                                 figsize=(8, LINE * sum(n + 5 for n in rows)))
@@ -128,16 +130,17 @@ def forests(found: dict[str, tuple[Verdict, pd.DataFrame]]) -> Figure:
 def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
     """One claim of :func:`forests`."""
     claim, lines = found.claim, _lines(found, paper)
-    for y, (_, line) in enumerate(lines.iterrows()):
+    close = 0.7 if lines["name"].duplicated().any() else 1
+    for y, (_, line) in zip(lines["y"], lines.iterrows()):
         if pd.notna(line["mean"]):
             colour = OUTCOMES[line["outcome"]]
-            axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2)
-            axis.plot(line["mean"], y, "o", color=colour, ms=4.5)
+            axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2 * close)
+            axis.plot(line["mean"], y, "o", color=colour, ms=4.5 * close)
         elif pd.notna(line["outcome"]):
             axis.text(0.01, y, "undefined with some seed", fontsize=7, va="center",
                       transform=axis.get_yaxis_transform())
         if pd.notna(line["value"]):
-            axis.plot(line["value"], y, "x", color="black", ms=5, mew=1.3)
+            axis.plot(line["value"], y, "x", color="black", ms=5 * close, mew=1.3 * close)
     if claim.rule == "about":
         axis.axvspan(claim.threshold - claim.margin, claim.threshold + claim.margin, color="0.88",
                      zorder=0)
@@ -148,8 +151,9 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
         axis.set_xscale("log", subs=[])
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.xaxis.set_major_formatter("{x:g}")
-    axis.set_yticks(range(len(lines)), lines["name"], fontsize=8)
-    axis.set_ylim(len(lines) - 0.4, -0.6)
+    places = lines.groupby("name", sort=False)["y"].mean()
+    axis.set_yticks(places, places.index, fontsize=8)
+    axis.set_ylim(0.6 + lines["y"].max() if len(lines) else 1, -0.6)
     axis.set_xlabel(f"{shown(claim.quantity)}; claimed: {needed(claim)}", fontsize=8)
     axis.set_title(fill(f"{claim.statement} {found.state.capitalize()}: {counted(found)}", 88),
                    fontsize=9, loc="left")
@@ -160,7 +164,7 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
 
 
 def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
-    """A row for each cell that was run or printed, with its name in words."""
+    """A row for each cell that was run or printed, with its name in words and its place 'y'."""
     cells, keys = found.cells, list(found.claim.cells)
     if cells.empty:
         cells = pd.DataFrame(columns=[*keys, "mean", "low", "high", "outcome"])
@@ -171,6 +175,11 @@ def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
     else:
         both = cells.assign(value=np.nan)
     varying = [k for k in keys if both[k].nunique() > 1] or keys
-    names = [", ".join(f"{v:g}" if isinstance(v, float) else str(shown(v)) for v in row)
+    last, end = varying[-1], ""
+    close = len(both) > MANY and len(varying) > 1 and is_numeric_dtype(both[last])
+    if close:
+        varying, end = varying[:-1], f", {both[last].min():g} to {both[last].max():g}"
+    names = [", ".join(f"{v:g}" if isinstance(v, float) else str(shown(v)) for v in row) + end
              for row in both[varying].itertuples(index=False)]
-    return both.assign(name=names)
+    steps = np.where(pd.Series(names, dtype=str).duplicated(), CLOSE, 1.0)
+    return both.assign(name=names, y=np.cumsum(steps) - 1)

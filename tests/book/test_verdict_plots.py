@@ -1,6 +1,7 @@
 """The figures of verdicts show what was counted, and where the paper's numbers are."""
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
@@ -115,3 +116,18 @@ def test_a_claim_without_records_says_so():
 def test_a_cell_without_a_number_says_so():
     axis = drawn(judged(values=(2.0, float("nan"), 2.1)), pd.DataFrame())
     assert [text.get_text() for text in axis.texts] == ["undefined with some seed"] * 2
+
+
+def test_many_rates_stand_close_under_one_name():
+    claim = published.Claim("nsatp-x", "nsatp", "IV", "More faults.", "nsatp/x", "lead",
+                            ["model", "rate"], 24, "above", 0)
+    printed = pd.DataFrame([{"model": model, "rate": rate, "value": float(rate)}
+                            for model in "abcdef" for rate in (20, 15, 10, 5)])
+    axis = drawn(verdict(claim), printed)
+    assert [t.get_text() for t in axis.get_yticklabels()] == [f"{m}, 5 to 20" for m in "abcdef"]
+    crosses = [(line.get_ydata()[0], line.get_xdata()[0]) for line in axis.lines
+               if line.get_marker() == "x"]
+    assert [value for _, value in crosses] == [5.0, 10.0, 15.0, 20.0] * 6
+    steps = np.diff([y for y, _ in crosses])
+    assert steps.tolist() == pytest.approx(
+        (([verdict_plots.CLOSE] * 3 + [1.0]) * 6)[:-1])  # close in a group, a line between groups
