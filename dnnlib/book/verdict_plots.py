@@ -1,6 +1,6 @@
 """Figures of verdicts: the bar of all claims, and a forest plot for each."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from textwrap import fill
 
 import numpy as np
@@ -93,6 +93,29 @@ def squares(counts: pd.DataFrame) -> Figure:
     return figure
 
 
+def open_cells() -> pd.DataFrame:
+    """The open cells: 'paper', 'claim', 'cell', 'seeds' and how many would be 'deciding'."""
+    found = [verdict(claim) for claim in published.claims()]
+    return pd.DataFrame([{
+        "paper": each.claim.paper, "claim": each.claim.statement,
+        "cell": _named(cell[name] for name in each.claim.cells),
+        "seeds": cell["seeds"], "deciding": cell["deciding"]}
+        for each in found for cell in each.cells.to_dict("records") if cell["outcome"] == "open"],
+        columns=["paper", "claim", "cell", "seeds", "deciding"])
+
+
+def left_open(cells: pd.DataFrame, most: int = 30) -> Figure:
+    """How many of the :func:`open_cells` would still be open with so many seeds: a line a paper."""
+    figure, axis = plt.subplots(figsize=(8, 3))
+    seeds = range(3, most + 1)
+    for paper, part in cells.groupby("paper", sort=False):
+        left = [int((part["deciding"] > count).sum()) for count in seeds]
+        axis.step(seeds, left, where="post", label=paper)
+    axis.set(xlabel="seeds of every cell", ylabel="cells still open", ylim=(0, None))
+    axis.legend(fontsize=8)
+    return figure
+
+
 def show(experiment: str) -> None:
     """Display the forest plots of the claims that rest on an experiment, if there are any."""
     from IPython.display import display
@@ -163,6 +186,10 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
         axis.text(0.5, 0.5, "no records yet", ha="center", va="center", transform=axis.transAxes)
 
 
+def _named(cell: Iterable) -> str:
+    return ", ".join(f"{v:g}" if isinstance(v, float) else str(shown(v)) for v in cell)
+
+
 def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
     """A row for each cell that was run or printed, with its name in words and its place 'y'."""
     cells, keys = found.cells, list(found.claim.cells)
@@ -179,7 +206,6 @@ def _lines(found: Verdict, paper: pd.DataFrame) -> pd.DataFrame:
     close = len(both) > MANY and len(varying) > 1 and is_numeric_dtype(both[last])
     if close:
         varying, end = varying[:-1], f", {both[last].min():g} to {both[last].max():g}"
-    names = [", ".join(f"{v:g}" if isinstance(v, float) else str(shown(v)) for v in row) + end
-             for row in both[varying].itertuples(index=False)]
+    names = [_named(row) + end for row in both[varying].itertuples(index=False)]
     steps = np.where(pd.Series(names, dtype=str).duplicated(), CLOSE, 1.0)
     return both.assign(name=names, y=np.cumsum(steps) - 1)

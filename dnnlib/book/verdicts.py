@@ -1,5 +1,6 @@
 """What a rule makes of a claim, by the records."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +47,8 @@ class Verdict:
 
     ``cells``: a row for each cell with its mean, interval, seeds and outcome, 'holds', 'fails' or
     'open': whether the 95 % interval over the seeds is on the claim's side, on the other, or
-    neither. ``sure_holds`` and ``sure_fails``: how many stand after Holm's correction.
+    neither; 'deciding' is :func:`seeds_to_decide`. ``sure_holds`` and ``sure_fails``: how many
+    stand after Holm's correction.
     """
 
     claim: published.Claim
@@ -71,7 +73,8 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
              for key, values in cells(claim, root) if len(values) >= SEEDS]
     p = [RULES[claim.rule](estimate, claim) for *_, estimate in found]
     judged = [dict(zip(claim.cells, key)) | {"mean": e.mean, "low": e.low, "high": e.high,
-                                             "seeds": seeds, "outcome": outcome(claim, e)}
+                                             "seeds": seeds, "outcome": outcome(claim, e),
+                                             "deciding": seeds_to_decide(claim, e)}
               for key, seeds, e in found]
     holds = sum(cell["outcome"] == "holds" for cell in judged)
     fails = sum(cell["outcome"] == "fails" for cell in judged)
@@ -92,6 +95,19 @@ def outcome(claim: published.Claim, found: Estimate) -> str:
     hold, fail = RULES[claim.rule](found, claim)
     return ("holds" if hold <= intervals.LEVEL else "fails" if fail <= intervals.LEVEL
             else "open")
+
+
+def seeds_to_decide(claim: published.Claim, found: Estimate, most: int = 30) -> float:
+    """How many seeds would decide a cell if its mean and its spread stayed as they are.
+
+    Infinity if ``most`` would not, as where a value is undefined.
+    """
+    seeds = found.degrees + 1
+    for more in range(seeds, most + 1):
+        later = replace(found, error=found.error * math.sqrt(seeds / more), degrees=more - 1)
+        if min(RULES[claim.rule](later, claim)) <= intervals.LEVEL:
+            return more
+    return math.inf
 
 
 def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:

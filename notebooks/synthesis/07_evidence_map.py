@@ -33,6 +33,33 @@ for name, fields in found.items():
     display(Markdown(f"**{name}**"), evidence_map.Map(fields))
 
 # %% [markdown]
+# ## Deciding what is open
+#
+# A cell is open if the interval over its seeds lies on both sides of what the claim asks for. More seeds
+# make the interval shorter. Suppose that the mean and the spread of each cell stay as they are. How many
+# seeds would then decide it?
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Cells that would still be open if every cell had so many seeds, with the mean and the spread of the seeds that were run.", "name": "fig-left-open"}}
+still = verdict_plots.open_cells()
+still["paper"] = still["paper"].map(NAMES)
+verdict_plots.left_open(still)
+plt.show()
+
+# %% tags=["hide-input", "statements"]
+from dnnlib.book.statements import says
+
+five, ten, more = ((still["deciding"] <= 5).sum(), (still["deciding"] <= 10).sum(),
+                   (still["deciding"] > 30).sum())
+says((f"{len(still)} cells are open. Five seeds for each would decide {five} of them and ten {ten}; {more} would be open "
+      "with thirty, because the mean of their seeds is nearly what the claim asks for, or because a value is "
+      "not defined.", len(still) > 0),
+     "This is a guess: the spread of three seeds says little about that of ten.")
+
+# %% tags=["hide-input", "hide-output"]
+tables.sentences(still.sort_values("deciding", kind="stable", ignore_index=True).rename(
+    columns={"deciding": "seeds that would decide it"}).replace(float("inf"), "more than 30"))
+
+# %% [markdown]
 # ## Filling a blank
 #
 # `dnnlib scoreboard --missing` lists the blanks with their commands, the quickest first. It also lists

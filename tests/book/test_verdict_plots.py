@@ -54,6 +54,25 @@ def test_every_cell_of_the_papers_is_counted_once(folders):
     assert not found[["holds", "open", "fails"]].to_numpy().any()
 
 
+def test_a_line_falls_as_seeds_decide_cells():
+    cells = pd.DataFrame({"paper": ["a", "a", "a", "b"], "deciding": [4, 6, np.inf, 5]})
+    axis, = verdict_plots.left_open(cells, most=7).axes
+    assert {line.get_label(): line.get_ydata().tolist() for line in axis.lines} == {
+        "a": [3, 2, 2, 1, 1], "b": [1, 1, 0, 0, 0]}
+
+
+def test_only_open_cells_are_listed(monkeypatch):
+    claim = published.Claim("nsatp-x", "nsatp", "IV", "More errors.", "nsatp/x", "q",
+                            ["dataset", "rate"], 2, "above", 1.0)
+    for dataset, values in (("mnist", (1, 2, 3)), ("cifar10", (5, 6, 7))):
+        for seed, value in enumerate(values):
+            records.save(records.Record("nsatp/x", {"dataset": dataset, "rate": 5.0, "seed": seed},
+                                        [{"quantity": "q", "value": value}]))
+    monkeypatch.setattr(published, "claims", lambda: [claim])
+    assert verdict_plots.open_cells().to_dict("records") == [
+        {"paper": "nsatp", "claim": "More errors.", "cell": "MNIST, 5", "seeds": 3, "deciding": 7}]
+
+
 def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), **more):
     claim = published.Claim("nsatp-x", "nsatp", "IV", "More errors.", "nsatp/x", "errors_over",
                             ["dataset"], 2, rule, threshold, scale="ratio", **more)

@@ -56,6 +56,16 @@ def test_fewer_than_three_seeds_decide_nothing(values, seeds):
     assert (found.state, found.run, found.holds) == ("not run", 0, 0) and found.cells.empty
 
 
+def test_seeds_that_would_decide_a_cell():
+    save([1, 2, 3])  # of n seeds, the interval is 2 +- t(n - 1) / sqrt(n)
+    for threshold in (1, 1.5, 2.9):
+        wide = abs(2 - threshold)
+        needed = next(n for n in range(3, 31) if stats.t.ppf(0.975, n - 1) / math.sqrt(n) <= wide)
+        assert verdicts.verdict(claim("above", threshold)).cells["deciding"].tolist() == [needed]
+    assert verdicts.verdict(claim("above", 2)).cells["deciding"].tolist() == [math.inf]
+    assert verdicts.verdict(claim("above", -0.5)).cells["deciding"].tolist() == [3]  # it is decided
+
+
 def test_more_records_of_one_seed_are_not_more_seeds():
     for trials in (10, 20, 30):
         save([1, 1], trials=trials)
