@@ -21,12 +21,13 @@ CORNERS = {"right": "0.7", "noise": "C0", "error": "C3"}  # groups of `corner_ca
 
 
 def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]], *,
-                            goal: Callable[[str], float], near: float | None = None) -> Figure:
+                            goal: Callable[[str], float], near: bool = False) -> Figure:
     """Error rates against the bound on the L2 distance: a row of panels for each network.
 
     ``rows``: tidy, a run's or of all records; those of 'error_rate' with a 'bound' are drawn, as
     means over the seeds. ``panels``: the keys drawn in each panel of a row. ``goal``: the printed
-    rate of a network by its name (broken line); ``near``: a bound that the paper has (dotted).
+    rate of a network by its name (broken line); ``near``: whether to draw the rows' bound 'near',
+    which the paper has (dotted).
     """
     rows = rows[(rows["quantity"] == "error_rate") & rows["bound"].notna()]
     if rows.empty:
@@ -37,10 +38,13 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
     for line, ((_, model_name), group) in zip(axes, networks, strict=True):
         means = group.groupby(["bound", "key"])["value"].mean()
         for axis, drawn in zip(line, panels, strict=True):
-            _lines(axis, means, drawn, goal=goal(model_name), near=near)
+            _lines(axis, means, drawn, goal=goal(model_name),
+                   near=group["near"].iloc[0] if near else None)
         line[0].set_ylabel(f"{shown(model_name)}: test errors (% of examples)")
-    for axis in axes[0]:
-        axis.legend(fontsize=7, loc="upper left")
+    for column in axes.T:  # not every network has every line
+        named = {name: line for axis in column
+                 for line, name in zip(*axis.get_legend_handles_labels())}
+        column[0].legend(named.values(), named, fontsize=7, loc="upper left")
     return figure
 
 

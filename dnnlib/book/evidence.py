@@ -49,12 +49,12 @@ def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
 
 
 def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
-    """Two sentences: how the rows' Shapley values were estimated, and what fewer points miss."""
+    """How the rows' Shapley values were estimated, and what fewer points miss: sentences."""
     points = sorted(rows["points"].dropna().astype(int).unique())
     share = by_seed(records.frame("deepsensor_excitable/thresholds"),
-                    "model == 'lenet5' and quantity == 'share' and scale == 'none' and "
-                    "swarm == 'excitable'", "gradients")
-    share = share.groupby("gradients").mean()
+                    "quantity == 'share' and scale == 'none' and swarm == 'excitable'",
+                    "model", "gradients").groupby(["model", "gradients"]).mean()
+    large, share = share.get("vgg16", share[:0]), share["lenet5"]
     some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
     corner = by_seed(records.frame("deepsensor_excitable/players"),
                      "model == 'lenet5' and quantity == 'share' and estimator == 'diagonal'",
@@ -68,7 +68,9 @@ def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
              f"{some[1]:.0f} %](09_thresholds). For [corner cases](00_players) and compared with "
              f"{corner.index.max():g} gradients, two find {two:.0f} % and four {four:.0f} %.",
              some[0] < 50 < some[1] and share.index.max() == 8
-             and two < 75 < four)]
+             and two < 75 < four),
+            *([(f"In VGG16, two find {100 * large[2] / large[8]:.0f} % as many as eight do.",
+                large[2] < large[8])] if (rows["model"] == "vgg16").any() and len(large) else [])]
 
 
 def state(claim: str, **reading) -> str:

@@ -262,11 +262,12 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
      *evidence.estimator(kept))
 change = evidence.by_seed(kept, "quantity == 'change_of_loss'", "training", "length")
-neurons = evidence.by_seed(kept, "quantity == 'excitable' and scale == 'none'", "training")
+neurons = evidence.by_seed(kept, "quantity == 'excitable' and scale == 'none'", "training", "length")
 lower, above = (evidence.spread(change[state] - change["well_trained"]) for state in (
     "underfitted", "overfitted"))
-says((f"In each of the three networks, noise makes at most {neurons.max():.2f} % of the neurons excitable.",
-      neurons.max() < 1),
+most = neurons.groupby(["training", "length"]).mean().max()
+says((f"In each of the three networks, and at each length, noise makes at most {most:.2f} % of the neurons excitable, in "
+      "the mean.", neurons.max() < 1),
      (f"On average, noise changes the loss of the underfitted network most: at the largest length by "
       f"{change['underfitted'].groupby('length').mean().max():.2f} nats, and that of the well trained network by "
       f"{change['well_trained'].groupby('length').mean().max():.2f}. "

@@ -257,7 +257,8 @@ gini = found("gini") / found("excitable")
 says((f"Compared with what a random order finds on average, the count's fault detection rate differs by "
       f"{span(chance[5]['mean'], 1)} points with the fewest labels, and by {span(chance[20]['mean'], 1)} with the most.",
       chance[5]["mean"].max() < 2),
-     (f"`flip` only asks whether the mutation changed the prediction. With the most labels it is {span(flip['mean'])} "
+     (f"`flip` asks whether the mutation changed the prediction, and then by how much the loss rose; it divides nothing "
+      f"among neurons. With the most labels it is {span(flip['mean'])} "
       "points above the count.", flip["low"].min() > 0),
      (f"DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass.", gini.min() > 2))
 

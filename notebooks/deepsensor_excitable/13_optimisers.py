@@ -242,8 +242,8 @@ says((f"With the first paper's fitness it is the same: within the bound, differe
       f"{span(ratio, 1)} times the swarm's errors.", ratio.min() > 1.5),
      ("Without a bound, that fitness even takes errors away. The swarm makes more neurons sensitive than the start "
       f"({reached['swarm'].mean():.1f} against {reached['start'].mean():.1f} %) and has fewer errors "
-      f"({fewer['swarm'].mean():.0f} against {fewer['start'].mean():.0f} %). Sensitivity divides by the distance, so "
-      "the swarm returns towards the input, where there are fewer errors.",
+      f"({fewer['swarm'].mean():.0f} against {fewer['start'].mean():.0f} %). Its examples are "
+      "nearer to the input, where there are fewer errors. We have not tested why.",
       (reached["swarm"] > reached["start"]).all() and (fewer["swarm"] < fewer["start"]).all()
       and of("l2", "swarm", "none", "sensitive").mean() < of("l2", "no search", "none", "sensitive").mean()))
 

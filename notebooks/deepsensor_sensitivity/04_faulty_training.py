@@ -238,8 +238,7 @@ for setting_name in ("paper", "best") if held_out else ("paper",):
     display(beside(
         shares if setting_name == "paper" else shares.query("fuzzer != 'deepsensor'"), recorded,
         live=live, digits=1, on=["dataset", "model", "alpha", "fuzzer", "quantity"],
-        where="network == 'polluted' and "
-        f"(setting == '{setting_name}' or '{setting_name}' == 'paper' and swarm == 'paper')"))
+        where=f"network == 'polluted' and (setting == '{setting_name}' or swarm == 'paper')"))
 
 # %% [markdown]
 # The controls, from the {term}`records <record>`, in percent: every fuzzer in the polluted and in

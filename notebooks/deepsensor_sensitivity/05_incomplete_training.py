@@ -260,7 +260,7 @@ says((f"With a constant fitness, {span(constant.stack())} % of the swarm's examp
 added = surely(swarm - constant)
 says(*[f"Paired by seed, it finds {how} errors than the constant fitness in the {' and the '.join(names)} "
        "network." for how, names in added.items() if names and how != "open"],
-     *([f"For the {' and the '.join(added['open'])} network, three seeds do not decide."]
+     *([f"For the {' and the '.join(added['open'])} network, the seeds do not decide."]
        if added["open"] else []),
      *(["In none of the three networks can the count be credited to the sensitive neurons."]
        if not added["more"] else []))

@@ -71,7 +71,7 @@ bet("deepsensor-sensitivity-asr")
 # ## In one picture
 #
 # Look at whether a bar is above zero, and above the bars of the two controls: benign images, and noise.
-# Where the lines of two bars overlap, three seeds do not tell the bars apart.
+# Where the lines of two bars overlap, the seeds do not tell the bars apart.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()
@@ -286,17 +286,17 @@ says("Only DeepSensor's examples bring a gain with every random seed." if always
      f"A gain with every random seed comes from the examples of {listed(always)}." if always else
      "No fuzzer's examples bring a gain with every random seed.",
      f"DeepSensor's lead over the next best fuzzer is {span(ahead, 1)} points, which "
-     + ("is more than chance." if low > 0 else "with three seeds may be chance."))
+     + ("is more than chance." if low > 0 else "may be chance."))
 unsure = [what for what, found in (("at the smaller eps", small), ("in CLEVER", clever_gain))
           if found["deepsensor"].min() < 0 < found["deepsensor"].max()]
 says(f"There are two other measures. At the smaller eps, DeepSensor's gain is "
      f"{span(small['deepsensor'], 1)} points; in CLEVER it is {span(clever_gain['deepsensor'], 2)}.",
      *([f"{sentence[0].upper()}{sentence[1:]}" for sentence in [
          f"{' and '.join(unsure)} even the sign of the gain depends on the random seed."] if unsure]))
-worse = [name for name in FUZZERS if max(found[name].mean() for found in (large, small, clever_gain)) < 0]
+worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, clever_gain)) < 0]
 accuracy = values("accuracy")[FUZZERS].mean()
-says(*([f"On average, the examples of {listed(worse)}, labelled as their inputs are, make the network worse "
-        "by all three measures."] if worse else []),
+says(*([f"With every random seed, the examples of {listed(worse)}, labelled as their inputs are, make the network "
+        "worse by all three measures."] if worse else []),
      (f"Retraining also costs accuracy. Of the images that the network got right before, it still gets "
       f"{accuracy['deepsensor']:.1f} % right after retraining on DeepSensor's examples"
       + (f", and {accuracy.min():.1f} % after retraining on {shown(accuracy.idxmin())}'s."

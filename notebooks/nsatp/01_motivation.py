@@ -167,8 +167,8 @@ undecided, decided = found["mean_eff_undecided"], found["mean_eff_decided"]
 says(
     f"**What it means.** On MNIST, a patch changes the class of {100 * undecided:.1f} % of the copies of "
     f"the undecided images, and of {100 * decided:.1f} % of the copies of the decided ones.",
-    (f"So undecided images change {undecided / decided:.0f} times as often on average, as the paper's pair "
-     "suggests.", undecided > 2 * decided),
+    (f"So undecided images change {undecided / decided:.0f} times as often on average. The paper's pair goes the same "
+     "way.", undecided > 2 * decided),
     "We also compared each undecided image with each decided one, one repetition at a time. The undecided "
     f"image changes more often in {100 * found['strictly_more']:.0f} % of these comparisons, and at least "
     f"as often in {100 * found['more_from_undecided']:.0f} %.",

@@ -43,7 +43,8 @@ run.parameters["limit"] = limit  # follows from the profile
 # %% [markdown]
 # ## Two stages
 #
-# One training stops near the accuracy of Table I. The other one is longer, or, for CIFAR-10, shorter.
+# One training stops near the accuracy of Table I. The other one is longer, or, for CIFAR-10, shorter. The two
+# also differ in other settings, such as the momentum, the learning rate or the changes made to training images.
 # The test set tells which of the two networks is worse.
 
 # %% tags=["hide-input"]
@@ -195,8 +196,10 @@ says(
      {cell[1] for cell in holds.index[holds]} == {"resnet20", "lenet5_nss"}),
     (f"With {networks(below.index[below])}, the result is the opposite. The worse network has "
      f"{cells['mean'].min()[below].min():.2f} to {cells['mean'].max()[below].max():.2f} times the sensitivity "
-     "of the better one, at every strength more than chance. So longer training made the neurons move *more*.",
+     "of the better one, at every strength more than chance. So the neurons of the better network move *more*. Its "
+     "training was longer, but also had momentum and weight decay; we did not test which of these matters.",
      {cell[1] for cell in below.index[below]} == {"lenet1_nss"}),
+    "Means of ratios are geometric here, as in the verdicts; those of the table above are arithmetic.",
     (f"With {networks(unsure.index[unsure])}, the mean ratio is {cells['mean'].min()[unsure].min():.2f} to "
      f"{cells['mean'].max()[unsure].max():.2f}, but the seeds differ too much to decide.",
      [cell[1] for cell in unsure.index[unsure]] == ["vgg16"]

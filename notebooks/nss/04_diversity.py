@@ -151,9 +151,9 @@ says(
 always = [who for who, found in over.items() if (found["mean"] > 0).all()]
 sure = [who for who in always if (over[who]["low"] > 0).all()]
 says(
-    ("The paper says that NSS is the only selector above random selection everywhere. In our records, the "
-     f"means of {listed(always)} are above it everywhere, and those of {listed(sure)} are clearly above it "
-     "with every network. The means of NSS are not, whether the original is known or not.",
+    ("The paper says that NSS is the only selector above random selection everywhere. In our records, "
+     f"{listed(sure)} are above it with every network, each time by more than chance. The means of NSS are not, "
+     "whether the original is known or not.",
      not any(who.startswith("nss") for who in always) and {"ats", "gini"} <= set(sure)))
 best = area.groupby(CELL).mean()
 says(
@@ -164,10 +164,10 @@ says(
 
 # %% [markdown]
 # The two ways to run NSS need two explanations. With the known original, the score finds many faults,
-# but no more kinds. Perhaps it takes the candidates of the harshest mutations first, and one mutation
+# but not clearly more kinds. Perhaps it takes the candidates of the harshest mutations first, and one mutation
 # leads to the same few confusions over and over. Without the original, the score does not know which mutation
-# made a candidate, so this cannot be the reason why it shows few kinds. And it does not show few kinds
-# simply because it finds few faults.
+# made a candidate, so this cannot be the reason why it shows few kinds. That it finds few faults may be one
+# reason, but not everywhere:
 
 # %% tags=["hide-input", "statements"]
 fdr = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(

@@ -156,7 +156,7 @@ says(
      f"{listed(faster)} are faster, and {listed(slower)} are slower, with every network that was timed.",
      {"gini", "nac"} <= set(faster) and {"kmnc", "npc", "ats"} <= set(slower)),
     f"The slowest selector takes {times['mean'].max():.1f} times as long as NSS.",
-    ("The greedy search is fast here because of how it is programmed. It stores the section that a neuron "
+    ("A likely reason why the greedy search is fast here is how it is programmed. It stores the section that a neuron "
     "falls into as one integer, and an inverted list updates what each candidate still adds, so that only "
     "additions are left. So these selectors need no hours, at least with channels as neurons.",
      times["mean"].max() < 10))
@@ -167,7 +167,7 @@ says(
     (f"NSS is cheap, as the paper says. It takes {span(passes, 1)} times as long as one "
      "pass, so it costs its two passes and little more.", 2 <= passes.min() and passes.max() < 3),
     (f"These measurements have two limits. First, we timed only LeNets ({networks(ran)}), and their passes are "
-     "cheap. With a large network, the passes are most of the cost, and NSS needs two of them where NAC and "
+     "cheap. With a large network, we expect the passes to be most of the cost; NSS needs two of them where NAC and "
      "DeepGini need one.", rows["model"].str.startswith("lenet").all()),
     "Second, the coverage-guided selectors watched channels, while NSS watched the units of one layer. If they "
     "watched all units, they would take longer. We did not measure how much longer.")

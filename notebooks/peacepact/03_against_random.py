@@ -145,7 +145,8 @@ rows = records.frame("peacepact/against_random", trials=100, patch="random", spl
 means = rows.groupby(["quantity", "model", "dataset"])["value"].mean()
 ranked, random, saved, share, most = (means[quantity] for quantity in (
     "f_measure_ranked", "f_measure_random", "inc", "share_fragile", "inc_bound"))
-printed = published.table("peacepact", 6).query("quantity == 'inc'")["value"].min()
+table = published.table("peacepact", 6).query("quantity == 'inc'").set_index("dataset")["value"].astype(float)
+printed = table.min()
 says(
     ("**What it means.** Sorting by PD works. On each of the "
      f"{len(saved)} pairs of a network and a dataset that were run, the first input that we try nearly "
@@ -160,10 +161,12 @@ says(
 samples = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp")
 samples = samples.query("distance == 'pd' and definition == 'samples' and quantity == 'inc'")[
     "value"].groupby([samples["model"], samples["dataset"]]).mean()
+short = (table - samples).dropna().groupby("dataset").max()
 says("NSATP counts perturbed samples instead. By that count, sorting by PD saves "
      f"{samples.min():.1f} to {samples.max():.1f} %.",
-     ("So the printed savings can be reached by NSATP's count, and the table probably contains that count.",
-      samples.max() >= printed))
+     (f"On MNIST that is more than the printed saving, with both networks; on Fashion-MNIST and CIFAR-10 it is up to "
+      f"{short.max():.1f} points less. So the table probably contains NSATP's count.",
+      (short["mnist"] < 0).all() and 0 < short.drop("mnist").min() and short.max() < 2))
 trained = records.frame("peacepact/against_random", trials=100, patch="random", split="train", recipe="nsatp",
                         model="net1_peacepact")
 trained = trained[trained["quantity"] == "inc"].groupby("dataset")["value"].mean()

@@ -49,10 +49,10 @@ OPEN = {
                   ["paper", "released"]),
     "budget": ("no bound on the distance, or the chapter's small one", ["none", "paper", "near"]),
     "swarm": ("the swarm of the equations, or of the released code; guided by Shapley values in "
-              "nats, or scaled by their mean size",
+              "nats, or in units of their mean absolute value",
               ["paper", "released", "excitable", "excitable_scaled"]),
-    "scale": ("Shapley values in nats, or scaled by their mean size", ["none", "total"]),
-    "model": ("PEACEPACT's Net-1, with its dropout, or NSATP's, whose numbers PEACEPACT prints",
+    "scale": ("Shapley values in nats, or in units of their mean absolute value", ["none", "total"]),
+    "model": ("PEACEPACT's Net-1, as its table draws it, or NSATP's, whose numbers PEACEPACT prints",
               ["net1_peacepact", "net1"]),
     "split": ("candidates: the test images, or the training images", ["test", "train"]),
     "quantity": ("the last example of each input counts, or those of all iterations", [])}
@@ -186,8 +186,9 @@ most = counts["verdict depends on it"].sort_values(ascending=False)
 still = counts.index[counts["verdict depends on it"] == 0]
 says(f"For {rows['id'].nunique()} claims, we ran more than one reading of something that the paper leaves "
      f"open. For {changed['id'].nunique()} of these claims, the verdict depends on the reading.",
-     ("Three choices change more verdicts than the others do, because they change what is compared: what the "
-      "method knows, how far it may search, and which algorithm runs.", set(most.index[:3]) == {"pair", "budget", "swarm"}))
+     ("Three choices change the most verdicts, and were tried with the most claims: what the method knows, how far it "
+      "may search, and which algorithm runs.", set(counts["claims judged"].nlargest(3).index) == set(most.index[:3])
+      and set(most.index[:3]) == {"pair", "budget", "swarm"}))
 pair = of("pair")
 faulty = pair[pair.index.str.startswith("nss-fdr")]
 says((f"- **What the method knows** (`pair`). NSS may or may not know the original that a candidate was made "
@@ -210,7 +211,8 @@ says((f"- **Which algorithm runs** (`swarm`). The first DeepSensor paper's equat
       f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.",
       swarm["depends"].any()))
 every, some = counts.loc["difference"]
-says(("The other choices change less. How we fit NSATP's curve (`fit`) changes no verdict.", "fit" in still),
+says((f"The other choices were tried with fewer claims, and change at most {most.iloc[3]} verdicts each. How we fit "
+      "NSATP's curve (`fit`) changes no verdict.", "fit" in still),
      (f"How we measure the change of an activation (`difference`) changes {some} of {every} verdicts.",
       some < every / 2),
      "So when you write a paper, say what the method knows, how far it may search, and which algorithm you "

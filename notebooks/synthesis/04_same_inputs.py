@@ -204,9 +204,14 @@ says(
      means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06))
 also = means("also_broken", "wrong", "fragile")
 turned = means("also_broken", "wrong", "flipped")
+distant = means("auc", "dsa", "wrong")
 says(
-    ("So NSATP and NSS can both be right, each about the kind of failure that it looks at. But only the "
-     "scores that read the softmax vector help to find misclassified inputs.", wrong.min() > knows.max()),
+    ("So the scores look at different kinds of failure. NSATP's finds the fragile inputs. NSS's finds the inputs "
+     "that its own mutation flips, but not the wrong ones, which are the faults of its paper.",
+     fragile.min() > 0.9 and (means("auc", "nss", "wrong") - 0.5).abs().max() < 0.06),
+    (f"DSA, which compares activations with those of the training images, finds wrong inputs too, but not with "
+     f"every network: its areas are {distant.min():.2f} to {distant.max():.2f}.",
+     distant.max() > wrong.min() and distant.min() < wrong.min()),
     (f"Being wrong goes together with being fragile: {also.min():.0f} to {also.max():.0f} % of the wrong "
      f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
      also.min() > turned.max()))

@@ -3,11 +3,11 @@
 #
 # The first {term}`claims <claim>` of the papers got their rules before any run was kept. Others were added
 # later, when records of most of their experiments existed already. Some of the first rules turned out to be
-# unfair: they read a word of the paper too generously, or judged a number on the wrong scale. So we
+# unfair: too generous, too strict, or on the wrong scale. Some of our procedures turned out to be wrong. So we
 # changed them. This page lists each such change, an *amendment*, with its reason and with both
 # {term}`verdicts <verdict>`: the first one, and the one that holds now. We chose no
-# amendment for its verdict. Each follows from the paper's words or from statistics. An amendment that
-# concerns statistics applies to all claims alike.
+# amendment for its verdict. Each has its reason in the table: the paper's words, those of a method's authors,
+# statistics, or a measurement of ours. An amendment that concerns statistics applies to all claims alike.
 
 # %% tags=["parameters"]
 profile = "embedded"  # this page needs no run

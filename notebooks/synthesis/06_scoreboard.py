@@ -1,13 +1,14 @@
 # %% [markdown]
 # # Which claims hold? The scoreboard
 #
-# Every {term}`claim` of the five papers became a rule whose threshold is the paper's own. A *cell*
-# is one combination of dataset, network and measure: a square below. It holds (green) if its whole
-# 95 % {term}`interval` over at least three random seeds is on the claim's side. It fails (red) if
-# the interval is on the other side. Otherwise it is open (gray). An empty square is a cell of the
-# paper that was not run. Point at a square, or go to it with the tab key, to see its mean, its
-# interval, its seeds, and the command that runs it. Each claim leads to the {term}`verdict` in its
-# chapter, where each cell is drawn as a line beside the paper's value.
+# Every {term}`claim` of the five papers became a rule. Its threshold is a number that the paper prints, or
+# what its words mean; where it gives neither, we chose one. The plots of the verdicts name each. A *cell* is one
+# combination of dataset, network and measure: a square below. It holds (green) if its whole 95 %
+# {term}`interval` over at least three random seeds is on the claim's side. It fails (orange) if the interval
+# is on the other side. Otherwise it is open (gray). An empty square is a cell of the paper that was not run.
+# Point at a square, or go to it with the tab key, to see its mean, its interval, its seeds, and the command
+# that runs it. Each claim leads to the {term}`verdict` in its chapter, where each cell is drawn as a line
+# beside the paper's value.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The claims of the five papers by verdict, from the committed records.", "name": "fig-scoreboard"}}
 import matplotlib.pyplot as plt
@@ -51,7 +52,8 @@ extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None)
     columns={"run": "cells run", "cells": "the paper's cells"})
 
 # %% [markdown]
-# These are the networks behind the tables and figures, with their accuracy on the whole test set:
+# These are the networks behind the tables and figures, with their accuracy on the whole test set. For ImageNet,
+# it is the accuracy on 1,000 photographs, one of each class. Many of them are training images, so it is too high.
 
 # %% tags=["hide-input"]
 RAN = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),

@@ -39,7 +39,7 @@ for name, fields in found.items():
 # make the interval shorter. Suppose that the mean and the spread of each cell stay as they are. How many
 # seeds would then decide it?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Cells that would still be open if every cell had so many seeds, with the mean and the spread of the seeds that were run.", "name": "fig-left-open"}}
+# %% tags=["hide-input", "records"] mystnb={"figure": {"caption": "Cells that would still be open if every cell had so many seeds, with the mean and the spread of the seeds that were run.", "name": "fig-left-open"}}
 still = verdict_plots.open_cells()
 still["paper"] = still["paper"].map(NAMES)
 verdict_plots.left_open(still)
@@ -50,9 +50,9 @@ from dnnlib.book.statements import says
 
 five, ten, more = ((still["deciding"] <= 5).sum(), (still["deciding"] <= 10).sum(),
                    (still["deciding"] > 30).sum())
-says((f"{len(still)} cells are open. Five seeds for each would decide {five} of them and ten {ten}; {more} would be open "
-      "with thirty, because the mean of their seeds is nearly what the claim asks for, or because a value is "
-      "not defined.", len(still) > 0),
+says((f"{len(still)} cells are open. Five seeds for each would decide {five} of them, and ten {ten}. Even with "
+      f"thirty, {more} would be open, because the mean of their seeds is nearly what the claim asks for, or because "
+      "a value is not defined.", len(still) > 0),
      "This is a guess: the spread of three seeds says little about that of ten.")
 
 # %% tags=["hide-input", "hide-output"]
@@ -86,6 +86,7 @@ tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_ind
 
 # %% [markdown]
 # Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
-# had those of a narrower network only. What is blank of VGG16 takes hours for a cell on two cores; most of
-# it trains the network again, on other data or for longer. In place of {term}`DeepSensor`'s thirty speakers,
-# we use the six of the Free Spoken Digit Dataset.
+# had those of a narrower network only. What is blank of VGG16 takes hours or days on one core; most of
+# it trains the network again, on other data or for longer. What is blank of the LeNets and of ResNet-20
+# needs nothing but the time that the map gives. In place of {term}`DeepSensor`'s thirty speakers, we use
+# the six of the Free Spoken Digit Dataset.

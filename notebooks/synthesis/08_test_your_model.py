@@ -114,9 +114,7 @@ says(
      f"is {near['deepsensor']:.1f} %. It also breaks {photographs['dlfuzz']:.0f} of 100 photographs. |\n",
      near["dlfuzz"] == near.max() and photographs["dlfuzz"] == photographs.max()),
     ("| You want the same, but your model gives no gradients (ONNX, TorchScript) | `fuzz --by noise` "
-     "| The swarm of sensitive neurons needs no gradients either. But of 100 photographs it breaks "
-     f"{photographs['sensitivity']:.0f}, and noise breaks {photographs['noise']:.0f}. |\n",
-     photographs["sensitivity"] <= photographs["noise"]),
+     "| Such a file gives outputs only. The other fuzzers need its gradients or its layers; noise needs neither. |\n"),
     ("| You have a result, and doubt it | `--by gini,random`, `--by noise` "
      "| A method is worth its cost only if it beats chance on *your* data. |\n"))
 

@@ -45,13 +45,24 @@ def test_errors_within_a_distance_are_counted_from_the_input():
 
 def test_rates_against_distance_are_means_beside_the_paper_s_lines(rates):
     figure = campaign_plots.errors_against_distance(
-        rates, [[NOISE, Key("dlfuzz")], [GUIDED, NOISE]], goal={"lenet5": 50}.get, near=4)
+        rates.assign(near=4.0), [[NOISE, Key("dlfuzz")], [GUIDED, NOISE]],
+        goal={"lenet5": 50}.get, near=True)
     left, right = figure.axes
     line, goal, near = left.get_lines()
     assert line.get_xdata().tolist() == [2, 8] and line.get_ydata().tolist() == [21, 21]
     assert set(goal.get_ydata()) == {50} and set(near.get_xdata()) == {4}
     assert [line.get_label() for line in right.get_lines()[:2]] == ["DeepSensor, paper", "noise"]
     assert [t.get_text() for t in left.get_xticklabels()] == ["2", "8"]
+
+
+def test_each_network_has_its_own_bound_and_the_legend_has_all_lines(rates):
+    few = rates[rates["fuzzer"] == NOISE.fuzzer].assign(model="lenet1", near=2.0)
+    figure = campaign_plots.errors_against_distance(
+        pd.concat([few, rates.assign(near=4.0)]), [[NOISE, GUIDED]], goal=lambda name: 50,
+        near=True)
+    assert [set(axis.get_lines()[-1].get_xdata()) for axis in figure.axes] == [{2}, {4}]
+    named = [t.get_text() for t in figure.axes[0].get_legend().get_texts()]
+    assert named == ["noise", "DeepSensor, paper"]
 
 
 def test_without_records_a_figure_says_so(rates):
