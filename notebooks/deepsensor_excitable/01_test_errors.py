@@ -412,13 +412,13 @@ large = networks(colour["8"].index.droplevel("seed").unique())
 bare = rate("excitable", "16")[colour["16"].index]
 dull = [shown(model) for model, found in bare.groupby("model") if (found == 0).all()]
 says((f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), values in nats do not guide the swarm at all. "
-      "At a distance of 8, of 16 and without a bound, and with each seed, it has exactly as many errors as with a "
+      "At a distance of 8, of 16 and without a bound, and with each seed, the swarm has exactly as many errors as with a "
       "constant fitness.", all((lead == 0).all() for lead in colour.values())),
      *([f"With {listed(dull)} this says little: up to a distance of 16 neither finds an error."] if dull else []),
      "We have not tested why. A likely reason is that more neurons share the loss: each gets less of it, so "
      "fewer reach the threshold.")
 in_own = evidence.spread((rate("excitable_scaled", "16") - rate("constant", "16"))[colour["16"].index])
-says("With values in units of their own mean, the lead over a constant fitness at a distance of 16 is "
+says("With values in units of their mean absolute value, the lead over a constant fitness at a distance of 16 is "
      + listed(f"{line['mean']:.1f} points with {shown(model)} ({line['low']:.1f} to {line['high']:.1f})"
               for (_, model), line in in_own.iterrows()) + ".")
 
