@@ -44,7 +44,7 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
     for column in axes.T:  # not every network has every line
         named = {name: line for axis in column
                  for line, name in zip(*axis.get_legend_handles_labels())}
-        column[0].legend(named.values(), named, fontsize=7, ncols=3, loc="lower left",
+        column[0].legend(named.values(), named, fontsize=7, ncols=2, loc="lower left",
                          bbox_to_anchor=(0, 1))
     return figure
 

@@ -403,7 +403,7 @@ says((f"At a distance of {8}, nearly that of a black image, excitable neurons do
      *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
      *([f"They find fewer with {listed(less)}."] if less else []),
      *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
-     (f"One reading stands out. When the values are in units of their own mean, the swarm finds "
+     (f"One reading stands out. When the values are in units of their mean absolute value, the swarm finds "
       f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So the "
       "printed threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
 colour = {bound: (rate("excitable", bound) - rate("constant", bound)).drop("mnist", errors="ignore")
