@@ -53,7 +53,7 @@ extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None)
 
 # %% [markdown]
 # These are the networks behind the tables and figures, with their accuracy on the whole test set. For ImageNet,
-# it is the accuracy on 1,000 photographs, one of each class. Many of them are training images, so it is too high.
+# it is the accuracy on a photograph of each class. Many of these are training images, so it is too high.
 
 # %% tags=["hide-input"]
 RAN = {"NSATP, PEACEPACT": records.frame("nsatp/rq1"),
