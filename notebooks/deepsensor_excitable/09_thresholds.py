@@ -91,9 +91,9 @@ print(f"a network that gives the true class a probability of one in a million: "
       f"{-torch.tensor(1e-6).log():.1f} nats")
 
 # %% [markdown]
-# The other {term}`reading` scales the values by the size of all values together. In units of the mean absolute value of
-# the input's neurons, an average neuron has the value 1, whatever the loss is. An example with four
-# neurons that share out one nat, and then ten nats:
+# The other {term}`reading` takes the mean absolute value of the input's neurons as its unit. Then an average
+# neuron has the value 1, whatever the loss is. An example with four neurons that share out one nat, and
+# then ten nats:
 
 # %% tags=["nbval-check-output"]
 for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1.0])):

@@ -174,8 +174,8 @@ says(("**What it means.** An average over many inputs follows a smooth curve. It
       "this curve.", all(hides)),
      *(f"The verdict on the claim that the relation is {what} is *{evidence.state(f'peacepact-{key}')}*."
        for key, what in (("monotone", "monotone"), ("nonlinear", "non-linear"))),
-     *([(f"On {listed(unsure)} the exponential leads the line with every seed, but the lead is small, and its interval "
-         "over the seeds includes zero.", (own.groupby("dataset").min() > 0)[unsure].all())] if unsure else []))
+     *([(f"On {listed(unsure)} the exponential leads the line with every seed, but the interval of its lead over the seeds "
+         "includes zero.", (own.groupby("dataset").min() > 0)[unsure].all())] if unsure else []))
 known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp",
                       model="net1_peacepact").query("quantity in ('accuracy', 'mean_eff')")
 accuracy, weak = evidence.reached(known.query("split == 'test'"))

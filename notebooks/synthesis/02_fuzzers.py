@@ -258,8 +258,8 @@ says(
      len(scaled) == 3 and all(low > 0 for low, _ in scaled.values())),
     ("But it still finds fewer errors than DLFuzz, which uses the gradient.",
      (means(SCALED, room) < means("dlfuzz", room)).all()),
-    (f"At a distance of {12}, no gradient is needed: {far.min():.0f} to {far.max():.0f} % of the examples are errors with "
-     f"sensitive neurons, and {follow.min():.0f} to {follow.max():.0f} % with DLFuzz.",
+    (f"At a distance of {12}, the swarm of sensitive neurons finds about as many as DLFuzz: {far.min():.0f} to "
+     f"{far.max():.0f} % of its examples are errors, and {follow.min():.0f} to {follow.max():.0f} % of DLFuzz's.",
      (far - follow).abs().max() < 5),
     (f"On CIFAR-10 with {listed(away)}, and with values in nats, the swarm of excitable neurons has exactly as many "
      "errors as one with a constant fitness, with every random seed.", set(away.values()) == {(0, 0)}))

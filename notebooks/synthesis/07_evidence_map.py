@@ -50,9 +50,9 @@ from dnnlib.book.statements import says
 
 five, ten, more = ((still["deciding"] <= 5).sum(), (still["deciding"] <= 10).sum(),
                    (still["deciding"] > 30).sum())
-says((f"{len(still)} cells are open. Five seeds for each would decide {five} of them, and ten {ten}. Even with "
-      f"thirty, {more} would be open, because the mean of their seeds is nearly what the claim asks for, or because "
-      "a value is not defined.", len(still) > 0),
+says(f"{len(still)} cells are open. Five seeds for each would decide {five} of them, and ten {ten}. Even with thirty, "
+     f"{more} would be open: for their spread, their mean is too near to what the claim asks for, or a value is not "
+     "defined.",
      "This is a guess: the spread of three seeds says little about that of ten.")
 
 # %% tags=["hide-input", "hide-output"]
