@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from dnnlib.book.intervals import interval
@@ -40,7 +39,7 @@ def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence
         lambda v: v.mean(skipna=False))
     places = [digits.get(quantity, 1) for quantity in found.index.get_level_values("quantity")] if (
         isinstance(digits, dict)) else [digits] * len(found)
-    texts = pd.Series([blank if pd.isna(v) else f"{np.round(v, n) + 0:,.{n}f}"
+    texts = pd.Series([blank if pd.isna(v) else f"{v:z,.{n}f}"
                        for v, n in zip(found, places)], found.index, object, values)
     texts = texts.unstack(columns, sort=False, fill_value=blank) if columns else texts.to_frame()
     first = {key: {value: place for place, value in enumerate(dict.fromkeys(table[key]))}

@@ -230,7 +230,7 @@ for bound in bounds:
             for key in (HUNTER, EXCITABLE, SENSITIVE, CONSTANT)}
     for key, distance in away.items():
         run.add({"distance": distance, "told_apart": apart(bound, key, None),
-                 "error_rate": runs[bound, key].errors[-1].double().mean(),
+                 "error_rate": 100 * runs[bound, key].errors[-1].double().mean(),
                  "l2": runs[bound, key].l2[-1].mean()},
                 budget=bound, **key.columns)
         if key != HUNTER:
@@ -244,7 +244,6 @@ wide(run.live, "quantity == 'distance_over_deephunter'", index="swarm", columns=
 
 # %% tags=["hide-input"]
 ours = run.recorded("quantity != 'distance_over_deephunter'")
-ours["value"] = ours["value"].where(ours["quantity"] != "error_rate", 100 * ours["value"])  # percent
 wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm"], columns="quantity")
 
 # %% [markdown]
@@ -286,7 +285,7 @@ says((f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} ti
      (f"But the swarm that nothing guides is {span(start, 1)} times as far away. So most of the distance comes from "
       "the random start, and not from the neurons.", start.min() > 2))
 at_8, start_8, apart_8 = of(FAR, "8", "excitable"), of(FAR, "8", "constant"), of("told_apart", "8", "constant")
-errors_8, plain_8 = (100 * of("error_rate", "8", name) for name in ("excitable", "constant"))
+errors_8, plain_8 = (of("error_rate", "8", name) for name in ("excitable", "constant"))
 says((f"At an L2 distance of {8}, excitable neurons add something with each random seed: {span(at_8, 1)} times "
       f"DeepHunter's distance, against {span(start_8, 1)} times without guidance, and {span(errors_8)} % errors "
       f"against {span(plain_8)} %.", (at_8 > start_8).all() and (errors_8 > plain_8).all()),

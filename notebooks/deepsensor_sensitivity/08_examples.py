@@ -176,7 +176,7 @@ BUDGETS = {"DeepHunter": ("deephunter", "none"), "DeepSensor": ("deepsensor", "n
            f"DeepSensor, L2 ≤ {near:g}": ("deepsensor", "paper")}
 for name, (fuzzer, budget) in BUDGETS.items():
     numbers = overlap[name]
-    run.add({"distance": numbers["distance"], "error_rate": numbers["test errors (%)"] / 100,
+    run.add({"distance": numbers["distance"], "error_rate": numbers["test errors (%)"],
              "own_neighbour": numbers["nearest is of the inputs' class (%)"] / 100,
              "l2": runs[name].l2[-1].mean()}, fuzzer=fuzzer, budget=budget)
     if name in apart:
@@ -192,7 +192,6 @@ wide(run.live, "quantity == 'distance_over_deephunter'", index="budget", columns
 
 # %% tags=["hide-input"]
 ours = run.recorded("quantity != 'distance_over_deephunter'")
-ours["value"] = ours["value"].where(ours["quantity"] != "error_rate", 100 * ours["value"])  # percent
 wide(ours, index=["dataset", "model", "fuzzer", "budget"], columns="quantity")
 
 # %% [markdown]

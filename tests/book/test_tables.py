@@ -128,6 +128,12 @@ def test_a_missing_value_is_not_averaged_away():
     assert table.loc["LeNet-5", "L2"] == "-"
 
 
+@pytest.mark.parametrize("value, shown", [(21.05, f"{21.05:.1f}"), (-0.04, "0.0")])
+def test_a_table_rounds_as_a_sentence_does_but_for_the_sign_of_nothing(value, shown):
+    table = tables.wide(pd.DataFrame({"model": ["a"], "value": [value]}), index="model")
+    assert table["value"].tolist() == [shown]
+
+
 def test_rows_that_lack_a_part_of_their_name_stay():
     rows = pd.DataFrame({"fuzzer": ["dlfuzz", "deepxplore"], "reading": [None, "single"],
                          "value": [1, 2]})
