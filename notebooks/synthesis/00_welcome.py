@@ -103,14 +103,14 @@ says(
     (f"With Net-1, {span(ends['first'])} % of the patches on the least sure inputs change it; on the surest, at most "
      f"{ends['last'].max():.1f} %.", ends["last"].max() < 1),
     ("So try the inputs in the order of their softmax vectors, the least sure ones first. The first failure "
-     f"then comes clearly sooner than in random order in {sooner.holds} of the {sooner.run} settings that were "
-     "run, and clearly later in none.",
+     f"then comes sooner than in random order in {sooner.holds} of the {sooner.run} cells that were run, by more "
+     f"than chance explains, and clearly later in none. After correction for many tests, {sooner.sure_holds} remain.",
      sooner.fails == 0 and sooner.holds > sooner.run / 2))
 
 # %% [markdown]
 # ### Ask the softmax vector before the neurons
 
-# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "Faults among the inputs that each method selects first, mean over five networks. NSS compares an input either with a mutation of it, as the paper's text says, or with its unmutated original, as the released code does.", "name": "fig-found-selection"}}
+# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "Faults among the inputs that each method selects first, mean over the pairs of dataset and network that were run. NSS compares an input either with a mutation of it, as the paper's text says, or with its unmutated original, as the released code does.", "name": "fig-found-selection"}}
 rates = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
     "quantity == 'fdr'")
 nss = rates.query("method == 'nss' and difference == 'l1' and share == 10")
@@ -167,12 +167,12 @@ printed = published.table("deepsensor_sensitivity", 2).query(
     "quantity == 'test_errors' and fuzzer == 'deepsensor'").set_index("model")["value"][free.index] / 200
 near = found.query("bound == 2").groupby("who")["value"].mean()
 says(
-    ("Both DeepSensor papers count errors at any distance, and their search starts at random pixels. With "
-     f"its guide switched off, {free.min():.0f} to {free.max():.0f} % of its examples on MNIST are still "
+    ("Both DeepSensor papers count errors at any distance, and as we read them, their search starts at random pixels. "
+     f"With its guide switched off, {free.min():.0f} to {free.max():.0f} % of its examples on MNIST are still "
      "errors: about the published share.", (free - printed).abs().max() < 5),
     (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "
-     f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors, and only "
-     f"{near['deepsensor, paper']:.1f} % of those of the swarm.",
+     f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors with its paper's "
+     f"settings, and only {near['deepsensor, paper']:.1f} % of those of the swarm.",
      near["dlfuzz"] > 20 * near["deepsensor, paper"]))
 middle = found.query("bound == 8").groupby("who")["value"].mean()
 says((f"At a distance of {8}, the neurons do guide the swarm, but a gradient still breaks more. The chapter [Who "
@@ -195,8 +195,8 @@ says((f"At a distance of {8}, the neurons do guide the swarm, but a gradient sti
 # :::{grid-item-card} Teach
 # :link: ../../book/teaching
 # :link-type: doc
-# A plan for one lesson. Every chapter has questions to predict, to think and to code. Each runs in
-# seconds to minutes, on data that comes with the book.
+# Plans for a lesson, a day and a term paper. Every chapter on an experiment has questions to predict, to
+# think and to code, and runs in seconds to minutes, on data that comes with the book.
 # :::
 #
 # :::{grid-item-card} Test my model
@@ -209,8 +209,8 @@ says((f"At a distance of {8}, the neurons do guide the swarm, but a gradient sti
 #
 # **What to use.** To choose inputs for labelling, use
 # [DeepGini or the least confidence](01_selectors). To break given inputs nearby, use
-# [a gradient](02_fuzzers). Always add a baseline: random order for selection; noise, at equal distance
-# and cost, for generation.
+# [a gradient](02_fuzzers). Always compare with chance: random order for selection; noise, at equal
+# distance and cost, for generation.
 #
 # ## Verdicts
 

@@ -215,7 +215,7 @@ for name, (gained, price) in both.groupby("selector")[["value", "value spent"]].
     axis.annotate(shown(name), (price, gained), xytext=(5, 4), textcoords="offset points",
                   fontsize=8)
 axis.axhline(0, color="0.3", lw=1, ls=":")
-axis.set(xlim=(-0.4, None), xlabel="cost (passes of the network)", ylabel="gain at 5 % (%)")
+axis.set(xlim=(-0.4, None), xlabel="cost (time of a pass of the network = 1)", ylabel="gain at 5 % (%)")
 plt.show()
 
 # %% [markdown]
@@ -300,8 +300,8 @@ says(("- *You have unlabelled images and a model*: use DeepGini or least confide
       "selector that works without the originals has a better mean over the cells.",
       set(gain.query("rate == 20 and selector != @KNOWN_NAME").groupby("selector")["value"].mean()
           .nlargest(2).index) == {"gini", "least_confidence"}))
-says((f"- *You want many different kinds of fault*, for example to debug: use ATS. It costs about "
-      f"{price['ats']:.0f} passes instead of one.", kinds.idxmax() == "ats" and price["ats"] > 2))
+says((f"- *You want many different kinds of fault*, for example to debug: use ATS. With LeNets and ten "
+      f"classes it takes about {price['ats']:.0f} times as long as a pass of the network; with more classes, longer.", kinds.idxmax() == "ats" and price["ats"] > 2))
 confident = SITUATIONS["confident mistakes: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
     "value"].mean().unstack(CELL)
 worse = confident.loc["dsa"] < confident.loc["random"]

@@ -101,6 +101,8 @@ def readings(claim: published.Claim) -> dict[str, list]:
 
 def judged(claim: published.Claim, column: str, value: str | list[str]) -> verdicts.Verdict:
     """The verdict of a claim, had this reading been taken."""
+    if column == "quantity":
+        return verdicts.verdict(replace(claim, quantity=value))
     return verdicts.verdict(replace(claim, where=claim.where | {column: value}))
 
 
@@ -205,9 +207,9 @@ says((f"- **How far the method may search** (`budget`). If nothing bounds the di
       f"{int((lost['otherwise'] == 0).sum())} of them hold in no cell.",
       (lost["otherwise"] == 0).any()))
 swarm = of("swarm")
-says((f"- **Which algorithm runs** (`swarm`). The first DeepSensor paper's equations describe a hundred "
-      f"particles that start at random places. Its released script has one particle, which starts at the "
-      f"input. The second paper's Shapley values can be in nats or scaled. "
+says((f"- **Which algorithm runs** (`swarm`). We run the first DeepSensor paper's equations with many "
+      f"particles that start at random places; the paper does not say how many. Its released script has one "
+      f"particle, which starts at the input. The second paper's Shapley values can be in nats or scaled. "
       f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.",
       swarm["depends"].any()))
 every, some = counts.loc["difference"]

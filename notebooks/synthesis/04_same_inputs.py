@@ -2,8 +2,8 @@
 # # Sensitive, excitable, uncertain: the same inputs?
 #
 # **The question.** The five papers look at an input from three sides: how sure the network is of it
-# (NSATP, PEACEPACT), how many neurons a change of it moves ({term}`NSS` and the first
-# {term}`DeepSensor` paper), and which neurons carry the change of loss (the second DeepSensor
+# (NSATP, PEACEPACT), how far, or how many, neurons are moved by a change of it
+# ({term}`NSS`; the first {term}`DeepSensor` paper), and which neurons carry the change of loss (the second DeepSensor
 # paper). Each paper says that the inputs that stand out are the ones that break the network. No
 # paper asks whether they are the same inputs. And an input can break a network in more than one
 # way.
@@ -51,8 +51,8 @@ run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=m
 # NSS](../nss/02_fault_detection). A candidate can break the network in three ways:
 #
 # - **wrong**: the network gives the candidate another class than its label. This needs the label.
-# - **fragile**: of `trials` patches of 2 x 2 random pixels, at least one changes the class that the
-#   network gives. This is NSATP's kind of failure; it needs no label.
+# - **fragile**: of `trials` patches, blocks of 2 x 2 pixels in one random colour at a random place, at least
+#   one changes the class that the network gives. This is NSATP's kind of failure; it needs no label.
 # - **flipped**: one fresh mutation changes the class. This is what NSS looks at, in its own terms.
 
 # %% tags=["hide-input"]

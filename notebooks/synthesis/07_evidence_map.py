@@ -2,7 +2,7 @@
 # # What do the verdicts stand on? The evidence map
 #
 # We judge a {term}`claim` cell by cell. A {term}`cell` is one combination of dataset, network and measure
-# for which the paper prints a value. Below, each cell of each claim is a square. An empty square was not run.
+# for which the paper prints a value or makes a claim. Below, each cell of each claim is a square. An empty square was not run.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every cell of every claim, paper by paper: those that hold, are open, fail, and were not run.", "name": "fig-evidence"}}
 import matplotlib.pyplot as plt
