@@ -132,17 +132,26 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
 def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
     """The cells of a claim: of each its key, and the value of each seed.
 
-    Raises ``ValueError`` if a cell mixes several settings of a method.
+    A cell that pools networks or datasets has only the seeds that all of them were run with. Raises
+    ``ValueError`` if a cell mixes several settings of a method.
     """
     found = rows(claim, root)
+    if found.empty:
+        return []
     if "setting" in found:
         by_cell = found.groupby([*claim.cells, "seed"])["setting"]
         if (by_cell.nunique() > 1).any():
             raise ValueError(f"claim {claim.id}: expected one setting in a cell, got "
                              f"{', '.join(found['setting'].dropna().unique())}; name one in where")
-    found = found[[*claim.cells, "seed", "value"]].astype({"value": float}) if len(found) else found
+    pooled = [name for name in ("dataset", "model") if name in found and name not in claim.cells]
+    if pooled:
+        by_seed = [*claim.cells, "seed"]
+        parts = found[[*by_seed, *pooled]].drop_duplicates().groupby(by_seed).size()
+        whole = parts == parts.groupby(claim.cells).transform("max")
+        found = found[pd.MultiIndex.from_frame(found[by_seed]).isin(whole.index[whole])]
+    found = found[[*claim.cells, "seed", "value"]].astype({"value": float})
     return [(key, group.groupby("seed")["value"].agg(lambda v: v.to_numpy().mean()))
-            for key, group in (found.groupby(list(claim.cells)) if len(found) else ())]
+            for key, group in found.groupby(list(claim.cells))]
 
 
 def scale(runs: pd.DataFrame, seeds: Iterable[int]) -> str:

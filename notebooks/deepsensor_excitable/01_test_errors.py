@@ -380,7 +380,7 @@ over = evidence.spread(evidence.by_seed(
 mean, hardest = over.xs("mean", level="baseline"), over.xs("dlfuzz", level="baseline")
 says((f"Without a bound, the excitable swarm finds {span(mean, 1)} times as many errors as the three rivals do on "
       f"average, and {span(hardest, 2)} times as many as DLFuzz. The average says little about a method, because "
-      "one weak rival decides it.", mean.min() > hardest.max()))
+      "the weak rivals decide it.", mean.min() > hardest.max()))
 
 # %% tags=["hide-input", "statements"]
 guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
@@ -404,18 +404,18 @@ says((f"At a distance of {8}, nearly that of a black image, excitable neurons do
      *([f"They find fewer with {listed(less)}."] if less else []),
      *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
      (f"One reading stands out. When the values are in units of their mean absolute value, the swarm finds "
-      f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So the "
-      "printed threshold is the weaker choice.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
+      f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So "
+      "nats are the weaker unit for the printed threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
 colour = {bound: (rate("excitable", bound) - rate("constant", bound)).drop("mnist", errors="ignore")
           for bound in ("8", "16", "none")}
 large = networks(colour["8"].index.droplevel("seed").unique())
-says((f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), values in nats do not guide the swarm at all. "
+says((f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), values in nats hardly guide the swarm. "
       "At a distance of 8, of 16 and without a bound, and with each seed, the swarm has exactly as many errors as "
       "with a constant fitness.", all((lead == 0).all() for lead in colour.values())),
      "We have not tested why. A likely reason is that more neurons share the loss: each gets less of it, so "
      "fewer reach the threshold.")
-in_own = evidence.spread((rate("excitable_scaled", "16") - rate("constant", "16"))[colour["16"].index])
-says("With values in units of their mean absolute value, the lead over a constant fitness at a distance of 16 is "
+in_own = evidence.spread((rate("excitable_scaled", "8") - rate("constant", "8"))[colour["8"].index])
+says(f"With values in units of their mean absolute value, the lead over a constant fitness at a distance of {8} is "
      + listed(f"{line['mean']:.1f} points with {shown(model)} ({line['low']:.1f} to {line['high']:.1f})"
               for (_, model), line in in_own.iterrows()) + ".")
 

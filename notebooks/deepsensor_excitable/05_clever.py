@@ -323,13 +323,13 @@ farther = {(name, bound): min(of("clever_gain", name, bound).min(), longer(name,
            for name in SETS for bound in ("none", "2")}
 score, added = of("clever_gain", "sensitive"), longer("sensitive")
 cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
-says(("Only DLFuzz's examples within the smaller distance move the boundary away with every seed, both by the score "
+says((f"Only DLFuzz's examples within a distance of {2} move the boundary away with every seed, both by the score "
       "and by DeepFool's way.", [each for each in farther if farther[each]] == [("dlfuzz", "2")]),
      (f"They cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
      (f"The examples of the sensitive swarm without a bound raise the score with every seed (by {score.min():.2f} to "
       f"{score.max():.2f}), but DeepFool's way not with every seed (by {added.min():.2f} to {added.max():.2f}).",
       score.min() > 0 > added.min() and added.mean() > 0),
-     ("No score was refuted: no attack came nearer than it allows.",
+     ("DeepFool refuted no score: it never came nearer than the score allows.",
       kept.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 
 # %% [markdown]

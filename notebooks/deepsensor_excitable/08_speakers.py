@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Do the fuzzers break networks that recognise voices?
 #
-# **The claims** (DeepSensor II, 6.4, Tables 6 and 7). ResNet-34 and Deep Speaker tell 30 speakers apart. In
-# both, the {term}`swarm` finds more {term}`test errors <test error>` than each other {term}`fuzzer`, about 1.2
+# **The claims** (DeepSensor II, 6.4, Tables 6 and 7). ResNet-34 and Deep Speaker sort speech into 30
+# classes, which the paper calls speakers in one place and accents in another. In both, the {term}`swarm` finds more {term}`test errors <test error>` than each other {term}`fuzzer`, about 1.2
 # times as many. In Deep Speaker it does so however far the network was trained.
 #
 # **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
@@ -432,8 +432,8 @@ states = {what: evidence.state(f"deepsensor-excitable-speakers{what}") for what 
 empty = evidence.by_seed(kept, "table == 6 and quantity == 'test_errors' and budget == 'none' and "
                          "fuzzer == 'deepxplore'", "model")
 says(f"These are the verdicts on the claims. The swarm finds more errors than each rival: *{states['']}*. It leads by "
-     f"the factor that the paper prints: *{states['-size']}*. The same two claims for Deep Speaker trained too little "
-     f"and too long: *{states['-incomplete']}* and *{states['-incomplete-size']}*. ResNet-34 has no part in the last two.",
+     f"the factor that the paper prints: *{states['-size']}*. For Deep Speaker, however far it was trained: *{states['-incomplete']}*; "
+     f"the factor, trained too little and too long: *{states['-incomplete-size']}*. ResNet-34 has no part in the last two.",
      *([f"In {(empty == 0).sum()} of {len(empty)} runs DeepXplore found no error. We then count one, so the ratio to "
         "DeepXplore is as large as the swarm's own count."] if (empty == 0).any() else []))
 

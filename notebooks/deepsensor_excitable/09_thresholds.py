@@ -289,7 +289,7 @@ says((f"With VGG16 on CIFAR-10, an example makes {players * vgg16 / 100:.1f} of 
       share.max() < 37 and share["adversarial"] < possible < 37),
      f"When the values are scaled, the examples make {span(scaled)} % excitable with LeNet-5, and {vgg16_scaled:.0f} % "
      "with VGG16.",
-     ("But random images, which no swarm has moved, have as many or nearly as many. By eight gradients, it is "
+     ("But random images, which no swarm has moved, have most of them. By eight gradients, it is "
       + " and ".join(f"{of_scaled['constant', name]:.0f} % of the neurons in {shown(name)} (in the examples "
                      f"{of_scaled['excitable_scaled', name]:.0f} %)" for name in ("lenet5", "vgg16")) + ".",
       all(of_scaled["constant", name] > 0.7 * of_scaled["excitable_scaled", name] for name in ("lenet5", "vgg16"))))

@@ -201,9 +201,9 @@ run.verdicts()
 # %% [markdown]
 # **What it means.** The paper gives a chain of reasons: a random start leads to more excitable
 # neurons, and these lead to more errors. Without a bound, a random start is a random image. It is
-# mostly an error before the first move, so these errors need no neurons. Within the bound no image
-# is far, but the starts still differ: a random start begins at the bound, and a start at the input
-# begins there. What the search adds is the difference from a constant fitness. A swarm at the input
+# mostly an error before the first move, so these errors need no neurons. Within the bound the starts
+# still differ: a random start begins at the bound, which is about as far as a black image, and the other
+# start at the input itself. What the search adds is the difference from a constant fitness. A swarm at the input
 # has nothing to gain as long as no neuron is excitable.
 
 # %% tags=["hide-input", "statements"]

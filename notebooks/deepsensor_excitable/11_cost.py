@@ -302,7 +302,7 @@ says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
      *evidence.estimator(kept.assign(points=points))[1:])
 others = [of("passes", name) for name in ("deepxplore", "dlfuzz", "deephunter")]
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-says((f"Each rival takes at most {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % of the "
+says((f"Each rival takes about {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % or less of the "
       f"excitable swarm's passes. The verdict on the claim about seconds is "
       f"*{evidence.state('deepsensor-excitable-cost')}*.",
       all((each < of("passes", "excitable")).all() for each in others)),

@@ -75,7 +75,7 @@ print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(
 
 # %% [markdown]
 # The last line uses the other scale, `total`, in units of the mean absolute value. On it, the second candidate has
-# as many excitable neurons as any other, although its loss hardly changes. Counts are often equal; candidates with
+# the most excitable neurons, although its loss hardly changes. Counts are often equal; candidates with
 # equal counts keep the order in which they came.
 
 # %% [markdown]
@@ -252,15 +252,16 @@ says((f"The count is zero for {span(zero)} % of the candidates. These keep the o
          "the order of the data.", True)] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100])
        else []))
 chance = {at: evidence.spread(found("excitable", at) - found("random, expected", at)) for at in (5, 20)}
-flip = evidence.spread(found("flip") - found("excitable"))
+flip, first = (evidence.spread(found("flip", at) - found("excitable", at)) for at in (20, 5))
 gini = found("gini") / found("excitable")
 says((f"Compared with what a random order finds on average, the count's fault detection rate differs by "
       f"{span(chance[5]['mean'], 1)} points with the fewest labels, and by {span(chance[20]['mean'], 1)} with the most.",
       chance[5]["mean"].max() < 2),
      (f"`flip` asks whether the mutation changed the prediction, and then by how much the loss rose; it divides nothing "
       f"among neurons. With the most labels it is {span(flip['mean'])} "
-      "points above the count.", flip["low"].min() > 0),
-     (f"DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass.", gini.min() > 2))
+      f"points above the count, with the fewest {span(-first['mean'])} below.", flip["low"].min() > 0 > first["mean"].max()),
+     (f"With the most labels, DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass; with the "
+      f"fewest, {span(found('gini', 5) / found('excitable', 5), 1)} times.", gini.min() > 2))
 
 # %% [markdown]
 # ## Exercises

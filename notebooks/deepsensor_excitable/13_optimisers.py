@@ -231,8 +231,8 @@ says((f"Within the bound, the start is an error for only {rates['no search'].mea
       rates["no search"].max() < min(each.min() for each in rates.values() if each is not rates["no search"])
       and all((best > each).all() for name, each in rates.items() if name != "differential evolution")),
      (f"It also makes the most neurons excitable: {of('reached', 'differential evolution', 'near').mean():.1f} % of "
-      f"them, against {of('reached', 'swarm', 'near').mean():.1f} % for the swarm. So the better search of the same "
-      "fitness finds more errors.",
+      f"them, against {of('reached', 'swarm', 'near').mean():.1f} % for the swarm. So the best search of this "
+      "fitness also finds the most errors here; below it, the two orders differ.",
       all((of("reached", "differential evolution", "near") > of("reached", name, "near")).all()
           for name in rates if name != "differential evolution")))
 ratio = of("errors_over_swarm", "differential evolution", "near", "sensitive")
@@ -243,7 +243,7 @@ says((f"With the first paper's fitness it is the same: within the bound, differe
      ("Without a bound, that fitness even takes errors away. The swarm makes more neurons sensitive than the start "
       f"({reached['swarm'].mean():.1f} against {reached['start'].mean():.1f} %) and has fewer errors "
       f"({fewer['swarm'].mean():.0f} against {fewer['start'].mean():.0f} %). Its examples are "
-      "nearer to the input, where there are fewer errors. We have not tested why.",
+      "nearer to the input, which may be why; we have not tested it.",
       (reached["swarm"] > reached["start"]).all() and (fewer["swarm"] < fewer["start"]).all()
       and of("l2", "swarm", "none", "sensitive").mean() < of("l2", "no search", "none", "sensitive").mean()))
 

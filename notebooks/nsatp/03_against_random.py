@@ -189,7 +189,8 @@ says(
     ("**What it means.** Ranking finds the first success sooner than random order, on average over the "
      f"seeds. This is so in each of the {len(saved)} cells (a network, a dataset and a distance) that were "
      "run.", (saved > 0).all()),
-    ("All averages are exact: over all orders.", rows["repeats"].dropna().eq(0).all()),
+    ("For each seed, the average over all orders is exact; chance remains in the network and in its patches.",
+     rows["repeats"].dropna().eq(0).all()),
     f"In the mean over the seeds, a ranking needs {ranked.min():.1f} to {ranked.max():.1f} perturbed samples; random "
     f"order needs {random.min():,.0f} to {random.max():,.0f}.",
     ("There, PD is the quickest of the three in every cell, and needs at most "
@@ -198,15 +199,18 @@ says(
     f"Ranking saves {saved.min():.1f} to {saved.max():.1f} % of the samples; the paper prints "
     f"{printed.min():.1f} to {printed.max():.1f} % for the same cells. In {(saved >= printed).sum()} of "
     "them we save at least as much as the paper prints.",
-    ("We save more than printed on MNIST with both networks, and less with Net-2 on Fashion-MNIST and "
-     "CIFAR-10.",
+    ("We save more than printed on MNIST with both networks. We save less with Net-2 on Fashion-MNIST and CIFAR-10, "
+     "and with Net-1 on CIFAR-10 by PV, where the difference is largest.",
      (saved < printed)["net2"][["fashion_mnist", "cifar10"]].all()
-     and (saved > printed).xs("mnist", level="dataset").all()))
+     and (saved > printed).xs("mnist", level="dataset").all()
+     and (printed - saved).idxmax() == ("net1", "cifar10", "pv")
+     and (saved >= printed)["net1"].sum() == len(saved["net1"]) - 1))
 says(
     "If we count examples, as PEACEPACT does, the same rankings save "
     f"{other.min():.0f} to {other.max():.0f} %.",
-    ("This is less in every cell: where fragile examples are common, random order also meets one soon.",
-     (other < saved).all()),
+    ("This is less in every cell. No order can need less than one example. Counted in samples, random order pays "
+     f"all {100} samples of each example that never changes, and a ranking stops at the first change: after "
+     f"{ranked.min():.1f} to {ranked.max():.1f} samples.", (other < saved).all() and ranked.max() < 100),
     ("The paper prints random counts above a hundred samples. They are only possible if some examples "
      "never change, so footnote 2 contradicts Table V.", published.table("nsatp", 5).query(
          "quantity == 'f_measure_random'")["value"].max() > 100))

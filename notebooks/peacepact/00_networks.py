@@ -2,7 +2,7 @@
 # # Is PEACEPACT's network the one of NSATP?
 #
 # PEACEPACT is a smaller version of NSATP. It ranks by one distance, {term}`PD`; NSATP compares three. It
-# uses patches of random values; NSATP searches for patches that succeed. Both papers test a network called
+# uses patches of random values; NSATP names both random pixels and a search for patches that succeed. Both papers test a network called
 # Net-1. Is it the same network?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Both papers' Net-1 for MNIST, built from their tables. A bar is a layer; the more values it passes on, the higher it is (on a logarithmic scale). PEACEPACT's table ends before the layer that gives the ten classes; it is ours.", "name": "fig-peacepact-networks"}}
@@ -74,7 +74,7 @@ for name in ("net1", "net1_peacepact"):
 # %% [markdown]
 # The fits and {term}`correlations <correlation>` that PEACEPACT prints for Net-1 equal those that NSATP
 # prints for *its* Net-1, to the last digit. But the claims are about the network in PEACEPACT's table, so
-# the next chapters run that network, `net1_peacepact`. NSATP's Net-1 is another {term}`reading`:
+# the chapters on correlation and on random order run that network, `net1_peacepact`. NSATP's Net-1 is another {term}`reading`:
 # `-p model_name net1`.
 
 # %% tags=["hide-input", "nbval-check-output"]

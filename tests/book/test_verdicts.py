@@ -72,6 +72,14 @@ def test_more_records_of_one_seed_are_not_more_seeds():
     assert verdicts.verdict(claim()).state == "not run"
 
 
+def test_a_cell_of_several_networks_has_the_seeds_of_all_of_them():
+    for model, values in (("a", [1, 2, 3, 50]), ("b", [3, 4, 5])):  # a has a fourth seed, b has not
+        save(values, model=model)
+    (key, means), = verdicts.cells(claim())
+    assert key == ("mnist",) and means.to_dict() == {0: 2, 1: 3, 2: 4}
+    assert [len(group) for _, group in verdicts.cells(claim(cells=["model"]))] == [4, 3]
+
+
 def test_partly_and_not_reproduced():
     save([1, 1, 1], "mnist")
     save([-1, -1, -1], "digits")
