@@ -72,7 +72,7 @@ WORDS = {
     "sensitive_over_random": "sensitive neurons' change, times random ones'",
     "gain_over": "gain, times the rival's", "random_less_fixed": "gain above a fixed start's",
     "distance_over_deephunter": "distance from benign images, times DeepHunter's",
-    "own_neighbour": "nearest is of the inputs' class", "told_apart": "share told apart",
+    "own_neighbour": "nearest is of the inputs' class (%)", "told_apart": "share told apart",
     "asr_gain_over": "ASR gain, times the rival's", "accuracy_gain": "gain in accuracy",
     "over_clean": "errors, times the clean network's",
     "over_well_trained": "errors, times the well trained network's",

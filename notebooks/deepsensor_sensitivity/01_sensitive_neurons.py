@@ -131,7 +131,7 @@ wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group
 # sensitive neurons counts as if it had one in all.) The figure shows the numbers by distance, at
 # the paper's $\lambda = 0.5$:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of sensitive neurons of each image against the L2 distance it was moved: DeepHunter's wrongly classified examples, noise as long as these, and as long a DeepHunter example of the same image that kept its class.", "name": "fig-deepsensor-sensitive"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of sensitive neurons of each image against the L2 distance it was moved: DeepHunter's wrongly classified examples, noise as long as these, and, of the DeepHunter examples of the same image that kept the class, the one nearest in length.", "name": "fig-deepsensor-sensitive"}}
 figure, axis = plt.subplots(figsize=(6, 3.4))
 campaign_plots.corner_counts(axis, lengths, many[0.5])
 axis.set(xlabel="L2 distance", ylabel="sensitive neurons")
@@ -205,7 +205,7 @@ least, most = noise.index.min(), noise.index.max()
 length = kept[kept["quantity"] == "l2"].groupby("group")["value"].mean()
 says(f"Our records cover {sizes(kept)}. All images are of one class.",
      (f"At every $\\lambda$, corner cases have {span(noise['mean'], 1)} times as many sensitive neurons as "
-      "the same images under noise, so Fig. 1 is reproduced.", (noise["low"] > 1).all()),
+      "the same images under noise, so the counts of Fig. 1 are reproduced.", (noise["low"] > 1).all()),
      (f"At every $\\lambda$ they also have {span(right['mean'], 1)} times as many as the mutants that kept "
       "their class. So part of the gap does come with being an error.", (right["low"] > 1).all()),
      (f"At $\\lambda$ = {least:g} the gap to noise is the larger of the two; at {most:g} the gap to the "

@@ -20,7 +20,7 @@ near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 o
 distances = "4 8 12"  # other bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
-held_out = 4  # other inputs, on which each rival's best setting is chosen; 100 in the records
+held_out = 4  # other inputs, on which each rival's best setting is chosen; 100 or 20 in the records
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
 device = "cpu"  # where the fuzzers run
 profile = "embedded"  # embedded: a look; paper: also a record
@@ -103,7 +103,8 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # %% [markdown]
 # ## What is counted
 #
-# Every iteration makes one example from each input. A **test error** is an example whose class is
+# Every iteration makes as many examples as there are inputs: one from each, but DeepHunter draws from its
+# queue, some inputs several times and some not at all. A **test error** is an example whose class is
 # not its input's, and **error categories** are the different wrong classes of an input, summed over
 # the inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly
 # 20,000 errors. An example with two inputs and three iterations:
@@ -204,9 +205,10 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 #
 # - **DeepSensor**, swarm `paper`: random starts, Eqs. 1 to 5, $\omega$ from 0.4 to 0.9 and
 #   $\lambda = 0.5$; swarm `released`: the authors' script, with one particle that starts at the
-#   input.
+#   input, but for a coverage term whose function the repository lacks.
 # - **DeepXplore**, **DLFuzz** and **DeepHunter**, each twice: in the `paper`'s setting, and in the
-#   `best` of the settings that its authors released. The best one is chosen below.
+#   `best` of the settings that its authors released. The best one is chosen below. The paper takes DLFuzz's
+#   best strategy and does not name it; the setting `paper` has the first, `frequent`.
 # - **DeepXplore**, `single`: without other networks to compare with. Where no other networks are at
 #   hand, DeepXplore's other settings run in this way too.
 # - The paper's swarm with a fitness that is **constant**, and with one that is **random**: they
@@ -407,7 +409,7 @@ run.beside(table_2.query("quantity == 'categories_per_seed'"), TEXT + "'categori
 # %% [markdown]
 # The first table has the same counts for the rivals at their best. The second one has all their
 # settings: the mean distance, the error rate on the other inputs, by which the best setting was
-# chosen, and with how many of the random seeds it was chosen.
+# chosen, and with what share of the random seeds it was chosen.
 
 # %% tags=["hide-input"]
 run.beside(errors.query("fuzzer != 'deepsensor'").assign(
@@ -422,8 +424,9 @@ wide(run.recorded(), SETTINGS, index=["dataset", "model", "fuzzer", "setting"], 
 #
 # The {term}`records <record>` show errors against distance; the distances that the published counts
 # need (`-`: with some seed, the largest bound is not enough); what sensitivity adds to a constant
-# and to a random fitness, in points; and errors per 1,000 passes. All numbers are means over the
-# random seeds.
+# and to a random fitness, in points; and errors per 1,000 passes, with the rivals in the paper's setting. DeepSensor's
+# passes grow with its population: 100 on MNIST, 10 on CIFAR-10, 5 on ImageNet. So compare within a column.
+# All numbers are means over the random seeds.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)

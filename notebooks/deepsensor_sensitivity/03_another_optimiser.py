@@ -134,7 +134,7 @@ quiz("Suppose that the evolution reaches a larger share of sensitive neurons tha
      {"It must find more of them": False, "It may find more or fewer": True,
       "It must find fewer": False},
      "The share of sensitive neurons is what both search for; whether an image with many of them "
-     "is an error is another question, and the last column answers it.")
+     "is an error is another question, and the columns of test errors answer it.")
 
 # %% tags=["hide-input"]
 budget = fuzzing.Budget(l2=l2)
@@ -174,8 +174,8 @@ plt.show()
 # %% [markdown]
 # **What it means.** The figure shows which search gets more out of nearly the same number of
 # passes. The columns of test errors show what that is worth. Judge an optimiser by the first, and
-# DeepSensor's idea by the second: if the search without any fitness finds errors as often, a better
-# optimiser cannot help. [A chapter on the second
+# DeepSensor's idea by the second: if the search without any fitness finds errors as often, this
+# search adds nothing; a stronger one still may. [A chapter on the second
 # paper](../deepsensor_excitable/13_optimisers) compares four optimisers, over several random seeds.
 
 # %% tags=["hide-input"]

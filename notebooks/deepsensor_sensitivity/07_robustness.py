@@ -73,7 +73,7 @@ bet("deepsensor-sensitivity-asr")
 # Look at whether a bar is above zero, and above the bars of the two controls: benign images, and noise.
 # Where the lines of two bars overlap, the seeds do not tell the bars apart.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()
 if kept.empty:
     plots.nothing()
@@ -83,7 +83,7 @@ else:
                 group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, mean over the random seeds; lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
 if kept.empty:
     plots.nothing()
 else:
@@ -131,7 +131,7 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 # %% [markdown]
 # ## Generating and retraining
 #
-# The last example of each input enters the training set, with the true label of the input. The control
+# The last examples, as many as there are inputs, enter the training set with the true labels of their inputs. The control
 # `benign` adds the inputs a second time, and `noise` adds them with Gaussian noise. What these two gain is
 # not due to any guidance.
 
@@ -271,7 +271,7 @@ controls = large[["noise", "benign"]]
 rivals_rows = at_best(kept[kept["fuzzer"].isin(FUZZERS[1:])], *CELL)
 always = [name for name in FUZZERS if (large[name] > 0).all()]
 low, high = interval(large["deepsensor"])
-says(f"Our records cover {sizes(kept)}, with one example for each input. The rivals ran "
+says(f"Our records cover {sizes(kept)}, with as many examples as inputs. The rivals ran "
      f"{of_rivals(rivals_rows)}. CLEVER uses "
      f"{' or '.join(FITS[fit] for fit in kept['clever_fit'].unique())}.",
      f"After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
@@ -282,9 +282,9 @@ says(f"Our records cover {sizes(kept)}, with one example for each input. The riv
         "so the gain may be chance, or an effect of more training alone."))
 ahead = large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
 low, high = interval(ahead)
-says("Only DeepSensor's examples bring a gain with every random seed." if always == ["deepsensor"] else
-     f"A gain with every random seed comes from the examples of {listed(always)}." if always else
-     "No fuzzer's examples bring a gain with every random seed.",
+says("At the larger eps, only DeepSensor's examples bring a gain with every random seed." if always == ["deepsensor"] else
+     f"At the larger eps, a gain with every random seed comes from the examples of {listed(always)}." if always else
+     "At the larger eps, no fuzzer's examples bring a gain with every random seed.",
      f"DeepSensor's lead over the next best fuzzer is {span(ahead, 1)} points, which "
      + ("is more than chance." if low > 0 else "may be chance."))
 unsure = [what for what, found in (("at the smaller eps", small), ("in CLEVER", clever_gain))

@@ -193,7 +193,7 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** First compare the full lines with the broken ones. A swarm with a constant
-# fitness never leaves the point where its first {term}`particle` started, so it finds what any
+# fitness shows the image where its first {term}`particle` started to the end, so it finds what any
 # random image finds. Whatever $\lambda$ is, only what lies above the broken line is due to
 # sensitive neurons. Then look at the shares that the swarms reach. If they are a few neurons out of
 # hundreds, a larger $\epsilon$ is never reached either: all such swarms run to the end and make the
@@ -214,7 +214,7 @@ def curve(kind: str, varied: str) -> pd.DataFrame:
 
 first = kept["seed"].min()
 says(f"Our records cover {sizes(kept)}.",
-     *([f"The first random seed is {first} ([why](04_faulty_training))."] if first else []))
+     *([f"The random seeds are those of [the chapter on faulty training](04_faulty_training), from {first} on."] if first else []))
 for kind in ("adversarial", "overfitted"):
     line, constant = curve(kind, "lambda"), curve(kind, "control").iloc[:, 0]
     fall = interval(line[0.6] - line[line.columns[0]])
@@ -234,13 +234,16 @@ says((f"In the polluted network there is nothing to compare: at every $\\lambda$
 line = curve("adversarial", "epsilon")
 same = [name for name in line if (line[name] == line[1.0]).all()]
 low, high = interval(line[line.columns[0]] - line[1.0])
+spent = kept.query("errors == 'adversarial' and varied == 'epsilon' and quantity == 'passes'").pivot_table(
+    index="seed", columns="threshold", values="value")
 reached = kept.query("errors == 'adversarial' and varied == 'epsilon' and threshold == 1.0 and "
                      "quantity == 'sensitive'")["value"].mean()
 says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, has *more* errors than the "
-      f"swarm that never stops, by {low:.0f} to {high:.0f} points: it stops while its images are still "
-      "random.", low > 0),
+      f"swarm that never stops, by {span(line[line.columns[0]] - line[1.0])} points (interval of the mean: {low:.0f} to "
+      f"{high:.0f}): it stops while its images are still random.", low > 0),
      (f"From {min(same):g} on all counts are the same, because no swarm gets that far: the share of "
-      f"sensitive neurons that they reach is {reached:.3f} on average.", reached < min(same) and len(same) > 2))
+      f"sensitive neurons that they reach is {reached:.3f} on average, and all take as many passes.",
+      reached < min(same) and len(same) > 2 and spent[same].nunique(axis=1).eq(1).all()))
 
 # %% [markdown]
 # ## Exercises

@@ -2,7 +2,7 @@
 # # What does a test example cost?
 #
 # **The claim** (DeepSensor IV.H, Table VI). DeepSensor needs less time than each other
-# {term}`fuzzer` to generate 100 test examples, and its lead grows with the network: 101 s against
+# {term}`fuzzer` to generate 100 test examples, and, it says, especially with larger networks: 101 s against
 # 102 to 223 s with LeNet-5, 577 s against 624 to 1,454 s with ResNet-50.
 #
 # **What you will learn.** Why seconds compare programs, while passes through the network compare
@@ -55,7 +55,7 @@ bet("deepsensor-sensitivity-time")
 # at where DeepSensor stands with the swarm that the paper describes, and where it stands with the
 # single {term}`particle` of the released code.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records, each rival in its best setting: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
 kept = run.recorded()
 if kept.empty:
     plots.nothing()

@@ -97,7 +97,9 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 #
 # Images with small noise of the same length cost one pass each, and some of them fail too. So a fuzzer
 # is worth its passes if it breaks more images than noise that may use as many. The command `dnnlib
-# compare --fuzz`, or one call in Python, tries each from the same images, at the same distance.
+# compare --fuzz`, or one call in Python, tries each from the same images, at the same distance. Its random
+# numbers are others, and it judges images before they are rounded to files, so its shares differ a little from
+# those above.
 
 # %%
 compared = custom.compare(model, photos, "gini", fuzz=methods, l2=l2, iterations=iterations,
@@ -243,8 +245,7 @@ swarm = records.frame("deepsensor_sensitivity/test_errors").query(
     "quantity == 'error_rate' and swarm == 'paper' and model == 'mobilenet'")
 far, close = (swarm.query(where)["value"] for where in ("budget == 'none'", "budget != 'none'"))
 says((f"On photographs the difference is clear. {told(photographs)}. Only "
-      "DLFuzz, which follows the gradient of the network's decision, finds failing inputs so near to most "
-      "images.", photographs["dlfuzz"] > 50 and others.max() < 10),
+      "DLFuzz finds failing inputs so near to most images; DeepXplore follows a gradient, too.", photographs["dlfuzz"] > 50 and others.max() < 10),
      ("The swarm of sensitive neurons finds no more than noise does.",
       photographs["deepsensor"] <= photographs["noise"]),
      f"The network is MobileNet, of width {0.75}. The run took {kept['limit'].max()} images, "
