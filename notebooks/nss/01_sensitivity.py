@@ -4,7 +4,7 @@
 # **The claim** (NSS RQ1, IV.B, Fig. 3). Train a network to two stages of accuracy. {term}`NSS` says three
 # things about its {term}`neurons <neuron>`. At the stage with more errors the neurons are more sensitive,
 # however strong the mutation is. They are more sensitive to stronger mutations. And a tenth of the neurons
-# is far more sensitive than the rest.
+# is significantly more sensitive than as many random ones.
 #
 # **What you will learn.** How to compare two networks by how far their neurons move, and why such a
 # comparison depends on the scale of the activations.
@@ -199,11 +199,11 @@ says(
      "of the better one, at every strength more than chance. So the neurons of the better network move *more*. Its "
      "training was longer, but also had momentum and weight decay; we did not test which of these matters.",
      {cell[1] for cell in below.index[below]} == {"lenet1_nss"}),
-    "Means of ratios are geometric here, as in the verdicts; those of the table above are arithmetic.",
     (f"With {networks(unsure.index[unsure])}, the mean ratio is {cells['mean'].min()[unsure].min():.2f} to "
      f"{cells['mean'].max()[unsure].max():.2f}, but the seeds differ too much to decide.",
      [cell[1] for cell in unsure.index[unsure]] == ["vgg16"]
-     and (worse.cells.set_index(CELL).loc[unsure.index[unsure], "outcome"] == "open").all()))
+     and (worse.cells.set_index(CELL).loc[unsure.index[unsure], "outcome"] == "open").all()),
+    "Means of ratios are geometric here, as in the verdicts; those of the table above are arithmetic.")
 ratio = over_seeds(rows.query("quantity == 'worse_over_better' and neurons == 'sensitive'").set_index(
     [*CELL, "difference", "strength", "seed"])["value"], [*CELL, "difference", "strength"], "ratio")
 code = ratio.xs("squared_normalised", level="difference")
@@ -219,8 +219,8 @@ says(
 
 # %% [markdown]
 # We do not know why the networks differ. $|N(x) - N(x')|$ has the unit of the activations, and training
-# changes the scale of the activations. Batch normalisation sets this scale anew. But this cannot be the
-# whole reason. ResNet-20 and VGG16 have it, and with VGG16 the means point the other way. Neither LeNet has
+# changes the scale of the activations. Batch normalisation sets this scale anew, so it might explain
+# why networks with it differ from those without. But it cannot be the whole reason. ResNet-20 and VGG16 have it, and with VGG16 the means point the other way. Neither LeNet has
 # it, and one agrees with the claim and the other contradicts it. A comparison by this number mixes two
 # things: the scale of the activations, and how well the network has learned.
 
@@ -241,8 +241,8 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** Multiply all weights and biases of the layer under study by 2 and divide those of
-# the next layer by 2. What happens to the predictions, and to the sensitivity?
+# **1. Think.** Multiply all weights and biases of the layer under study by 2, and divide the weights of the
+# next layer by 2, but not its biases. What happens to the predictions, and to the sensitivity?
 #
 # ```{admonition} Solution
 # :class: dropdown

@@ -4,7 +4,8 @@
 # **The claim** (NSS RQ2, IV.C.1, Tables I and V). Of 10,000 unlabelled images, 5 to 20 % are selected and
 # labelled. The {term}`fault detection rate` (FDR) is the share of the selected images that the network
 # gets wrong. In the paper {term}`NSS` has the highest FDR in 31 of 32 {term}`cells <cell>`. When a fifth is
-# selected, it is at least 7.9 points above {term}`DeepGini`.
+# selected, it is at least 7.9 points above {term}`DeepGini` in Table V; the text says 6.15, which the verdict
+# tests.
 #
 # **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`; how
 # much one assumption about what is known changes the result; and whether different selectors find the
@@ -179,7 +180,7 @@ plt.show()
 #
 # In the released code, a photograph comes with a clean twin: the same scene before anything was changed.
 # On this twin the network was mostly right. The score is the distance between the two. A large
-# distance says that the change moved the image far from where the network was right, and here most faults
+# distance says that the change moved the image far from where the network was right, and here many faults
 # arise in just this way. It is as if a test came with its answer, up to the network's own accuracy. In a
 # study that makes its candidates by mutation, the twin is at hand. In the situation that the paper
 # describes, it does not exist.
@@ -406,15 +407,15 @@ claims = {claim.id: claim for claim in published.claims("nss") if claim.experime
 verdict = {key: verdicts.verdict(claim) for key, claim in claims.items()}
 had = {key: verdicts.verdict(replace(claim, where=claim.where | {"pair": "original"}))
        for key, claim in claims.items() if "pair" in claim.where}
-chance = over_seeds(fdr["nss"] - fdr["random"], [*CELL, "rate"])
+chance = over_seeds(fdr["nss"] - fdr["random, expected"], [*CELL, "rate"])
 more, fewer = chance.query("low > 0"), chance.query("high < 0")
 best, gini = "nss-fdr-best", "nss-fdr-gini"
 says(
-    ("On the whole this is no better than random selection: the FDR is "
-     f"{chance['mean'].min():+.0f} to {chance['mean'].max():+.0f} points from that of random selection. It is "
+    ("On the whole this is no better than what a random order finds on average: the FDR is "
+     f"{chance['mean'].min():+.0f} to {chance['mean'].max():+.0f} points from that. It is "
      f"clearly higher in {len(more)} of {len(chance)} cells "
      f"({networks(more.index.droplevel('rate').unique())}), and clearly lower in {len(fewer)}.",
-     chance["mean"].abs().max() < 15 and len(more) < len(fewer)),
+     chance["mean"].abs().max() < 16 and len(more) < len(fewer)),
     f"The claim that it beats every other selector is *{verdict[best].state}*; the claim that it is well "
     f"above DeepGini is *{verdict[gini].state}*.",
     ("The paper's abstract names one case, MNIST with LeNet-1 at 5 %, and an FDR of 81.8 %. Ours is "
@@ -422,8 +423,8 @@ says(
      ours.loc[("mnist", "lenet1_nss", 5), "nss"] < 30))
 
 # %% [markdown]
-# **If the original is known**, as in the released code, NSS is another method, with another result. It
-# then reaches or exceeds the printed NSS nearly everywhere. But our DeepGini is far above the printed
+# **If the original is known**, NSS is another method, with another result. The released code knows it; here
+# the difference and the layer are still those of the text. It then reaches or exceeds the printed NSS nearly everywhere. But our DeepGini is far above the printed
 # DeepGini, and this decides the comparison of the two.
 
 # %% tags=["hide-input", "statements"]
@@ -455,15 +456,15 @@ says(
      "So NSS is so far ahead of DeepGini in the paper because the printed DeepGini is low.",
      (ours["random"] - printed.loc[ours.index, "random"]).abs().max() < 8 and (beyond > -1.5).all()),
     (f"But DeepGini is not the only rival. Of the eight selectors, NSS finds the most faults in {leads()} of "
-     f"{len(ours)} cells. With the printed DeepGini in place of ours it would be {leads('gini')}, with the printed "
-     f"ATS as well {leads('gini', 'ats')}, and with the printed DSA, too, {leads('gini', 'ats', 'dsa')}. The paper "
+     f"{len(ours)} cells. It would be first in {leads('gini')} if DeepGini had its printed values, in "
+     f"{leads('gini', 'ats')} if ATS had them too, and in {leads('gini', 'ats', 'dsa')} if DSA had them as well. The paper "
      "does not let us find out why these three are so much lower in it.",
      leads() <= leads("gini") < leads("gini", "ats", "dsa") == len(ours)))
 says(
     "Does NSS beat every other selector when the original is known? The verdict is "
     f"*{had[best].state}*: {verdicts.told(had[best])}. Is it well above DeepGini? The verdict is "
     f"*{had[gini].state}*: {verdicts.told(had[gini])}.",
-    (f"Its FDR is more than a point below the printed one in only {len(short)} of {len(ours)} cells: with "
+    (f"The FDR of NSS is more than a point below the printed one in only {len(short)} of {len(ours)} cells: with "
      f"{networks(short.index.droplevel('rate').unique())} at "
      f"{listed(f'{rate:g} %' for rate in short.index.get_level_values('rate'))}.",
      0 < len(short) < 4))
@@ -481,7 +482,7 @@ says(
 # **The other selectors**, four findings:
 
 # %% tags=["hide-input", "statements"]
-over = {method: over_seeds(fdr[method] - fdr["random"], [*CELL, "rate"]).sort_index()
+over = {method: over_seeds(fdr[method] - fdr["random, expected"], [*CELL, "rate"]).sort_index()
         for method in ("nac", "kmnc", "npc", "dsa")}
 clear = {(method, side): over[method].query(side).index.droplevel("rate").unique()
          for method in ("kmnc", "npc") for side in ("low > 0", "high < 0")}
@@ -491,10 +492,10 @@ vgg16, fashion = ((deeper["low"] > 0).loc[cell] for cell in (("cifar10", "vgg16"
 under = (deeper["high"] < 0).loc["cifar10", "resnet20"]
 says(
     ("*Coverage.* The paper says that coverage finds few faults, sometimes about as few as random selection. NAC "
-     f"comes near this: it is within {over['nac']['mean'].abs().max():.0f} points of random selection everywhere, although it is clearly "
-     f"above it in {(over['nac']['low'] > 0).sum()} of {len(over['nac'])} cells.",
+     f"comes near this: it is within {over['nac']['mean'].abs().max():.1f} points of what a random order finds on average. A "
+     "few candidates cover all that NAC can; the rest follow in random order.",
      over["nac"]["mean"].abs().max() < 3),
-    *((f"{shown(method)} does not: its means are {over[method]['mean'].min():+.0f} to "
+    *((f"{shown(method)} differs more: its means are {over[method]['mean'].min():+.0f} to "
        f"{over[method]['mean'].max():+.0f} points from random selection. At some rate, {shown(method)} is "
        f"clearly above random selection with {networks(clear[method, 'low > 0'])}, and clearly below with "
        f"{networks(clear[method, 'high < 0'])}.",
@@ -543,7 +544,9 @@ says(
     ("Among these, NSS with the known original finds more than DeepGini in the mean of every network, and "
      f"clearly more in {(known_over['low'] > 0).sum()} of {len(known_over)} networks. DSA also finds more in "
      f"the mean, except with {networks(dsa_over.index[dsa_over['mean'] < 0])}.",
-     (known_over["mean"] > 0).all() and 0 < (dsa_over["mean"] < 0).sum() < len(dsa_over) / 2))
+     (known_over["mean"] > 0).all() and 0 < (dsa_over["mean"] < 0).sum() < len(dsa_over) / 2),
+    ("As the text describes it, NSS finds fewer of them than random selection in the mean of every network.",
+     ((sure["remutated"] - sure["random"]).groupby(CELL).mean() < 0).all()))
 
 # %% [markdown]
 # **For your own unlabelled images**, use DeepGini or the least confidence; they cost one {term}`pass`. If

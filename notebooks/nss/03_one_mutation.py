@@ -30,7 +30,7 @@ from dnnlib.book.intervals import over_seeds
 from dnnlib.book.selection_plots import named
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
-from dnnlib.book.words import listed
+from dnnlib.book.words import listed, out_of
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
@@ -136,7 +136,7 @@ says(
     (f"**As the text describes it**, NSS is clearly better than random selection in {text.holds} of the "
      f"{text.run} cells and clearly worse in {text.fails}; in the others the seeds do not decide. The verdict "
      f"is *{text.state}*.", text.fails > text.holds),
-    (f"At 5 %, its mean is below random selection for {len(fewer)} of the seven mutations.", len(fewer) > 0))
+    (f"At 5 %, its mean is below random selection for {out_of(len(fewer), len(means['text']))} mutations.", len(fewer) > 0))
 says(
     f"**If the original is known**, the verdict is *{known.state}*: {verdicts.told(known)}.",
     (f"The means of NSS are above random selection at every rate for "
@@ -158,12 +158,12 @@ says(
     ("**DeepGini** knows neither the mutation nor the original. Yet its mean is above that of NSS with the "
      "known original for each of the seven mutations and at each rate, by "
      f"{single['mean'].min():.0f} to {single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
-    (f"In {(single['low'] > 0).sum()} of the {len(single)} cells this lead is more than chance.",
+    (f"In {out_of((single['low'] > 0).sum(), len(single))} cells this lead is more than chance.",
      (single["low"] > 0).mean() > 0.5),
     ("When the candidates come from all seven mutations, the order changes at 5 %: there, NSS with the known "
      f"original is {mixture.loc[5, 'mean']:.0f} points above DeepGini in the mean (95 % interval "
-     f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). This fits the idea that NSS leads there by "
-     "telling harsh mutations from mild ones, not by finding the faults of any one mutation. From 10 % on, the mean "
+     f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). Part of this may come "
+     "from telling harsh mutations from mild ones: within one mutation, NSS never leads DeepGini. From 10 % on, the mean "
      "of DeepGini is above here, too.",
      mixture.loc[5, "mean"] > 0 and (single["mean"] > 0).all() and (mixture["mean"].drop(5) < 0).all()))
 
