@@ -69,4 +69,4 @@ found = pd.concat([table.query("quantity == 'accuracy'").assign(paper=paper)
 share = found["value"].astype(float)  # of 1, or in percent
 found = found.assign(value=share.where(share > 1, 100 * share)).groupby(CELL, sort=False)
 tables.headed(found.agg(seeds=("seed", "nunique"), accuracy=("value", "mean")).round(1).rename(
-    columns={"accuracy": "test accuracy (%)"}))
+    columns={"accuracy": "accuracy (%)"}))
