@@ -118,9 +118,9 @@ def _spread(table: pd.DataFrame | None, on: list[str], digits: int) -> pd.Series
     def text(values: pd.Series) -> str:
         if values.isna().any():
             return "undefined"
-        mean = f"{values.mean():.{digits}f}"
+        mean = f"{values.mean():z.{digits}f}"
         return mean if len(values) == 1 else (
-            f"{mean} [{values.min():.{digits}f}, {values.max():.{digits}f}]")
+            f"{mean} [{values.min():z.{digits}f}, {values.max():z.{digits}f}]")
 
     return table.groupby(on, sort=False)["value"].apply(lambda v: text(v.astype(float)))
 
@@ -150,7 +150,7 @@ def mean_and_interval(table: pd.DataFrame, where: str | None = None, *, index: S
             return "undefined"
         low, high = interval(values)
         half = f"{(high - low) / 2:.{digits}f}"
-        parts = [f"{values.mean():.{digits}f}", *(["±", half] if len(values) >= SEEDS else [])]
+        parts = [f"{values.mean():z.{digits}f}", *(["±", half] if len(values) >= SEEDS else [])]
         return "\N{NO-BREAK SPACE}".join(parts)
 
     table = _ordered(table.query(where) if where is not None else table, order or {})

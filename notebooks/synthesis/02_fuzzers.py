@@ -127,7 +127,8 @@ sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
     {"swarm": {"paper": "sensitive"}}).query("swarm not in ('random', 'released')")
 second = named(records.existing("deepsensor_excitable/test_errors").query("bound.notna()")).assign(run="excitable")
 excitable = second.query("swarm in ('excitable', 'excitable_scaled')")
-bounded = pd.concat([named(sensitive.query("bound.notna()")).assign(run="sensitive"), excitable])
+bounded = pd.concat([named(sensitive.query("bound.notna()")).assign(run="sensitive"), excitable]).sort_values(
+    CELL, kind="stable")
 rates = bounded[bounded["quantity"] == "error_rate"]
 PAIR = [*CELL, "bound", "seed"]
 by_bound(bounded, "error_rate", *CELL)

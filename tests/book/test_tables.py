@@ -130,8 +130,11 @@ def test_a_missing_value_is_not_averaged_away():
 
 @pytest.mark.parametrize("value, shown", [(21.05, f"{21.05:.1f}"), (-0.04, "0.0")])
 def test_a_table_rounds_as_a_sentence_does_but_for_the_sign_of_nothing(value, shown):
-    table = tables.wide(pd.DataFrame({"model": ["a"], "value": [value]}), index="model")
-    assert table["value"].tolist() == [shown]
+    rows = pd.DataFrame({"model": ["a"], "seed": [0], "value": [value]})
+    assert tables.wide(rows, index="model")["value"].tolist() == [shown]
+    assert tables.mean_and_interval(rows, index=["model"], digits=1)["value"].tolist() == [shown]
+    paper = pd.DataFrame({"model": ["a"], "value": [1.0]})
+    assert tables.beside(paper, rows, on=["model"], digits=1)["ours"].tolist() == [shown]
 
 
 def test_rows_that_lack_a_part_of_their_name_stay():
