@@ -301,7 +301,8 @@ says(("- *You have unlabelled images and a model*: use DeepGini or least confide
       set(gain.query("rate == 20 and selector != @KNOWN_NAME").groupby("selector")["value"].mean()
           .nlargest(2).index) == {"gini", "least_confidence"}))
 says((f"- *You want many different kinds of fault*, for example to debug: use ATS. With LeNets and ten "
-      f"classes it takes about {price['ats']:.0f} times as long as a pass of the network; with more classes, longer.", kinds.idxmax() == "ats" and price["ats"] > 2))
+      f"classes it takes about {price['ats']:.0f} times as long as a pass of the network; with more classes, [it takes "
+      "longer](../../book/scales).", kinds.idxmax() == "ats" and price["ats"] > 2))
 confident = SITUATIONS["confident mistakes: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
     "value"].mean().unstack(CELL)
 worse = confident.loc["dsa"] < confident.loc["random"]
