@@ -151,13 +151,13 @@ def corner_plane(points: torch.Tensor, groups: Mapping[str, int], number: torch.
     return figure
 
 
-def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: Key,
-                           farthest: float = 20) -> Figure:
+def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: Key) -> Figure:
     """Test errors among the last examples up to an L2 distance: a panel for each network.
 
     ``found``: campaigns by the names of networks and fuzzers; ``thick``: which one stands out.
     """
     networks = list(dict.fromkeys(name for name, _ in found))
+    farthest = max(float(campaign.l2[-1].max()) for campaign in found.values())
     shades = colours(shown(str(key)) for _, key in found)
     figure, axes = plt.subplots(1, len(networks), figsize=(2 + 3 * len(networks), 3.2),
                                 sharey=True, squeeze=False)

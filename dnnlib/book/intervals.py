@@ -43,7 +43,9 @@ SCALES = {
 
 @dataclass(frozen=True)
 class Estimate:
-    """The mean over the seeds and its 95 % interval, ``low`` to ``high``; NaN where a value is.
+    """The mean over the seeds and its 95 % interval, ``low`` to ``high``.
+
+    NaN where a value is, or lies outside its scale, such as a ratio of a gain and a loss.
 
     ``middle`` and ``error`` are the mean and its standard error on the scale ``on``, which is
     'linear' where a value lies at the end of the scale asked for, such as a ratio of 0.
@@ -79,7 +81,8 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     1.0
     """
     sample = np.asarray(values, dtype=float)
-    if np.isnan(sample).any() or len(sample) < 2:
+    bottom, top = SCALES[scale].range
+    if np.isnan(sample).any() or len(sample) < 2 or sample.min() < bottom or sample.max() > top:
         nan = math.nan
         return Estimate(nan, nan, nan, nan, nan, len(sample) - 1, scale)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -90,9 +93,6 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     error = 0.0 if same else float(stats.sem(moved))
     half = stats.t.ppf(1 - LEVEL / 2, len(sample) - 1) * error
     low, high = (float(SCALES[on].back(middle + side * half)) for side in (-1, 1))
-    bottom, top = SCALES[scale].range
-    if sample.min() < bottom or sample.max() > top:  # a ratio of gains, one of them a loss
-        bottom, top = -math.inf, math.inf
     mean = float(sample[0]) if same else float(SCALES[on].back(middle))
     if same:
         low = high = mean

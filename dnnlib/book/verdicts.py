@@ -132,8 +132,9 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
 def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
     """The cells of a claim: of each its key, and the value of each seed.
 
-    A cell that pools networks or datasets has only the seeds that all of them were run with. Raises
-    ``ValueError`` if a cell mixes several settings of a method.
+    A cell that pools networks or datasets has only the seeds that all of them were run with. A
+    seed whose counts are all at the claim's ceiling has NaN. Raises ``ValueError`` if a cell mixes
+    several settings of a method.
     """
     found = rows(claim, root)
     if found.empty:
@@ -150,8 +151,19 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
         whole = parts == parts.groupby(claim.cells).transform("max")
         found = found[pd.MultiIndex.from_frame(found[by_seed]).isin(whole.index[whole])]
     found = found[[*claim.cells, "seed", "value"]].astype({"value": float})
+    if claim.ceiling:
+        found = found.merge(_at_ceiling(claim, root), how="left", on=[*claim.cells, "seed"])
+        found["value"] = found["value"].mask(found["full"].eq(True))
     return [(key, group.groupby("seed")["value"].agg(lambda v: v.to_numpy().mean()))
             for key, group in found.groupby(list(claim.cells))]
+
+
+def _at_ceiling(claim: published.Claim, root: Path | None) -> pd.DataFrame:
+    """'full' for each cell and seed: whether every one of its counts has all inputs."""
+    counts = rows(replace(claim, quantity=claim.ceiling), root)
+    full = counts["value"].astype(float) == counts["seeds_count"]
+    return full.groupby([counts[name] for name in (*claim.cells, "seed")]).all().rename(
+        "full").reset_index()
 
 
 def scale(runs: pd.DataFrame, seeds: Iterable[int]) -> str:

@@ -29,7 +29,8 @@ class Claim:
     text a row without one) must lie on the side of ``threshold`` that ``rule`` names, or, for the
     rule 'about', within ``margin`` of it. ``expected``: how many cells the paper has. ``scale``:
     what the quantity is, and so the scale on which its interval is taken
-    (:data:`dnnlib.book.intervals.SCALES`).
+    (:data:`dnnlib.book.intervals.SCALES`). ``ceiling``: a count of the same records; where it has
+    all inputs whatever is varied, nothing is left to compare, and the cell is open.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Claim:
     note: str = ""
     scale: str = "linear"
     margin: float = 0.0
+    ceiling: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,7 +155,7 @@ def _entries(path: Path, kind: str = "claim") -> list[dict]:
 
 def _claim(entry: dict) -> Claim:
     name = entry.get("id", entry)
-    optional = ("where", "note", "scale", "margin")
+    optional = ("where", "note", "scale", "margin", "ceiling")
     missing = [f.name for f in fields(Claim) if f.name not in entry and f.name not in optional]
     unknown = sorted(set(entry) - {f.name for f in fields(Claim)})
     if missing or unknown:

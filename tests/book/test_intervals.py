@@ -87,7 +87,8 @@ def test_over_seeds_takes_each_cell_by_itself():
     assert found.loc[("a", "x")].tolist() == [5, 5, 5]
 
 
-def test_an_interval_holds_its_mean_where_a_ratio_of_gains_is_a_loss():
-    found = intervals.estimate([-900.0, -850.0, -1300.0], "ratio")
-    assert found.low < found.mean < found.high < 0
+def test_a_ratio_of_a_gain_and_a_loss_is_undefined():
+    found = intervals.estimate([0.9, -850.0, 1.3], "ratio")
+    assert math.isnan(found.mean) and found.p(2) == (1, 1)
+    assert intervals.estimate([0.9, -850.0, 1.3]).high > 0  # a difference has no ends
     assert intervals.estimate([0.0, 0.5, 6.0], "ratio").low == 0  # no ratio of counts is below

@@ -80,6 +80,17 @@ def test_a_cell_of_several_networks_has_the_seeds_of_all_of_them():
     assert [len(group) for _, group in verdicts.cells(claim(cells=["model"]))] == [4, 3]
 
 
+def test_a_cell_where_every_count_has_all_inputs_is_open():
+    for dataset, counts in {"full": (50, 50), "mnist": (50, 49)}.items():
+        save([1, 1, 1], dataset, seeds_count=50,
+             rows=[{"quantity": "errors", "value": count, "threshold": i}
+                   for i, count in enumerate(counts)])
+    found = verdicts.verdict(claim("at_least", 1, ceiling="errors"))
+    assert found.cells.set_index("dataset")["outcome"].to_dict() == {"full": "open",
+                                                                     "mnist": "holds"}
+    assert set(verdicts.verdict(claim("at_least", 1)).cells["outcome"]) == {"holds"}
+
+
 def test_partly_and_not_reproduced():
     save([1, 1, 1], "mnist")
     save([-1, -1, -1], "digits")
