@@ -113,8 +113,8 @@ def main() -> None:
         sizes.append(row)
         print(*row, flush=True)
     replace("images", lambda before: table(
-        ["method", "passes", "bytes kept of an image", f"passes over 1,000 of {FEW:,}, s",
-         f"of {many:,}, s", f"order of {FEW:,}, s", f"order of {many:,}, s"], images, before))
+        ["method", "passes", "bytes kept of an image", f"passes, s for each 1,000 of {FEW:,}",
+         f"of {many:,}", f"order, s for {FEW:,}", f"for {many:,}"], images, before))
     replace("sizes", lambda before: table(
         ["method", "10 classes, 362 neurons", "100 classes", "1,000 classes",
          "10 classes, 4 times as wide"], sizes, before))

@@ -189,8 +189,8 @@ for where, game in games.items():
 #
 # `error` is the distance from the reference, divided by the reference's length. `rank` is the
 # {term}`rank correlation` of the two. `gap` says by how much the values miss the change of loss
-# that they should add up to, as a share of it. The gap needs no reference: it is an error bar that
-# every estimate brings with it.
+# that they should add up to, as a share of it. The gap needs no reference. It is a warning and not an
+# error bar: a large gap shows that the values are wrong, and a gap of 0 shows nothing.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
@@ -279,7 +279,8 @@ wide(run.live, "quantity == 'excitable_neurons'", index=["scale", "lambda"], col
 # %% [markdown]
 # The table shows mean numbers of excitable neurons. The values were estimated by the diagonal with
 # 8 gradients (`estimator`). The scale `none` is $\psi$ in nats, as printed. The scale `total` is
-# $\psi$ divided by its mean absolute value, which takes away how large the change of loss is.
+# $\psi$ divided by its mean absolute value, so it does not change if all values are multiplied by one
+# number. It may still depend on how much the loss changes.
 #
 # An error *is* a large change of loss, and the values in nats add up to it. So compare counts at the
 # same change:
@@ -448,7 +449,7 @@ says("It is close to true by definition that errors have more excitable neurons 
      (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length "
       f"({nats['low']:.1f} to {nats['high']:.1f}). Their loss changes by {total['error']:.1f} nats, and that of "
       f"the noisy images by {total['noise']:.1f}.", nats["low"] > 1 and total["error"] > 2 * total["noise"]),
-     (f"On the scale `total`, where the size of this change cancels, errors have {scaled['mean']:.2f} times as many "
+     (f"On the scale `total`, where a common factor cancels, errors have {scaled['mean']:.2f} times as many "
       f"({scaled['low']:.2f} to {scaled['high']:.2f}), which "
       + ("is more than chance." if scaled["low"] > 1 else "may be chance."),
       scaled["high"] < nats["low"]))

@@ -405,7 +405,7 @@ says((f"At a distance of {8}, nearly that of a black image, excitable neurons do
      *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
      (f"One reading stands out. When the values are in units of their mean absolute value, the swarm finds "
       f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So "
-      "nats are the weaker unit for the printed threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
+      "on MNIST, at this distance, nats are the weaker unit for the printed threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
 colour = {bound: (rate("excitable", bound) - rate("constant", bound)).drop("mnist", errors="ignore")
           for bound in ("8", "16", "none")}
 large = networks(colour["8"].index.droplevel("seed").unique())
@@ -414,10 +414,10 @@ says((f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), values in nat
       "with a constant fitness.", all((lead == 0).all() for lead in colour.values())),
      "We have not tested why. A likely reason is that more neurons share the loss: each gets less of it, so "
      "fewer reach the threshold.")
-in_own = evidence.spread((rate("excitable_scaled", "8") - rate("constant", "8"))[colour["8"].index])
-says(f"With values in units of their mean absolute value, the lead over a constant fitness at a distance of {8} is "
+scaled_lead = evidence.spread((rate("excitable_scaled", "8") - rate("constant", "8"))[colour["8"].index])
+says("With values in units of their mean absolute value, the lead over a constant fitness at a distance of 8 is "
      + listed(f"{line['mean']:.1f} points with {shown(model)} ({line['low']:.1f} to {line['high']:.1f})"
-              for (_, model), line in in_own.iterrows()) + ".")
+              for (_, model), line in scaled_lead.iterrows()) + ".")
 
 # %% [markdown]
 # ## Exercises

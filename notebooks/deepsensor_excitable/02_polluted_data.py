@@ -301,17 +301,23 @@ says((f"Does the swarm find about five times as many errors as the rivals, as cl
       f"mean is {span(over['mean'], 1)}, and its intervals reach from {over['low'].min():.1f} to "
       f"{over['high'].max():.1f}.", over["high"].max() < 2),
      (f"DLFuzz ends at the polluted class for {span(rivals['dlfuzz'])} % of the inputs, and DeepXplore for "
-      f"{span(rivals['deepxplore'])} %. Only DeepHunter ends there for fewer: {span(rivals['deephunter'])} %.",
+      f"{span(rivals['deepxplore'])} %. Only DeepHunter ends there for far fewer: {span(rivals['deephunter'])} %.",
       min(rivals["dlfuzz"].min(), rivals["deepxplore"].min()) > 95 and rivals["deephunter"].max() < 60))
 same = outcomes.error_shares(at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
 cheaper, dearer = (evidence.by_seed(same, f"network == 'polluted' and swarm == '{name}'", "alpha").groupby("alpha").mean()
                    for name in ("sensitive", "excitable"))
+by_patch, by_noise = (evidence.by_seed(
+    every, f"patches == 'one' and quantity == 'excitable' and change == '{change}' and network == 'polluted'", "alpha")
+    for change in ("patch", "noise"))
 led = evidence.spread(evidence.by_seed(same, "network == 'polluted' and swarm == 'excitable'", "alpha")
                       - evidence.by_seed(same, "network == 'polluted' and swarm == 'constant'", "alpha"))
 says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "
       f"{span(led['mean'])} points on average, though every interval includes zero. Sensitive neurons end at the polluted "
       f"class more often still: {span(cheaper)} % on average, against {span(dearer)} %.",
-      led["mean"].min() > 1 and led["low"].max() < 0 and (cheaper > dearer).all()))
+      led["mean"].min() > 1 and led["low"].max() < 0 and (cheaper > dearer).all()),
+     (f"In these networks the patch makes {span(by_patch, 1)} % of the neurons excitable, and noise of the same length at "
+      f"most {by_noise.max():.2f} %. So in this reading the first step of the paper's explanation holds.",
+      by_patch.min() > 50 * by_noise.max()))
 
 # %% [markdown]
 # ## Exercises

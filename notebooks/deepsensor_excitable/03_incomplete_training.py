@@ -256,7 +256,7 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 # **What it means.** A threshold in nats is not a fixed measure. The surer a network is, the less a
 # little noise changes its loss, and the more nats an error costs it. So the number of excitable
 # neurons first says how large the loss is, and only then what training did to the neurons. The
-# scaled shares do not depend on how large the loss is.
+# scaled shares stay the same if all values are multiplied by one number.
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",

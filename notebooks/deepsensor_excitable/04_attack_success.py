@@ -354,7 +354,7 @@ accuracy = {name: of("", name, quantity="accuracy") for name in ("excitable", "d
 def points(name: str) -> str:
     """By how much retraining changes PGD's success at the smaller size, with its interval."""
     found = smaller[name]
-    return f"{found['mean']:+.0f} points ({found['low']:.0f} to {found['high']:.0f})"
+    return f"{found['mean']:+.0f} points ({found['low']:.1f} to {found['high']:.1f})"
 
 
 says((f"At the smaller size retraining can take something away. But retraining on the excitable swarm's examples "

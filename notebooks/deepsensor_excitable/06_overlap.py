@@ -312,7 +312,7 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
 swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
 says(f"Our records cover {sizes(kept)}.",
      *evidence.estimator(kept),
-     "These are the values behind the top tens. The swarm itself was guided by values that come from "
+     "The top tens come from such values. The swarm itself was guided by values from "
      f"{swarm:.0f} gradient{'s' if swarm > 1 else ''} each"
      + (". This misses most neurons above half a nat, so the swarm's examples are nearly those of a constant fitness. "
         "The claim is not yet tested for a swarm that is guided." if swarm == 1 else "."))
@@ -326,8 +326,9 @@ says((f"Attacks share neurons with each other: of ten, {span(evidence.spread(bet
       f"share {'no' if evidence.spread(other)['mean'].max() <= 0 else 'hardly'} more than different inputs do.", evidence.spread(other)["mean"].max() < 0.2),
      (f"By this difference, the constant swarm, whose examples are random images, is at most "
       f"{found['mean'].abs().max():.1f} neurons from the excitable one, and the excitable one is ahead beyond chance for "
-      f"{out_of((found['low'] > 0).sum(), len(found))} attacks. By the overlap itself, it is at most "
-      f"{raw['mean'].abs().max():.1f} neurons, and {out_of((raw['low'] > 0).sum(), len(raw))}.",
+      f"{out_of((found['low'] > 0).sum(), len(found))} attacks. By the overlap itself, the two "
+      f"differ by at most {raw['mean'].abs().max():.1f} neurons, and the excitable one is ahead beyond chance for "
+      f"{out_of((raw['low'] > 0).sum(), len(raw))} attacks.",
       max(found["mean"].abs().max(), raw["mean"].abs().max()) < 1))
 stable = evidence.by_seed(kept, "quantity == 'stability'", "kind")
 mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start",

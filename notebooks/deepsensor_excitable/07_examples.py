@@ -348,13 +348,13 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 # decide whether they look like a cluster.
 # ```
 #
-# **3. Think.** Why does the chapter compare the fuzzers only within the same bound on the distance?
+# **3. Think.** Why does the chapter also compare the fuzzers within a bound on the distance?
 #
 # ```{admonition} Solution
 # :class: dropdown
 # Examples that are farther away may stand apart for that reason alone. A bound limits how far all of
-# them may go. Where their distances are equal (column `L2`), the remaining difference is due to the
-# method, and not to how far it went.
+# them may go. It does not make their distances equal: look at the column `L2`. Only where these are
+# equal, the remaining difference is due to the method, and not to how far it went.
 # ```
 #
 # **4. Code.** Write `my_apart(a, b)`: the share of all points whose nearest neighbour, other than

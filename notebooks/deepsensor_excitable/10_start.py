@@ -245,8 +245,9 @@ says((f"Within the bound, in these two networks, excitable neurons find {span(ah
       "errors than a constant fitness on average. This is more than chance for "
       f"{out_of((ahead['constant']['low'] > 0).sum(), len(ahead['constant']))} kinds of error.",
       ahead["constant"]["mean"].min() > 0),
-     f"Their lead over sensitive neurons, which take fewer passes, is {span(ahead['sensitive']['mean'])} points. This "
-     f"lead is more than chance for {out_of((ahead['sensitive']['low'] > 0).sum(), len(ahead['sensitive']))} kinds.")
+     (f"Their lead over sensitive neurons, which take fewer passes, is {span(ahead['sensitive']['mean'])} points. This "
+      f"lead is more than chance for {out_of((ahead['sensitive']['low'] > 0).sum(), len(ahead['sensitive']))} kinds.",
+      ahead["sensitive"]["mean"].min() > 0))
 
 # %% [markdown]
 # ## Exercises

@@ -38,7 +38,7 @@ from dnnlib.book.campaign_plots import errors_against_distance
 from dnnlib.book.colours import colours
 from dnnlib.book.comparisons import at_best, of_rivals, rows_kept, sizes
 from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
+from dnnlib.book.intervals import interval, over_seeds
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
@@ -456,7 +456,7 @@ run.verdicts()
 # and the passes that the search cost.
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import listed, span
+from dnnlib.book.words import listed, networks, span
 
 CELL = ["dataset", "model"]
 found = records.frame("deepsensor_sensitivity/test_errors")
@@ -491,6 +491,19 @@ def means(values: pd.Series, models: list[str] = LENETS) -> pd.Series:
 # %% tags=["hide-input", "statements"]
 paper = published.table("deepsensor_sensitivity", 2).query("quantity == 'test_errors'").pivot(
     index="model", columns="fuzzer", values="value") / 200
+ahead = {name: over_seeds(rate("deepsensor", "none", "paper") - rate(name, "none"), CELL) for name in RIVALS}
+kinds = found[(found["quantity"] == "categories_per_seed") & (found["budget"] == "none")]
+most = kinds[kinds["fuzzer"] == "dlfuzz"].groupby([*CELL, "setting"])["value"].mean().unstack("setting")["best"]
+shown_kinds = kinds[kinds["swarm"] == "paper"].groupby(CELL)["value"].mean()
+win, lose, level = (ahead["dlfuzz"].query(which) for which in ("low > 0", "high < 0", "low <= 0 <= high"))
+says(
+    ("Without a bound, DeepSensor finds more errors than DeepXplore and DeepHunter, each at its best, with every "
+     "network.", all((ahead[name]["mean"] > 0).all() for name in ("deepxplore", "deephunter"))),
+    (f"Beside DLFuzz, it finds fewer with {networks(lose.index)}, by {span(-lose['mean'])} points, and more only with "
+     f"{networks(win.index)}, by {span(win['mean'], 1)}.", len(lose) > 0 and len(win) == 1),
+    *([f"With {networks(level.index)}, the seeds do not decide."] if len(level) else []),
+    (f"DLFuzz also finds more wrong classes for an input with every network: {span(most, 1)}, and DeepSensor "
+     f"{span(shown_kinds, 1)}.", (most > shown_kinds).all()))
 free, unguided = guidance("none").loc[LENETS], means(rate("deepsensor", "none", "constant"))
 goal = paper.loc[LENETS, "deepsensor"]
 says(
@@ -510,7 +523,7 @@ at_8 = guidance("8")
 guided, photos = at_8.drop("mobilenet"), {at: guidance(at).loc["mobilenet"] for at in ("8", "16")}
 leads, unsure = guided[guided["low"] > 0], guided[guided["low"] <= 0]
 says(
-    (f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm. "
+    (f"At a distance of {8} (a digit is then already hard to read), sensitive neurons do guide the swarm. "
      "Paired by seed, it has more errors than the swarm with a constant fitness. Its lead, in points and "
      "with its 95 % interval, is "
      f"{listed(f'{said(line)} with {shown(model)}' for model, line in leads.iterrows())}.",
@@ -521,6 +534,9 @@ says(
      f"{' and '.join(f'{said(line)} at a distance of {at}' for at, line in photos.items())}.",
      all(line["low"] <= 0 <= line["high"] for line in photos.values())))
 colour = ["resnet20", "vgg16"]
+staying = {swarm: found[(found["quantity"] == "l2") & (found["budget"] == "none") & (found["model"] == "mobilenet")
+                        & (found["swarm"] == swarm)].set_index("seed")["value"].sort_index()
+           for swarm in ("paper", "constant")}
 cifar, start = guidance("none").loc[colour], means(rate("deepsensor", "none", "constant"), colour)
 inside = {model: rates[(rates["model"] == model) & (rates["fuzzer"] == "dlfuzz")
                        & (rates["budget"] == "paper")]["value"].mean()
@@ -530,11 +546,11 @@ says(
      "are errors already. But unlike on MNIST, the guided swarm does not lose them. A constant fitness, which never leaves them, "
      f"has {start['resnet20']:.0f} % errors with ResNet-20, and the lead of the guided swarm is {said(cifar.loc['resnet20'])} points. With VGG16 it has "
      f"{start['vgg16']:.0f} %, and the guided swarm has exactly as many. With MobileNet every example is an error, "
-     "guided or not.",
+     "guided or not: the guided swarm finds nothing better than its start, and stays there.",
      cifar.loc["resnet20", "low"] < 0 < cifar.loc["resnet20", "high"] and not cifar.loc["vgg16"].any()
      and start.min() > 80 and all(
          rate("deepsensor", "none", swarm).xs("mobilenet", level="model").min() == 100
-         for swarm in ("paper", "constant"))),
+         for swarm in ("paper", "constant")) and staying["paper"].equals(staying["constant"])),
     "Within the bound of IV.C, DLFuzz has "
     f"{listed(f'{value:.0f} % errors with {shown(name)}' for name, value in inside.items())}.")
 gap = {name: (paper.loc[LENETS, name] - means(rate(name, "none"))) for name in RIVALS}
@@ -555,7 +571,7 @@ tried = found[(found["quantity"] == "error_rate") & (found["budget"] == "none") 
               & found["model"].isin(LENETS)].groupby(["setting", "fuzzer", "model"])["value"].mean().unstack()
 off = {name: (tried.xs(name, level="fuzzer") - paper.loc[LENETS, name]).abs().max(axis=1) for name in RIVALS}
 close_to = off["deepxplore"][off["deepxplore"] < 15]
-says((f"Two settings come near the printed rates of DeepXplore. In both, the network judges images before they are cut "
+says((f"On the {200} inputs on which every setting ran, two come near the printed rates of DeepXplore. In both, the network judges images before they are cut "
       f"to pixel values. With a rectangle of pixels (`occlusion_unclipped`), the rates are within "
       f"{off['deepxplore']['occlusion_unclipped']:.1f} points of the printed ones; with black spots "
       f"(`blackout_unclipped`), the constraint that the paper names, within "

@@ -184,11 +184,11 @@ wrong = {name: float(100 * campaign.errors[-1].double().mean())
          for name, campaign in campaigns.items()}
 more, less = sorted(["swarm", "evolution"], key=lambda name: -reached[name])
 says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neurons sensitive, the {less} "
-     f"with {reached[less]:.1f} %, and the start that nothing moved with {reached['no search']:.1f} %. Of "
-     f"their last examples {wrong[more]:.0f}, {wrong[less]:.0f} and {wrong['no search']:.0f} % are test "
-     "errors.",
+     f"with {reached[less]:.1f} %, and the start that nothing moved with {reached['no search']:.1f} %. "
+     f"Test errors among the last examples: {more} {wrong[more]:.0f} %, {less} {wrong[less]:.0f} %, start "
+     f"{wrong['no search']:.0f} %.",
      f"These are {len(x)} inputs, one network and one random seed: raise `inputs` before you believe a "
-     "difference of a few points.")
+     "difference of one or two inputs.")
 
 # %% [markdown]
 # ## Exercises

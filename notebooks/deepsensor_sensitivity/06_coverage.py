@@ -260,6 +260,13 @@ says(f"Paired by seed, DeepSensor's lead over the swarm with a constant fitness 
         f"{ends['snac'][0]:.1f} to {ends['snac'][1]:.1f}." if not {"nbc", "snac"} & {*sure} else "."),
      "So we see no advantage of the sensitive neurons." if not sure else
      f"The sensitive neurons add something in {listed(sure)}.")
+both = at_best(kept[(kept["quantity"] == "gain") & (kept["counted"] == "together")], *CELL)
+both = both[~both["swarm"].isin(["released", "constant"])].groupby(["fuzzer", "criterion"])["value"].mean().unstack()
+top = both.idxmax()
+says((f"Counted together with the inputs, as a tester would keep them, DeepSensor leads in none. "
+      f"{shown(top['nbc'])} gains most in NBC and SNAC, {both['nbc'].max():.1f} and {both['snac'].max():.1f} points; "
+      f"DeepSensor gains {both.loc['deepsensor', 'nbc']:.1f} and {both.loc['deepsensor', 'snac']:.1f}.",
+      not (top == "deepsensor").any() and top["nbc"] == top["snac"]))
 lost = [name for name in ("nbc", "snac") if real[name].max() < 0]
 distance = at_best(kept[(kept["quantity"] == "l2") & ~kept["swarm"].isin(["released", "constant"])], *CELL).groupby("fuzzer")["value"].mean()
 says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their inputs did: some inputs have "

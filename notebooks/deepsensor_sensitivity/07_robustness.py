@@ -71,7 +71,8 @@ bet("deepsensor-sensitivity-asr")
 # ## In one picture
 #
 # Look at whether a bar is above zero, and above the bars of the two controls: benign images, and noise.
-# Where the lines of two bars overlap, the seeds do not tell the bars apart.
+# The lines go from the least to the greatest seed. Whether a lead is more than chance is tested below, with
+# the seeds in pairs.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()

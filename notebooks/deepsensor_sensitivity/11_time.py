@@ -127,7 +127,8 @@ tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
 # %% [markdown]
 # The table is for 100 examples and counts the {term}`test errors <test error>` of all iterations.
 # With fewer inputs it is scaled up, including DeepHunter's images for the boundaries. Seconds
-# differ from machine to machine, so they are drawn rather than printed:
+# differ from machine to machine, so those of this run are drawn, and only those of the records printed. On the
+# broken line, a pass takes as long as in DeepSensor:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the swarm.", "name": "fig-deepsensor-time"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))

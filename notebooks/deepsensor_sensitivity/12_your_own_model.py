@@ -98,8 +98,8 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 # Images with small noise of the same length cost one pass each, and some of them fail too. So a fuzzer
 # is worth its passes if it breaks more images than noise that may use as many. The command `dnnlib
 # compare --fuzz`, or one call in Python, tries each from the same images, at the same distance. Its random
-# numbers are others, and it judges images before they are rounded to files, so its shares differ a little from
-# those above.
+# numbers are others, and it judges images before they are rounded to files, so its shares can differ by several
+# points from those above.
 
 # %%
 compared = custom.compare(model, photos, "gini", fuzz=methods, l2=l2, iterations=iterations,

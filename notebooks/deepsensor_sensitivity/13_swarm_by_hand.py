@@ -266,7 +266,7 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
 # ## What the listing leaves open
 #
 # The printed algorithm cannot be run as it stands. Each place in this table has more than one
-# answer. The options of `Swarm` offer them, and ours is the default. [Another
+# answer. Ours is the default; where an option of `Swarm` is named, it offers the others. [Another
 # chapter](14_open_choices) measures what some of these answers change.
 #
 # | place | what stands there | what we do | option |
@@ -274,7 +274,7 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
 # | lines 7 to 10, and Eq. 4 | the best is a fitness in the listing, a place in the equation | both are kept: the fitness decides, the place is used | |
 # | line 5 | the fitness is computed before the loop over the particles | it is computed for every particle, in every iteration | |
 # | Eq. 3 and IV.B | inertia rises from 0.4 to 0.9; in other swarms it falls | as printed | `inertia` |
-# | III.D and IV.F | particles start at the input, or at random places | at random places | `start`, `velocity` |
+# | III.D, IV.F | III.D puts particles at the input, and then at random places, as IV.F does | at random places | `start`, `velocity` |
 # | line 17 and IV.B | stop once the fitness is above $\epsilon = 1$, which no share can be | never stops early | `epsilon` |
 # | Eq. 4 | whether $rand(\cdot)$ is drawn for each pixel | one number for each particle and term | `random` |
 # | Eq. 5 | no pixel limits | pixels stay in $[0, 1]$ | `budget` |

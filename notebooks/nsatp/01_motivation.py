@@ -179,11 +179,12 @@ says(
     "vector does not know that.")
 if "pairs_always" in found:
     others = records.frame("peacepact/motivation", dataset="mnist", model="lenet5", trials=50, repeats=10, examples=50)
+    others_seeds = others["seed"].nunique()
     others = 100 * others[others["quantity"] == "pairs_always_strictly"]["value"].mean()
     says("The paper's undecided image changed at least as often as the decided one in every repetition. This "
          f"is true of {100 * found['pairs_always']:.0f} % of our pairs; in "
          f"{100 * found['pairs_always_strictly']:.0f} % the undecided image changed more often in every "
-         f"repetition. With other patches, the chapter on PEACEPACT's pair finds {others:.0f} %. The network classifies {100 * found['accuracy']:.1f} % of the test images correctly.")
+         f"repetition. With other patches and {others_seeds} seeds, the chapter on PEACEPACT's pair finds {others:.0f} %. The network classifies {100 * found['accuracy']:.1f} % of the test images correctly.")
 
 # %% [markdown]
 # ## Exercises

@@ -261,6 +261,7 @@ CELL = ["model", "dataset", "distance"]
 fits = rows[rows["fit"] == "loglinear"].groupby(["points", "quantity", *CELL])["value"].mean()
 slope, single, bins = (fits[key].unstack("distance") for key in (
     ("examples", "b"), ("examples", "correlation"), ("bins", "correlation")))
+curve = rows[(rows["fit"] == "curve") & (rows["points"] == "examples") & (rows["quantity"] == "correlation")]["value"]
 orders = rows[rows["quantity"] == "spearman"].groupby(CELL)["value"].max().unstack("distance")  # of all images
 says(
     (f"**What it means.** The core of the claim holds. By PD and by PV, the more decided a network is, the "
@@ -271,8 +272,8 @@ says(
      "decided networks, so our exponents are positive and the printed ones are not. The paper probably "
      "transformed PE without saying so.", (slope["pe"] > 0).all() and published.table("nsatp", 3).query(
          "distance == 'pe' and quantity == 'b'")["value"].max() < 0),
-    ("The claimed strength does not hold for single images: no correlation reaches the paper's 0.95.",
-     (single < 0.95).all(axis=None)),
+    ("The claimed strength does not hold for single images: no correlation of either fit reaches the paper's 0.95.",
+     (single < 0.95).all(axis=None) and (curve < 0.95).all()),
     f"The correlation of the paper's fit, a line through ln Eff, with the images is {single['pd'].min():.2f} to {single['pd'].max():.2f} "
     f"for PD, and {single[['pv', 'pe']].min(axis=None):.2f} to "
     f"{single[['pv', 'pe']].max(axis=None):.2f} for PV and PE.")

@@ -25,11 +25,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from dnnlib import inference, published, training
-from dnnlib.book import evidence, plots, records
+from dnnlib.book import evidence, plots, records, verdicts
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.fragility_plots import orders
 from dnnlib.book.statements import says
 from dnnlib.book.tables import wide
+from dnnlib.book.words import out_of
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import first_success, fragility, uncertainty
 from dnnlib.perturb import vulnerability
@@ -184,6 +185,9 @@ ranked, random, saved = (means["samples", quantity] for quantity in (
     "f_measure_ranked", "f_measure_random", "inc"))
 printed = published.table("nsatp", 5).query("quantity == 'inc'").set_index(CELL)["value"]
 printed, other = printed[saved.index], means["examples", "inc"]
+claim = {claim.id: claim for claim in published.claims("nsatp")}["nsatp-rq2-size"]
+tried = verdicts.verdict(claim).cells["outcome"].value_counts()
+single = rows.query("definition == 'samples' and quantity == 'inc'")["value"].astype(float)
 slowest = rows.query("distance == 'pd' and definition == 'samples' and quantity == 'f_measure_ranked'")["value"].max()
 says(
     ("**What it means.** Ranking finds the first success sooner than random order, on average over the "
@@ -193,13 +197,16 @@ says(
      rows["repeats"].dropna().eq(0).all()),
     f"In the mean over the seeds, a ranking needs {ranked.min():.1f} to {ranked.max():.1f} perturbed samples; random "
     f"order needs {random.min():,.0f} to {random.max():,.0f}.",
-    ("There, PD is the quickest of the three in every cell, and needs at most "
+    ("In these means, PD is the quickest of the three in every cell, and needs at most "
      f"{ranked.xs('pd', level='distance').max():.1f} samples; with a single seed it needs up to {slowest:.1f}.",
      ranked.unstack("distance").idxmin(axis=1).eq("pd").all()),
     f"Ranking saves {saved.min():.1f} to {saved.max():.1f} % of the samples; the paper prints "
-    f"{printed.min():.1f} to {printed.max():.1f} % for the same cells. In {(saved >= printed).sum()} of "
-    "them we save at least as much as the paper prints.",
-    ("We save more than printed on MNIST with both networks. We save less with Net-2 on Fashion-MNIST and CIFAR-10, "
+    f"{printed.min():.1f} to {printed.max():.1f} % for the same cells. In the mean over the seeds, we save at least as "
+    f"much as the paper prints in {(saved >= printed).sum()} of them.",
+    (f"But single seeds save {single.min():.1f} to {single.max():.1f} %. So in only "
+     f"{out_of(tried['holds'], len(saved))} is this more than chance; we save clearly less than printed in "
+     f"{tried['fails']}.", single.min() < saved.min() and tried["holds"] < (saved >= printed).sum()),
+    ("In the mean we save more than printed on MNIST with both networks. We save less with Net-2 on Fashion-MNIST and CIFAR-10, "
      "and with Net-1 on CIFAR-10 by PV, where the difference is largest.",
      (saved < printed)["net2"][["fashion_mnist", "cifar10"]].all()
      and (saved > printed).xs("mnist", level="dataset").all()

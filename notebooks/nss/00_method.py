@@ -172,9 +172,8 @@ plt.show()
 # | which layer? | the last of the encoder | the last pool; for ResNet-20 the first layer | `layer`: the last map (default), or a name |
 # | how many neurons? | 10 % | 10 % | `share` |
 #
-# Of these we varied all but the mutation. The first question matters most; with the deeper networks, the layer
-# matters nearly as much. See the chapters on [fault detection](02_fault_detection) and on [neurons and
-# layers](07_neurons_and_layers).
+# Of these we varied all but the mutation. What comes of it is in the chapters on
+# [fault detection](02_fault_detection) and on [neurons and layers](07_neurons_and_layers).
 #
 # ## The others, in a few lines each
 #

@@ -185,13 +185,15 @@ cells = worse.cells.groupby(CELL)
 holds = cells["outcome"].agg(lambda outcomes: (outcomes == "holds").all())
 below = cells["outcome"].agg(lambda outcomes: (outcomes == "fails").all())
 unsure = (cells["mean"].max() < 1) & ~below
+ends = worse.cells.set_index(CELL)
 says(
     "Does sensitivity rise with the strength of the mutation? The verdict is "
     f"*{strength.state}*. Is the worse network the more sensitive one? The verdict is *{worse.state}*: "
     f"{verdicts.told(worse)}.",
     ("This correction is strict, because with many cells some would stand out by chance alone. Yet the "
-     "networks clearly differ.",
-     max(worse.sure_holds, worse.sure_fails) <= 2 and holds.any() and below.any()),
+     "networks clearly differ: the intervals of some lie wholly above those of others.",
+     max(worse.sure_holds, worse.sure_fails) <= 2
+     and ends.loc[below.index[below], "high"].max() < ends.loc[holds.index[holds], "low"].min()),
     (f"With {networks(holds.index[holds])}, the claim holds at every strength.",
      {cell[1] for cell in holds.index[holds]} == {"resnet20", "lenet5_nss"}),
     (f"With {networks(below.index[below])}, the result is the opposite. The worse network has "

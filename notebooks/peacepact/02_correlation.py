@@ -73,8 +73,9 @@ print(data, f"accuracy {accuracy:.3f}; mean Eff {eff.mean():.4f}", sep="\n")
 #   step goes down.
 # - *Non-linear*: an exponential through Eff of all inputs (the table's `curve`) correlates better with them
 #   than a straight line does.
-# - *Exponential*: the paper's fit, a line through $\ln$ Eff (`loglinear`), correlates with the inputs that
-#   ever change.
+# - *Exponential*: the fit correlates with the inputs. PEACEPACT does not say how it fits. We fit as
+#   [NSATP](../nsatp/02_noise_sensitivity) describes it, a line through $\ln$ Eff of the inputs that ever
+#   change (`loglinear`); `curve` is the other reading.
 
 # %% tags=["hide-input"]
 steps = fragility.steps(delta, eff)
@@ -96,7 +97,7 @@ plt.show()
 # %% [markdown]
 # ## Tables IV and V, beside the paper's
 #
-# The fits follow the text: the points are inputs, and a straight line is fitted to $\ln$ Eff.
+# The points are inputs, as the text has it, and a straight line is fitted to $\ln$ Eff, as in NSATP.
 # "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. CIFAR-10 is
 # a JPEG copy; CIFAR-100 was not run. PEACEPACT's own Net-1 stands beside the printed numbers, and
 # NSATP's Net-1 stands below them.
@@ -151,6 +152,8 @@ for name in ("net1_peacepact", "net1"):
     count = part.groupby("dataset")["seed"].nunique()
     fit = part[part["fit"] == "loglinear"].groupby(["points", "quantity", "dataset"])["value"].mean()
     single, bins = fit["examples", "correlation"], fit["bins", "correlation"]
+    curve = part[(part["fit"] == "curve") & (part["points"] == "examples")
+                 & (part["quantity"] == "correlation")].groupby("dataset")["value"].mean()
     hides.append((single < bins).all())
     beyond = part[(part["quantity"] == "beyond_line") & (part["points"] == "examples")]["value"]
     rising = part[part["quantity"] == "rising_steps"].groupby("dataset")["value"].mean()
@@ -164,8 +167,10 @@ for name in ("net1_peacepact", "net1"):
         *([("In no run does a step go up by more than chance.", (clearly == 0).all())] if len(clearly) else []),
         *([("*Non-linear:* in every run, an exponential through Eff of all inputs correlates better with them than a "
             "straight line does.", (beyond > 0).all())] if len(beyond) else []),
-        (f"*Exponential:* the paper's fit, through ln Eff of the inputs that ever change, correlates with them at "
-         f"{single.min():.2f} to {single.max():.2f} (means over the seeds), which is below the paper's 0.97.", (single < 0.97).all()),
+        (f"*Exponential:* the line through ln Eff of the inputs that ever change correlates with them at "
+         f"{single.min():.2f} to {single.max():.2f} (means over the seeds), and the exponential through Eff of all "
+         f"inputs at {curve.min():.2f} to {curve.max():.2f}. Both are below the paper's 0.97.",
+         single.max() < 0.97 and curve.max() < 0.97),
         "Through averages over intervals of PD, the same fit correlates at "
         f"{bins.min():.3f} to {bins.max():.3f}.")
 own = evidence.by_seed(rows, "quantity == 'beyond_line' and points == 'examples' and model == 'net1_peacepact'",

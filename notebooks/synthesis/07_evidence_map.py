@@ -86,7 +86,7 @@ tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_ind
 
 # %% [markdown]
 # Why are they not run? We did not have SVHN, CIFAR-100, VCTK and the weights of ResNet-50; of MobileNet we
-# had those of a narrower network only. What is blank of VGG16 takes hours or days on one core; most of
-# it trains the network again, on other data or for longer. What is blank of the LeNets and of ResNet-20
-# needs nothing but the time that the map gives. In place of {term}`DeepSensor`'s thirty speakers, we use
+# had those of a narrower network only. What is blank of VGG16 on CIFAR-10 takes hours or days on one core,
+# and its repair two weeks. What is blank of the LeNets and of ResNet-20, on the data that we have, needs nothing
+# but the time that the map gives. In place of {term}`DeepSensor`'s thirty speakers, we use
 # the six of the Free Spoken Digit Dataset.

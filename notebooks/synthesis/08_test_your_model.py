@@ -71,9 +71,9 @@ def mean(where, rate=20):
     return rates.query(where).query("rate == @rate").groupby(CELL)["value"].mean()
 
 
-KNOWN = "method == 'nss' and difference == 'l1' and pair == 'original' and share == 10"
-chance, gini, known = mean("method == 'random'"), mean("method == 'gini'"), mean(KNOWN)
-gini_first, known_first = mean("method == 'gini'", 5), mean(KNOWN, 5)
+WITH_ORIGINALS = "method == 'nss' and difference == 'l1' and pair == 'original' and share == 10"
+chance, gini, known = mean("method == 'random'"), mean("method == 'gini'"), mean(WITH_ORIGINALS)
+gini_first, known_first = mean("method == 'gini'", 5), mean(WITH_ORIGINALS, 5)
 kinds = records.frame("nss/diversity", recipe="nss", candidates="random").query(
     "quantity == 'area'").groupby("method")["value"].mean()
 near = records.frame("deepsensor_sensitivity/test_errors").query(
