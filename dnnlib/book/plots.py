@@ -159,13 +159,13 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
     return figure
 
 
-def panels(count: int, *, width: float, height: float, margin: float = 0,
+def panels(count: int, *, width: float, height: float, margin: float = 0, most: int = 4,
            **options) -> tuple[Figure, list[Axes]]:
-    """A figure of so many panels, in one row up to four and else in rows of three; their axes.
+    """A figure of so many panels, one row up to ``most``, else two or three columns; its axes.
 
     ``width``, ``height``: inches of a panel; ``margin``: beside them; ``options``: of plt.subplots.
     """
-    columns = count if count <= 4 else 3
+    columns = count if count <= most else 2 if count == 4 else 3
     rows = -(-count // columns)
     figure, axes = plt.subplots(rows, columns, squeeze=False, layout="constrained",
                                 figsize=(margin + width * columns, height * rows), **options)

@@ -32,7 +32,7 @@ def curves(rows: pd.DataFrame, *, xlabel: str, ylabel: str, x: str = "rate", log
         return nothing()
     networks = list(named(rows).groupby(["dataset", "model"], sort=False))
     figure, axes = panels(len(networks), width=max(2.6, 6 / len(networks)), height=3.4,
-                          margin=1.6, sharey=True)
+                          margin=1.6, most=3, sharey=True)
     for axis, (network, group) in zip(axes, networks):
         shades = colours(group["selector"])
         for (method, name), line in group.groupby(["method", "selector"], sort=False):

@@ -139,3 +139,4 @@ def test_more_than_four_panels_stand_in_rows_of_three():
     assert [axis.get_subplotspec().rowspan.start for axis in axes] == [0, 0, 0, 1, 1, 1, 2]
     assert tuple(figure.get_size_inches()) == (7, 3)
     assert plots.panels(4, width=2, height=1)[0].get_size_inches()[1] == 1
+    assert tuple(plots.panels(4, width=2, height=1, most=3)[0].get_size_inches()) == (4, 2)
