@@ -67,9 +67,8 @@ RAN = {"NSATP": records.frame("nsatp/rq1", recipe="nsatp"),
 CELL = ["paper", "dataset", "model"]
 found = pd.concat([table.query("quantity == 'accuracy'").assign(paper=paper)
                    for paper, table in RAN.items()])[[*CELL, "seed", "value"]].drop_duplicates()
-found = found.set_index([*CELL, "seed"], verify_integrity=True)  # never the mean of two recipes
+assert not found.duplicated([*CELL, "seed"]).any(), "two recipes of one network"
 share = found["value"].astype(float)  # of 1, or in percent
-found = found.reset_index().assign(
-    value=share.where(share > 1, 100 * share).to_numpy()).groupby(CELL, sort=False)
+found = found.assign(value=share.where(share > 1, 100 * share)).groupby(CELL, sort=False)
 tables.headed(found.agg(seeds=("seed", "nunique"), accuracy=("value", "mean")).round(1).rename(
     columns={"accuracy": "accuracy (%)"}))
