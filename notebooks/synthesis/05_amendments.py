@@ -35,11 +35,11 @@ plt.show()
 # ## What changed
 
 # %% tags=["hide-input"]
-amendments = published.amendments()
-touched = {a.id: "every claim" if a.claims == "all" else ", ".join(a.claims) for a in amendments}
+amendments = dict(enumerate(published.amendments(), start=1))
 tables.sentences(pd.DataFrame([
-    {"claims": touched[a.id], "from and to": a.what, "why": a.reason}
-    for a in amendments]).set_index("claims"))
+    {"number": number, "from and to": a.what, "why": a.reason,
+     "claims": "all" if a.claims == "all" else str(len(a.claims))}
+    for number, a in amendments.items()]).set_index("number"))
 
 # %% [markdown]
 # ## Before and after
@@ -47,13 +47,16 @@ tables.sentences(pd.DataFrame([
 # *First* is the verdict of the first rules, on the {term}`records <record>` of that time. *Now* is the
 # verdict of the amended rules on today's records, some of which were made again since then. The number of
 # {term}`cells <cell>` that the paper has is in brackets. Claims that were added later have no first verdict.
+# *By* names the amendments above that concern the claim, beside those that concern all.
 
 # %% tags=["hide-input"]
 cells = "cells (paper's)"
 both = pd.DataFrame({
     "claim": now["claim"],
     "first": (first["verdict"] + ": " + first[cells]).reindex(now.index).fillna("(added later)"),
-    "now": now["verdict"] + ": " + now[cells]})
+    "now": now["verdict"] + ": " + now[cells],
+    "by": [", ".join(str(number) for number, a in amendments.items()
+                     if a.claims != "all" and claim in a.claims) for claim in now.index]})
 changed = first["verdict"].reindex(now.index).ne(now["verdict"])
 tables.sentences(both[changed].set_index("claim"))
 
