@@ -161,6 +161,8 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
 def _at_ceiling(claim: published.Claim, root: Path | None) -> pd.DataFrame:
     """'full' for each cell and seed: whether every one of its counts has all inputs."""
     counts = rows(replace(claim, quantity=claim.ceiling), root)
+    if counts.empty:
+        raise ValueError(f"claim {claim.id}: its records have no ceiling {claim.ceiling!r}")
     full = counts["value"].astype(float) == counts["seeds_count"]
     return full.groupby([counts[name] for name in (*claim.cells, "seed")]).all().rename(
         "full").reset_index()

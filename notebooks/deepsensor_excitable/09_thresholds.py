@@ -322,7 +322,7 @@ change = evidence.spread(steps - steps[max(steps.index.get_level_values("thresho
 says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average. The "
       f"intervals reach down to a change of {change['low'].min():.0f} points. So the counts never fall, as claimed, but "
       "that they rise may be chance.", change["mean"].abs().max() < 10
-      and change["high"].drop(max(change.index)).max() >= 0
+      and change.loc[min(change.index), "high"] > 0
       and (steps.unstack("threshold").diff(axis=1).min(axis=None) >= 0)),
      f"The verdicts are *{evidence.state('deepsensor-excitable-lambda')}* on the claim about the first threshold, "
      f"*{evidence.state('deepsensor-excitable-epsilon')}* on the claim about the second, and "

@@ -294,7 +294,7 @@ says((f"And the underfitted one? It is easier to break than the well trained one
       "network. But in the well trained one, the swarm loses errors that its start had; in the underfitted one it "
       "hardly loses any.",
       interval(constant["underfitted"] - constant["well_trained"])[0] <= 0
-      and interval((swarm - constant)["well_trained"])[1] < 0 and (constant - swarm)["underfitted"].mean() < 10))
+      and interval((swarm - constant)["well_trained"])[1] < 0 and (constant - swarm)["underfitted"].mean() < 1))
 
 # %% [markdown]
 # ## Exercises

@@ -197,7 +197,7 @@ says(f"For {rows['id'].nunique()} claims, we ran more than one reading of someth
 pair = of("pair")
 faulty = pair[pair.index.str.startswith("nss-fdr")]
 says((f"- **What the method knows** (`pair`). NSS may or may not know the original that a candidate was made "
-      f"from. In {len(faulty)} claims, NSS finds more faults than something else, or many. Without the original, they hold in "
+      f"from. {len(faulty)} claims say how many faults NSS finds, alone or beside others. Without the original, they hold in "
       f"{faulty['holds'].sum()} of {faulty['run'].sum()} cells. With the original, "
       f"{int((faulty['otherwise'] > 0).sum())} of them hold in more cells than before.",
       faulty["holds"].sum() < 0.05 * faulty["run"].sum()

@@ -89,6 +89,8 @@ def test_a_cell_where_every_count_has_all_inputs_is_open():
     assert found.cells.set_index("dataset")["outcome"].to_dict() == {"full": "open",
                                                                      "mnist": "holds"}
     assert set(verdicts.verdict(claim("at_least", 1)).cells["outcome"]) == {"holds"}
+    with pytest.raises(ValueError, match="no ceiling 'eror'"):
+        verdicts.verdict(claim("at_least", 1, ceiling="eror"))
 
 
 def test_partly_and_not_reproduced():
