@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from dnnlib import published
-from dnnlib.book import intervals, records
+from dnnlib.book import derived, intervals, records
 from dnnlib.book.intervals import Estimate
 
 SEEDS = 3  # fewer runs of a cell decide nothing
@@ -136,7 +136,7 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
     seed whose counts are all at the claim's ceiling has NaN. Raises ``ValueError`` if a cell mixes
     several settings of a method.
     """
-    found = rows(claim, root)
+    found = derived.values(claim, lambda part: rows(part, root))
     if found.empty:
         return []
     if "setting" in found:

@@ -18,6 +18,8 @@ FOLDER = Path(__file__).parent
 PAPERS = ("nsatp", "peacepact", "nss", "deepsensor_sensitivity", "deepsensor_excitable")
 RULES = ("at_least", "above", "at_most", "below", "about")
 SCALES = ("linear", "ratio", "share", "percent", "saving", "correlation")
+BY = ("less", "over", "between", "above", "least")
+TAKE = ("slope", "range")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,15 @@ class Claim:
     what the quantity is, and so the scale on which its interval is taken
     (:data:`dnnlib.book.intervals.SCALES`). ``ceiling``: a count of the same records; where it has
     all inputs whatever is varied, nothing is left to compare, and the cell is open.
+
+    What is judged may follow from rows (:mod:`dnnlib.book.derived`). ``along``: a column whose
+    values make one of what stands along it, ``take``: its 'slope' for a step, or its 'range'.
+    ``against``: as ``where``, which it replaces in part, for the rows to compare with, ``by``:
+
+    - 'less': less the largest of them,
+    - 'over': a multiple of their mean,
+    - 'between': how far inside their range,
+    - 'above', 'least': 1 if above all of them (below all), else 0.
     """
 
     id: str
@@ -48,6 +59,10 @@ class Claim:
     scale: str = "linear"
     margin: float = 0.0
     ceiling: str = ""
+    along: str = ""
+    take: str = ""
+    against: dict = field(default_factory=dict)
+    by: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,7 +170,7 @@ def _entries(path: Path, kind: str = "claim") -> list[dict]:
 
 def _claim(entry: dict) -> Claim:
     name = entry.get("id", entry)
-    optional = ("where", "note", "scale", "margin", "ceiling")
+    optional = ("where", "note", "scale", "margin", "ceiling", "along", "take", "against", "by")
     missing = [f.name for f in fields(Claim) if f.name not in entry and f.name not in optional]
     unknown = sorted(set(entry) - {f.name for f in fields(Claim)})
     if missing or unknown:
@@ -177,6 +192,11 @@ def _claim(entry: dict) -> Claim:
         "expected": (isinstance(claim.expected, int) and _number(claim.expected)
                      and claim.expected >= 1, "is not a count from 1"),
         "where": (isinstance(claim.where, dict), "is not a table"),
+        "against": (isinstance(claim.against, dict), "is not a table"),
+        "by": (claim.by in BY if claim.against else claim.by == "",
+               f"is none of {', '.join(BY)}, which 'against' needs, and only that"),
+        "take": (claim.take in TAKE if claim.along else claim.take == "",
+                 f"is none of {', '.join(TAKE)}, which 'along' needs, and only that"),
     }
     for key, (right, message) in rules.items():
         if not right:

@@ -9,6 +9,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from dnnlib import published
@@ -82,6 +83,51 @@ def _each_less(column: str, other) -> Callable[[pd.DataFrame], pd.DataFrame]:
         wide = _wide(rows, column)
         return _long(wide.sub(wide[other], axis=0), column)
     return less
+
+
+def _less_most(column: str, ours, *others) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The value of ``ours`` less the largest of ``others`` in ``column``."""
+    def less(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = _wide(rows, column)
+        return _long(wide[ours] - wide[list(others)].max(axis=1), column)
+    return less
+
+
+def _between(column: str, ours, *ends) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """How far inside the range of ``ends`` the value of ``ours`` is in ``column``."""
+    def inside(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = _wide(rows, column)
+        least, most = wide[list(ends)].min(axis=1), wide[list(ends)].max(axis=1)
+        return _long(pd.concat([wide[ours] - least, most - wide[ours]], axis=1).min(axis=1), column)
+    return inside
+
+
+def _slope(column: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The slope of a line through the values in the order of ``column``, a step."""
+    def slope(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = _wide(rows, column)
+        steps = np.arange(wide.shape[1]) - (wide.shape[1] - 1) / 2
+        return _long((wide * steps).sum(axis=1) / (steps ** 2).sum(), column)
+    return slope
+
+
+def _over_mean(column: str, ours) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """The value of ``ours`` over the mean of all others in ``column``."""
+    def over(rows: pd.DataFrame) -> pd.DataFrame:
+        wide = _wide(rows, column)
+        return _long(wide[ours] / wide.drop(columns=ours).mean(axis=1), column)
+    return over
+
+
+def _each_over_well_trained(rows: pd.DataFrame) -> pd.DataFrame:
+    wide = _wide(rows, "training")
+    return _long(wide.div(wide["well_trained"], axis=0), "training")
+
+
+def _mean_over(rows: pd.DataFrame) -> pd.DataFrame:
+    """DeepSensor's value over the mean of the baselines."""
+    ours, others = _others(rows)
+    return _long(ours / others["mean"], "baseline")
 
 
 def _less_random(rows: pd.DataFrame) -> pd.DataFrame:
@@ -158,6 +204,27 @@ RECIPES = {
     "deepsensor-excitable-speakers-categories": Recipe(6, "error_categories", _over_baselines),
 }
 
+RECIPES |= {
+    "nsatp-rq3-pv-middle": Recipe(6, "slope", _between("distance", "pv", "pd", "pe")),
+    "nss-diversity-coverage": Recipe(7, "area", _each_less("method", "random")),
+    "nss-fdr-gini-coverage": Recipe(5, "fdr", _less_most("method", "gini", "nac", "kmnc", "npc")),
+    "nss-fdr-mutation-size": Recipe(6, "fdr", _less_random),
+    "nss-repair-fashion": Recipe(8, "gain", _over_mean("method", "nss")),
+    "nss-neurons-steps": Recipe(9, "fdr", _slope("share")),
+    "nss-layer-depth": Recipe(10, "fdr", _less("layer", -1, 1)),
+    "deepsensor-sensitivity-categories-large": Recipe(2, "error_categories", _over_baselines),
+    "deepsensor-sensitivity-incomplete-others": Recipe(4, "test_errors", _each_over_well_trained),
+    "deepsensor-excitable-categories-large": Recipe(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-categories-resnet": Recipe(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-categories-resnet-hunter": Recipe(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-errors-resnet": Recipe(3, "test_errors", _over_baselines),
+    "deepsensor-excitable-incomplete-others": Recipe(5, "test_errors", _each_over_well_trained),
+    "deepsensor-excitable-polluted-deepxplore": Recipe(4, "test_errors", _over_baselines),
+    "deepsensor-excitable-cost-lenet5": Recipe(8, "seconds", _mean_over),
+    "deepsensor-excitable-cost-vgg16": Recipe(8, "seconds", _mean_over),
+    "deepsensor-excitable-cost-resnet50": Recipe(8, "seconds", _mean_over),
+}
+
 _FIGURE = "its numbers are only drawn, in "
 UNPRINTED = {
     "nsatp-rq3-pd-general": "a share of cells, which the text calls \"in general\"",
@@ -202,6 +269,38 @@ UNPRINTED = {
     "deepsensor-excitable-clusters": _FIGURE + "Fig. 8",
     "deepsensor-excitable-parameters": _FIGURE + "Fig. 10",
     "deepsensor-excitable-optimisers": "no result is shown",
+    "peacepact-most-fragile": "the text says \"most\"",
+    "nsatp-all-fragile": "the text says \"all\"",
+    "nsatp-other-training": "the text says \"consistent\"",
+    "nsatp-rq1-nonlinear": "the text says \"nonlinear\"",
+    "nsatp-rq3-pe-last": "a share of cells: six of eight in Table VI",
+    "nss-diversity-thirteen": _FIGURE + "Fig. 4",
+    "nss-diversity-alone": "a share of cells of Table VII",
+    "nss-fdr-confident": "the text gives no number",
+    "nss-overhead-seconds": _FIGURE + "Fig. 5",
+    "nss-overhead-kmnc": _FIGURE + "Fig. 5",
+    "nss-overhead-hours": _FIGURE + "Fig. 5",
+    "nss-overhead-growth": "the text gives an order of growth",
+    "nss-overhead-square": "the text gives an order of growth",
+    "nss-sensitivity-range": _FIGURE + "Fig. 3",
+    "nss-layer-gini": "a share of cells of Table V",
+    "deepsensor-sensitivity-asr-falls": _FIGURE + "Fig. 4 (a)",
+    "deepsensor-sensitivity-lambda-stable": _FIGURE + "Fig. 5 (a)",
+    "deepsensor-sensitivity-start-neurons": "no result is shown",
+    "deepsensor-sensitivity-start-passes": "no result is shown",
+    "deepsensor-sensitivity-corner-cluster": _FIGURE + "Fig. 1",
+    "deepsensor-sensitivity-coverage-rises": _FIGURE + "Fig. 3",
+    "deepsensor-sensitivity-coverage-deepxplore-nc": _FIGURE + "Fig. 3",
+    "deepsensor-sensitivity-coverage-deepxplore-others": _FIGURE + "Fig. 3",
+    "deepsensor-sensitivity-coverage-deephunter": _FIGURE + "Fig. 3",
+    "deepsensor-excitable-asr-falls": _FIGURE + "Fig. 4",
+    "deepsensor-excitable-lambda-stable": _FIGURE + "Fig. 10 (a)",
+    "deepsensor-excitable-start-excitable": "no result is shown",
+    "deepsensor-excitable-start-passes": "no result is shown",
+    "deepsensor-excitable-corner-cluster": _FIGURE + "Fig. 1",
+    "deepsensor-excitable-accuracy-all": "the text says \"barely\"",
+    "deepsensor-excitable-overlap-almost-all": _FIGURE + "Fig. 7",
+    "deepsensor-excitable-fitness-stable": _FIGURE + "Fig. 3",
 }
 
 

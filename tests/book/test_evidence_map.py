@@ -68,7 +68,9 @@ def test_larger_runs_and_networks_that_no_table_names_are_listed_too(rq1):
 def test_what_was_run_smaller_than_a_sweep_has_it_is_larger(folders):
     for seed in range(3):
         records.save(Record("nss/repair", {"dataset": "mnist", "model": "lenet1_nss", "seed": seed}, [
-            {"quantity": "gain", "rate": 20, "value": 1.0, "method": "nss"}], {}))
+            {"quantity": "gain", "rate": 20, "value": 1.0, "method": method, "recipe": "nss",
+             "candidates": "random", "test": "clean", "pair": pair, "difference": "l1",
+             "share": 10} for method, pair in (("nss", "remutated"), ("gini", None))], {}))
     found = evidence_map.missing(evidence_map.fields("nss"))
     line, = found[found["command"].str.contains("nss/05 .*dataset mnist .*lenet1_nss.*epochs 40")].itertuples()
     assert (line.state, line.seeds) == ("larger", 3)
