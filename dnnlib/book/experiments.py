@@ -18,6 +18,8 @@ from dnnlib.data import Dataset
 
 # A chapter's name of a parameter, and the key under which records keep it, which is older.
 STORED = {"model_name": "model", "inputs": "seeds_count", "pairs": "inputs"}
+# How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
+PROVENANCE = {"profile", "device", "keep"}
 _declared: dict = {}
 
 
@@ -25,9 +27,10 @@ class Experiment:
     """The experiment of a chapter, in a run with its ``parameters``, and the rows that it measures.
 
     ``name``: '<paper>/<experiment>', the folder of its records. ``profile``: 'paper', whose runs
-    leave a record, or 'embedded'. ``parameters``: all that tells one record from another: the
-    chapter's parameters under their own names, or values that it fixes. From here on the number of
-    threads is fixed: :func:`reproducible.fix`.
+    leave a record, or 'embedded'. ``parameters``: all that tells one record from another: every
+    parameter of the chapter under its own name (:func:`undeclared`), and values that it fixes.
+    ``drawn``: the names of those that change only what is drawn. From here on the number of threads
+    is fixed: :func:`reproducible.fix`.
 
     >>> run = Experiment("toy/luck", "embedded", model_name="lenet5", seed=0)
     >>> run.add({"error_rate": 12.5}, fuzzer="noise")
@@ -35,20 +38,43 @@ class Experiment:
     [['lenet5', 0, 'noise', 'error_rate', 12.5]]
     """
 
-    def __init__(self, name: str, profile: str, **parameters):
+    def __init__(self, name: str, profile: str, *, drawn: Sequence[str] = (), **parameters):
         reproducible.fix()
         self.name, self.profile = name, profile
         self.parameters = {STORED.get(key, key): value for key, value in parameters.items()}
-        self.rows: list[dict] = []
+        self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
-        _declared.update(experiment=name, parameters=parameters)
+        _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])
 
     def add(self, measured: Mapping[str, float] | Iterable[dict], **where) -> None:
-        """Values by the name of their quantity, or tidy rows; ``where``: columns of each."""
+        """Values by the name of their quantity, or tidy rows; ``where``: columns of each.
+
+        A row replaces the one added before that has the same in all columns but 'value', as when a
+        cell runs again. Raises ``ValueError`` for two such rows at once.
+
+        >>> run = Experiment("toy/luck", "embedded", seed=0)
+        >>> run.add({"slope": -4.0}); run.add({"slope": -1.0})
+        >>> run.rows
+        [{'quantity': 'slope', 'value': -1.0}]
+        """
         if isinstance(measured, Mapping):
             measured = [{"quantity": quantity, "value": float(value)}
                         for quantity, value in measured.items()]
-        self.rows += [where | row for row in measured]
+        added: dict[frozenset, dict] = {}
+        for row in measured:
+            row = where | row
+            key = frozenset((column, str(value)) for column, value in row.items()
+                            if column != "value")
+            if key in added:
+                raise ValueError(f"{self.name}: two rows are alike in all but their value: "
+                                 f"{added[key]} and {row}")
+            added[key] = row
+        self._rows |= added
+
+    @property
+    def rows(self) -> list[dict]:
+        """What was measured so far, in order: each row a flat dict with a 'value'."""
+        return [*self._rows.values()]
 
     @property
     def live(self) -> pd.DataFrame:
@@ -95,6 +121,16 @@ class Experiment:
         board = verdicts.with_readings(board, readings or {})
         first = ["verdict", "cells (paper's)", *(readings or {})]  # what is looked for
         return tables.sentences(board.set_index("claim")[[*first, "place", "runs"]])
+
+
+def undeclared(declared: Mapping, asked: Iterable[str]) -> list[str]:
+    """The parameters of a chapter that its declaration forgets, so that two runs share a name.
+
+    >>> undeclared({"parameters": {"seed": 0}, "drawn": ["other"]}, ["seed", "rates", "profile"])
+    ['rates']
+    """
+    return [name for name in asked
+            if name not in {*declared["parameters"], *declared["drawn"], *PROVENANCE}]
 
 
 def declaration() -> str:

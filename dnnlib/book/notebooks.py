@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dnnlib import checks, files
 from dnnlib.book import records, statements
-from dnnlib.book.experiments import STORED
+from dnnlib.book.experiments import STORED, undeclared
 from dnnlib.book.parameters import Parameter, check_here, metadata, parameters, typed
 
 __all__ = ["CellFailed", "Parameter", "check_here", "dealt", "declaring", "execute", "find",
@@ -193,7 +193,11 @@ def make(source: Path, into: Path | None = None) -> Path:
     ran = load_notebook_node(str(done))
     declared = ran.cells[-len(extra)].outputs[0].text
     del ran.cells[-len(extra):]
-    text = nbformat.writes(_normalised(ran, json.loads(declared))) + "\n"
+    about = json.loads(declared)
+    if "experiment" in about and (forgotten := undeclared(about, parameters(done))):
+        raise ValueError(f"{source}: its Experiment does not name {', '.join(forgotten)}, so that "
+                         "runs with other values would replace each other's records")
+    text = nbformat.writes(_normalised(ran, about)) + "\n"
     files.write_atomically(product, text.encode())
     return product
 

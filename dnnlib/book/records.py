@@ -7,7 +7,7 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,6 +21,9 @@ COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points"
            "value")  # so that a table of no records can still be asked
 ALL = "all"  # stands in `asked` for every experiment
 asked: set[str] = set()  # the experiments whose records this process has read
+# By experiment (stored names): the value that records had before a parameter was one. It is read
+# where a record lacks the parameter, and left out of names, so that a new one renames no record.
+OLDER: dict[str, dict] = {}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 
@@ -99,7 +102,7 @@ def save(record: Record, root: Path | None = None) -> Path:
         text = json.dumps(content, indent=1, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"record {record.experiment}: {error}") from error
-    path = (root or files.results_dir()) / record.experiment / f"{_slug(record.parameters)}.json"
+    path = (root or files.results_dir()) / name(record.experiment, record.parameters)
     files.write_atomically(path, text.encode() + b"\n")
     return path
 
@@ -112,6 +115,19 @@ def _plain(value):
     return value
 
 
+def name(experiment: str, parameters: dict) -> str:
+    """Where a record with these parameters is kept, below the results: any other value, any other
+    name.
+
+    >>> name("nsatp/rq1", {"dataset": "mnist", "model": "net2", "seed": 0})
+    'nsatp/rq1/mnist-net2-seed0-28e1c02f.json'
+    """
+    older = OLDER.get(experiment, {})
+    told = {key: value for key, value in parameters.items()
+            if key not in older or older[key] != value}
+    return f"{experiment}/{_slug(told)}.json"
+
+
 def _slug(parameters: dict) -> str:
     names = [re.sub(r"[^\w.-]+", "_", str(parameters[k]))  # a dataset may be a folder's path
              for k in ("dataset", "model") if k in parameters]
@@ -120,14 +136,18 @@ def _slug(parameters: dict) -> str:
 
 
 def read(path: Path) -> Record:
-    """The record in a file; ``ValueError`` with its name if it is damaged or no record."""
+    """The record in a file; ``ValueError`` with its name if it is damaged or no record.
+
+    A parameter that is younger than the record has the value of ``OLDER``.
+    """
     try:
         record = Record(**json.loads(path.read_bytes()))
         if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
             raise TypeError("expected a table of parameters and a list of rows")
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
         raise ValueError(f"{path} is not a record: {error}") from error
-    return record
+    older = OLDER.get(record.experiment, {})
+    return replace(record, parameters=older | record.parameters) if older else record
 
 
 def find(experiment: str, root: Path | None = None, **parameters) -> list[Record]:

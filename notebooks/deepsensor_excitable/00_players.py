@@ -54,7 +54,7 @@ plots.style()
 run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, small=small, layer=layer, pairs=pairs, orders=orders,
                  estimator=estimator, inputs=inputs, seed_class=seed_class, iterations=iterations,
-                 population=population, references=references)
+                 population=population, references=references, drawn=["other_class"])
 
 # %% [markdown]
 # **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a

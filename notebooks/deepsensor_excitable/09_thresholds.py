@@ -51,7 +51,7 @@ style()
 run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
-                 points=points, lambdas=lambdas, epsilons=epsilons)
+                 points=points, lambdas=lambdas, epsilons=epsilons, kinds=kinds)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

@@ -40,7 +40,8 @@ from dnnlib.neurons import activations, sensitivity
 plots.style()
 run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
-                 seed_class=seed_class, iterations=iterations, references=references)
+                 seed_class=seed_class, iterations=iterations, references=references,
+                 drawn=["other_class"])
 
 # %% [markdown]
 # ## Benign images, and their corner cases

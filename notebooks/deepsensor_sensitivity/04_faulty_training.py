@@ -49,7 +49,7 @@ from dnnlib.training import faulty
 plots.style()
 run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, alpha=alpha, patches=patches, seed=seed, inputs=inputs,
-                 iterations=iterations, population=population, references=references,
+                 iterations=iterations, population=population, others=others, references=references,
                  held_out=held_out, budget="none")
 
 # %% [markdown]

@@ -49,7 +49,7 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
                  inputs=inputs, iterations=iterations, population=population,
-                 references=references, held_out=held_out, budget="none")
+                 others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

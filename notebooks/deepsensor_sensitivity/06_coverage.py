@@ -49,7 +49,7 @@ from dnnlib.neurons import activations
 plots.style()
 run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
-                 population=population, l2=l2, sections=sections, references=references,
+                 population=population, l2=l2, sections=sections, others=others, references=references,
                  held_out=held_out, budget="paper")
 
 # %% tags=["remove-input"]

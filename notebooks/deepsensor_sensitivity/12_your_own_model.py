@@ -39,8 +39,8 @@ from dnnlib.data import load, profile_limit
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=dataset,
-                 model_name=model_name, seed=seed, l2=l2, iterations=iterations,
-                 population=population, limit=limit)
+                 model_name=model_name, methods=methods, seed=seed, l2=l2,
+                 iterations=iterations, population=population, limit=limit)
 
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)

@@ -41,7 +41,7 @@ from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, recipe=recipe,
-                 seed=seed, epochs=epochs, candidates="random", references=references)
+                 seed=seed, rates=rates, epochs=epochs, candidates="random", references=references)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

@@ -36,7 +36,7 @@ pretrained = dataset == "imagenet"  # images and weights are there, training ima
 possible = [name for name in methods.split(",")
             if not (pretrained and custom.needs_reference(name))]
 run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 methods=",".join(possible))
+                 methods=methods, top=top)
 
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)

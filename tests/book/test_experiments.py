@@ -1,4 +1,6 @@
+import ast
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -58,5 +60,67 @@ def test_the_declaration_names_what_was_declared_and_read(run, monkeypatch):
     monkeypatch.setattr(records, "asked", set())
     records.frame("nsatp/rq1")
     about = json.loads(experiments.declaration())
-    assert about == {"experiment": "toy/luck", "reads": ["nsatp/rq1"], "parameters": {
+    assert about == {"experiment": "toy/luck", "reads": ["nsatp/rq1"], "drawn": [], "parameters": {
         "dataset": "digits", "model_name": "lenet1", "seed": 0, "inputs": 5}}
+
+
+# ---- what a record is named by
+
+SOURCES = sorted(Path(__file__).parents[2].glob("notebooks/*/*.py"))
+
+
+def declared(source):
+    """The parameters of a chapter, and the arguments of its Experiment, None without one."""
+    text = source.read_text()
+    asked = {}
+    if 'tags=["parameters"]' in text:
+        cell = text.split('# %% tags=["parameters"]')[1].split("# %%")[0]
+        asked = {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
+             and getattr(node.func, "id", None) == "Experiment"]
+    return asked, calls[0] if calls else None
+
+
+@pytest.mark.parametrize("source", [path for path in SOURCES if declared(path)[1]],
+                         ids=lambda path: f"{path.parent.name}/{path.stem[:2]}")
+def test_another_value_of_a_parameter_is_another_record(source):
+    asked, call = declared(source)
+    names = {word.arg: getattr(word.value, "id", None) for word in call.keywords}
+    drawn = [name for word in call.keywords if word.arg == "drawn"
+             for name in ast.literal_eval(word.value)]
+    assert set(drawn) <= set(asked)
+    about = {"parameters": names, "drawn": drawn}
+    assert not experiments.undeclared(about, asked)
+    experiment = ast.literal_eval(call.args[0])
+    stored = {experiments.STORED.get(name, name): value for name, value in asked.items()
+              if name in names}
+    for name in set(asked) - set(drawn) - experiments.PROVENANCE:
+        assert names[name] == name  # as it was asked, and no part of it
+        key = experiments.STORED.get(name, name)
+        other = stored | {key: f"{stored[key]} or another"}
+        assert records.name(experiment, other) != records.name(experiment, stored), name
+
+
+def test_a_cell_that_runs_again_replaces_its_rows(run):
+    run.add({"error_rate": 20.0}, fuzzer="noise")
+    assert [row["value"] for row in run.rows] == [20.0, 1]
+    with pytest.raises(ValueError, match="toy/luck: two rows are alike in all but their value"):
+        run.add([{"quantity": "b", "value": 1.0}, {"quantity": "b", "value": 2.0}])
+
+
+def test_a_new_parameter_leaves_older_records_theirs(run, monkeypatch, folders):
+    before = run.save(load("digits"))
+    monkeypatch.setattr(records, "OLDER", {"toy/luck": {"size": 8}})
+    assert run.recorded("fuzzer == 'noise'")["size"].tolist() == [8]
+    for size, same in ((8, True), (4, False)):
+        again = Experiment("toy/luck", "paper", dataset="digits", model_name="lenet1", seed=0,
+                           inputs=5, size=size)
+        again.add({"error_rate": 12.5}, fuzzer="noise")
+        assert (again.save(load("digits")) == before) == same
+
+
+def test_the_records_have_the_names_that_follow_from_their_parameters():
+    root = Path(__file__).parents[2] / "results"
+    for path in [*root.glob("*/*/*.json"), *root.glob("unfinished/*/*/*.json")]:
+        record = records.read(path)
+        assert path.as_posix().endswith(records.name(record.experiment, record.parameters))

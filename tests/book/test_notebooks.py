@@ -307,7 +307,8 @@ LISTS = "others = 'lenet1 lenet4'  # names\ndistances = '4 8'  # bounds"
 DECLARING = SOURCE.replace("LINES", LISTS) + """
 # %%
 from dnnlib.book.experiments import Experiment
-run = Experiment("toy/luck", "embedded", dataset=dataset, trials=trials, candidates="each")
+run = Experiment("toy/luck", "embedded", dataset=dataset, trials=trials, candidates="each",
+                 drawn=["rate", "fast", "colour", "others", "distances"])
 """
 
 
@@ -316,6 +317,13 @@ def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
     assert notebooks.recorded(product, {"dataset": "mnist"}) == (
         "toy/luck", {"dataset": "mnist", "trials": 3, "candidates": "each"})
     assert notebooks.recorded(product, {"trials": 9})[1]["trials"] == 9
+
+
+def test_a_chapter_that_forgets_a_parameter_is_not_made(write):
+    source = write(DECLARING.replace(', "others"', ""))
+    with pytest.raises(ValueError, match="01_page.py: its Experiment does not name others"):
+        notebooks.make(source)
+    assert not source.with_suffix(".ipynb").exists()
 
 
 SOLVED = """
