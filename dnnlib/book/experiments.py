@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dnnlib import reproducible
+from dnnlib import inference, reproducible
 from dnnlib.book import records, tables, verdicts
 from dnnlib.data import Dataset
 
@@ -82,12 +82,16 @@ class Experiment:
         return pd.DataFrame([self.parameters | row for row in self.rows])
 
     def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
-        """Keep the rows as a record, if the profile is 'paper'; its path."""
+        """Keep the rows as a record, if the profile is 'paper'; its path.
+
+        ``device``: where it was trained and measured, as of :func:`inference.device`.
+        """
         if self.profile != "paper":
             return None
         return records.save(records.Record(
             self.name, self.parameters, self.rows,
-            records.provenance(data=data.fingerprint, device=device, clock=self.clock)))
+            records.provenance(data=data.fingerprint, device=str(inference.device(device)),
+                               clock=self.clock)))
 
     def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
         """The rows of all records, of those with these ``parameters``; ``where``: a query.

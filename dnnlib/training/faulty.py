@@ -45,12 +45,13 @@ def recipe(kind: str, model_name: str, dataset: str, *, recipe_name: str = "defa
 
 def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "default",
             learning_rate: float = 0.02, alpha: float = 10, patches: str = "each",
-            seed: int = 0) -> nn.Module:
+            seed: int = 0, device: str = "cpu") -> nn.Module:
     """Network ``model_name`` with a training of that ``kind``, or taken from the cache.
 
     ``alpha``: percent of the training images that are polluted, and ``patches``, as of
     :func:`data.polluted.pollute`, with the sizes and the class of Table V. ``seed``: of the
-    pollution and of the training. Raises ``ValueError`` for an unknown name.
+    pollution and of the training. ``device``: where it is trained, as of :func:`training.trained`.
+    Raises ``ValueError`` for an unknown name.
     """
     data = load(dataset, "train")
     chosen = recipe(kind, model_name, dataset, recipe_name=recipe_name,
@@ -58,7 +59,7 @@ def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "def
     if kind == "polluted":
         data = pollution.pollute(data, alpha / 100, patches=patches, seed=seed,
                                 **pollution.setting(dataset))
-    return training.fitted(model_name, data, chosen, seed=seed)
+    return training.fitted(model_name, data, chosen, seed=seed, device=device)
 
 
 def by_error(model_name: str, dataset: str, *, errors: Sequence[str] = tuple(ERRORS),

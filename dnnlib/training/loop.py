@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import checks, files, models, reproducible
+from dnnlib import checks, files, inference, models, reproducible
 from dnnlib.data import Dataset, load
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.training import recipes
@@ -27,7 +27,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
     trained: see :func:`pretrained`. Returns the model in evaluation mode.
     """
     if recipe_name == "pretrained":
-        return pretrained(model_name, dataset).to(device)
+        return pretrained(model_name, dataset).to(inference.device(device))
     chosen = replace(recipes.recipe(recipe_name, dataset, model_name), **changes)
     return fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
 
@@ -64,23 +64,25 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
            device: str = "cpu") -> nn.Module:
     """Network ``model_name`` trained on ``data``, whatever it is, or taken from the cache.
 
-    As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint. It
-    is trained with the threads of :func:`reproducible.threads`, whatever the caller uses.
+    As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
+    ``device``: where it is trained and stays, as of :func:`inference.device`. It is trained
+    with the threads of :func:`reproducible.threads`, whatever the caller uses.
     """
+    place = inference.device(device)
     model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
-           "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", device)}
+           "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", place)}
     reproducible.note("training", precision=recipe.precision)
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     with files.making(path) as missing:
         if missing:
             unfinished = path.with_suffix(".partial")
-            fit(model.to(device), data, recipe, seed=seed, unfinished=unfinished)
+            fit(model.to(place), data, recipe, seed=seed, unfinished=unfinished)
             files.save_tensors(path, model.state_dict(), key=key)
             unfinished.unlink(missing_ok=True)
         else:
             model.load_state_dict(files.load_tensors(path)[0])
-    return model.to(device).eval()
+    return model.to(place).eval()
 
 
 @reproducible.fixed()

@@ -26,6 +26,7 @@ other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases, and of the swarm
 population = 20  # particles of the swarm of Fig. 3; the paper has 100
 references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -64,7 +65,7 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
 
 # %% tags=["hide-input"]
 data = load(dataset)
-few = training.trained(small, dataset, recipe_name=recipe, seed=seed)
+few = training.trained(small, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_submodule(layer), nn.Linear):
     mine = fuzzing.benign(few, data.images, data.labels, seed=seed)[:4]
     mutated = {name: torch.stack([mutations.mutate(data.images[mine], name, strength=s, seed=seed).images
@@ -82,7 +83,7 @@ if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_su
 # making it looks at the neurons. Noise of the same length does not have to change the class:
 
 # %% tags=["hide-input"]
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
 x, labels = data.images[mine], data.labels[mine]
@@ -395,7 +396,7 @@ axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None),
          xticks=range(0, iterations + 1, 5))
 axis.legend()
 plt.show()
-run.save(data)
+run.save(data, device=device)
 
 # %% [markdown]
 # ## Over all records

@@ -26,7 +26,7 @@ others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the mode
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -115,7 +115,7 @@ print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor")
 
 # %% tags=["hide-input"]
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]

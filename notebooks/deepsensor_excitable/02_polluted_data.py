@@ -25,7 +25,7 @@ points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nat
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -101,7 +101,7 @@ print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are th
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
-                               patches=patches, seed=seed).to(device)
+                               patches=patches, seed=seed, device=device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
 setting = pollution.setting(dataset)

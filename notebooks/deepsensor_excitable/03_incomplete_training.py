@@ -22,7 +22,7 @@ points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nat
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -94,7 +94,7 @@ print(differ[["model", "training", "fuzzer", "value", "value before"]].to_string
 
 # %% tags=["hide-input"]
 models = {state: faulty.trained(state, model_name, dataset, recipe_name=recipe, seed=seed,
-                                learning_rate=learning_rate).to(device)
+                                learning_rate=learning_rate, device=device)
           for state in ("underfitted", "well_trained", "overfitted")}
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 benign = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)

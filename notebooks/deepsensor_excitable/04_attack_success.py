@@ -34,6 +34,7 @@ deepfool_steps = 10  # at most; 100 is the attack's default
 near = 1.0  # DeepFool's success also within this L2 distance
 theta = 1.0  # what JSMA adds to a pixel, as in its own paper; 0.1 in the toolbox, which is slower
 pixels = 0.145  # JSMA's success also within this share of pixels changed, that of its own paper
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -166,12 +167,12 @@ limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
 
 # %% tags=["hide-input"]
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
@@ -254,7 +255,7 @@ for attack, values in measured.drop(columns="accuracy").items():
                 run.add({"asr_lead": retraining.success_lead(rates, key, against, before=BEFORE)},
                         **about, **key.columns, setting=setting)
         run.add(fuzzing.outcomes.times(gains, swarms, baselines, "asr_gain_over", **about))
-run.save(data)
+run.save(data, device=device)
 LEADS = "quantity in ('asr_lead', 'asr_lead_pgd_at')"
 wide(run.live, LEADS, index=["quantity", "attack", "setting"], columns=["budget", "swarm"])
 

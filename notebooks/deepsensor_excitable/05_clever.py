@@ -32,6 +32,7 @@ samples = 32  # N_s, 1,024 in the paper
 radius = 2.0  # of the L2 ball; the paper has none
 fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
 deepfool_steps = 10  # at most; 100 is the attack's default
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -150,12 +151,12 @@ for number in (4, 16, 64, 1024):
 
 # %% tags=["hide-input"]
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
@@ -243,7 +244,7 @@ for budget in budgets:
             run.add({"clever_lead": retraining.lead(gains, key, against),
                      "clever_excess": gains[key] - thrice}, budget=budget, setting=setting,
                     **key.columns)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('clever_lead', 'clever_excess')", index=["quantity", "setting"],
      columns=["budget", "swarm"], digits=3)
 

@@ -20,6 +20,7 @@ eps = 0.3  # of PGD; 6.2.1 has 0.3 for MNIST and CIFAR-10, 0.5 for ImageNet
 pgd_iterations = 40  # of PGD
 points = 8  # of the diagonal estimator of Shapley values
 most = 10  # neurons of an example that are compared
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -118,7 +119,7 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 
 # %% tags=["hide-input"]
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations),
@@ -266,7 +267,7 @@ for a, b in combinations(attacks, 2):
             attack=a, other=b)
 run.add({"chance": chance, "neurons": neurons,
          "swarm_gradients": swarms[Key("deepsensor", "excitable")].fitness.points})
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 
 # %% [markdown]

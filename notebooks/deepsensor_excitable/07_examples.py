@@ -26,6 +26,7 @@ near = 1.0  # a bound on the L2 distance, that of the first paper
 far = 8.0  # another bound
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -59,12 +60,12 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {**fuzzing.swarms(swarm, "excitable sensitive constant", points=points),
            **fuzzing.rivals(oracles, load(dataset, "train").images[:references])}
@@ -236,7 +237,7 @@ for bound in bounds:
         if key != HUNTER:
             run.add({"distance_over_deephunter": distance / away[HUNTER]},
                     budget=bound, **key.columns)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'distance_over_deephunter'", index="swarm", columns="budget")
 
 # %% [markdown]

@@ -24,7 +24,7 @@ references = 480  # training utterances that give DeepHunter its neuron boundari
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 under_epochs = 2  # of the underfitted network; the paper has 5
 over_epochs = 6  # of the overfitted one; the paper has 80
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -135,7 +135,7 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 # in training and test; the utterances are not.
 
 # %% tags=["hide-input"]
-trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed).to(device)
+trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed, device=device)
            for name in dict.fromkeys([model_name, *checks.words(others, "others")])}
 model = trained[model_name]
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -275,7 +275,7 @@ pd.DataFrame({"taken for": given, "its sound taken for": taken, "moved": moved,
 kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "well_trained": {},
          "overfitted": {"epochs": over_epochs, "batch_size": batch_size}}
 by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=seed,
-                                  **changes).to(device) for kind, changes in kinds.items()}
+                                  device=device, **changes) for kind, changes in kinds.items()}
 right = fuzzing.benign_for_each(by_kind, data.images, data.labels, count=inputs, seed=seed)
 last = fuzzing.in_each(by_kind, right, fuzzers, iterations=iterations, seed=seed)
 

@@ -23,6 +23,7 @@ points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nat
 lambdas = "0.1 0.3 0.5 0.6 0.8"  # values of the first threshold
 epsilons = "0.002 0.02 0.2"  # of the second, with 1, the paper's, in the end
 kinds = "adversarial polluted overfitted"  # of error; a record tells its kinds by its rows
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -111,7 +112,7 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, errors=checks.words(kinds, "kinds"),
-                         recipe_name=recipe, seed=seed, learning_rate=learning_rate)
+                         recipe_name=recipe, seed=seed, learning_rate=learning_rate, device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
@@ -217,7 +218,7 @@ for series, line in every.query("varied == 'epsilon' or threshold <= 0.6").group
 for series, line in every.groupby(SERIES):
     run.add({"most_over_least": line["value"].max() / max(1, line["value"].min())},
             fuzzer="deepsensor", **dict(zip(SERIES, series)))
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('least_step', 'most_over_least')",
      index=["swarm", "varied", "errors"], columns="quantity")
 

@@ -21,6 +21,7 @@ iterations = 20  # of every swarm
 population = 3  # particles to an input; the paper has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 near = 10.0  # a bound on the L2 distance, at which both starts are compared
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -103,7 +104,7 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate)
+                         learning_rate=learning_rate, device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
@@ -169,7 +170,7 @@ for budget, kind, name in dict.fromkeys(key[:3] for key in found if key[2] != "c
     run.add({ratio: at_random / max(1, errors) for ratio, errors in
              zip(("random_over_fixed", "random_over_signed"), at_inputs)},
             fuzzer="deepsensor", swarm=name, budget=budget, errors=kind)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')", index=["budget", "errors"],
      columns=["quantity", "swarm"], digits=2)
 

@@ -22,6 +22,7 @@ near = 2.0  # a bound on the L2 distance under which errors are counted, too
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -110,7 +111,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
@@ -167,7 +168,7 @@ wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = fuzzing.swarms(swarm, points=4, seed=seed)
 swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out)
 fuzzers = swarms | fuzzing.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
@@ -225,7 +226,7 @@ for key in swarms:
             run.add({"times_deepsensor": times["seconds"], "times_passes": times["passes"]},
                     budget="none", baseline=baseline, **key.columns,
                     **({"setting": setting} if setting else {}))
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], columns="baseline",
      digits=3)
 

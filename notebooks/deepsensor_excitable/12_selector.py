@@ -16,6 +16,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
 seed = 0  # of the training, of the mutations and of the selectors
 points = 4  # of the diagonal estimator
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -87,7 +88,7 @@ print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 p = inference.predict(model, candidates)
 given = p.argmax(1)
@@ -205,7 +206,7 @@ OTHERS = ("gini", "nss", "random", "loss", "flip")
 for other in OTHERS:
     ahead = fdr.loc[[Key("excitable")]] - fdr.loc[Key(other)]
     run.add(selection.tidy(ahead, f"over_{other}"))
-run.save(data)
+run.save(data, device=device)
 AHEAD = f"quantity in {[f'over_{other}' for other in OTHERS]}"
 wide(run.live, AHEAD, index="quantity", columns="rate")
 

@@ -22,6 +22,7 @@ population = 6  # images to an input, scored in each iteration
 fitness = "excitable"  # what is searched for: excitable, or sensitive (the first paper's)
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 near = 8.0  # a bound on the L2 distance, within which the optimisers are compared again
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -118,7 +119,7 @@ print(f"{int((children != mother).logical_and(children != father).sum())} of {co
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 guided = {key.reading: swarm for key, swarm in fuzzing.swarms(
@@ -171,7 +172,7 @@ for budget, optimiser in errors:
     if optimiser != "swarm":
         over = outcomes.over(errors[budget, optimiser], {"swarm": errors[budget, "swarm"]})
         run.add({"errors_over_swarm": over["swarm"]}, optimiser=optimiser, budget=budget)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'errors_over_swarm'", index="optimiser", columns="budget", digits=2)
 
 # %% [markdown]

@@ -24,6 +24,7 @@ printed = 1  # images that are scored with all points of the printed setting as 
 radius = 2.0  # of the L2 ball; the paper has none
 large_radius = 10.0  # of the authors' code, as a setting of its own
 deepfool_steps = 100  # at most; the attack's default
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -108,7 +109,7 @@ choices = {"as in our records": ours,
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:images]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
@@ -146,7 +147,7 @@ for name, each in found.items():
             rows["same_order"] = ranks["as in our records"].corr(ranks[name])
     run.add(rows, choice=name)
 run.add({"clever": way.nanmean(), "clever_first": way[:printed].nanmean()}, choice="DeepFool")
-run.save(data)
+run.save(data, device=device)
 QUANTITIES = ["clever", "above_way", "clever_first", "fitted", "same_order"]
 wide(run.live, index="choice", columns="quantity", order={"quantity": QUANTITIES}, digits=3)
 

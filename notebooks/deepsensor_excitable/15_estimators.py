@@ -21,6 +21,7 @@ population = 5  # particles to an input; the paper has 100
 permutations = 4  # orders of the last guide, an even number; ten in the records
 judged = 10  # orders of the values by which all swarms are judged; 40 in the records
 near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -97,7 +98,7 @@ swarms = {name: replace(text, fitness=fitness) for name, fitness in guides.items
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
@@ -122,7 +123,7 @@ for (budget, guide), campaign in found.items():
              "last_error_rate": 100 * campaign.errors[-1].double().mean(),
              "reached": outcomes.reached(campaign, judge), "l2": campaign.l2[-1].median(),
              "passes": campaign.passes}, guide=guide, budget=budget)
-run.save(data)
+run.save(data, device=device)
 QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
 wide(run.live, index=["budget", "guide"], columns="quantity", order={"quantity": QUANTITIES})
 

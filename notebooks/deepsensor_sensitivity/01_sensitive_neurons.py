@@ -20,6 +20,7 @@ seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases
 references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -52,7 +53,7 @@ run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=da
 
 # %% tags=["hide-input"]
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
 x, labels = data.images[mine], data.labels[mine]
@@ -124,7 +125,7 @@ for t, counts in many.items():
              for group in ("noise", "right")}, fuzzer="deephunter", **{"lambda": t})
 for group, length in lengths.items():
     run.add({"l2": length.mean()}, group=group)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group")
 
 # %% [markdown]

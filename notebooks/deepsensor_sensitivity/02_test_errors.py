@@ -22,7 +22,7 @@ others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the mode
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 4  # other inputs, on which each rival's best setting is chosen; 100 or 20 in the records
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look; paper: also a record
 
 # %% tags=["hide-input"]
@@ -54,7 +54,7 @@ run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  others=others, references=references, held_out=held_out)
 
 data = load(dataset)
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded":
     few = fuzzing.benign(model, data.images, data.labels, seed=seed)[:5]
     guided = fuzzing.Swarm.paper(population=population)
@@ -170,19 +170,20 @@ def dlfuzz(x, c, model, runners_up, neurons):
 # engine's first example is the same image:
 
 # %% tags=["hide-input"]
-models = [model, *training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)]
+models = [model, *training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)]
+home = inference.device_of(model)
 draws = torch.Generator().manual_seed(seed)  # as the engine draws: a neuron of each network
-responses = [respond(each, x[:1]) for each in models]
+responses = [respond(each, x[:1].to(home)) for each in models]
 aims = [int(torch.randint(seen.raw.shape[1], (1,), generator=draws)) for seen in responses]
-runners_up = responses[0].logits[0].index_fill(0, labels[0], -torch.inf).topk(4).indices
-heaviest = heavy(layout(model, x).weights)  # DLFuzz's third strategy: neurons with large weights
+runners_up = responses[0].logits[0].index_fill(0, labels[0].to(home), -torch.inf).topk(4).indices
+heaviest = heavy(layout(model, x.to(home)).weights)  # DLFuzz's third strategy: neurons with large weights
 
 
 def direction(objective, *about):
     """The gradient of an objective at the first input, with a root mean square of 1."""
-    pixels = x[:1].clone().requires_grad_()
+    pixels = x[:1].to(home, copy=True).requires_grad_()
     gradient, = torch.autograd.grad(objective(pixels, int(labels[0]), *about).sum(), pixels)
-    return gradient / (gradient.square().mean().sqrt() + 1e-5)
+    return (gradient / (gradient.square().mean().sqrt() + 1e-5)).cpu()
 
 
 # %%
@@ -253,8 +254,7 @@ running = {key: each for key, each in fuzzers.items()
 
 # %%
 bounds = fuzzing.bounds(distances, paper=near)
-found = fuzzing.at_bounds(model.to(device), x, labels, running, bounds, iterations=iterations,
-                          seed=seed)
+found = fuzzing.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
 measured = pd.concat([kept, outcomes.table(found, outcomes.every_example, near=near)])
 
 # %% tags=["hide-input"]

@@ -23,7 +23,7 @@ population = 10  # particles of a swarm; the second paper has 100
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -102,7 +102,7 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
-                               patches=patches, seed=seed).to(device)
+                               patches=patches, seed=seed, device=device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
 other = data.labels != setting["label"]

@@ -22,7 +22,7 @@ population = 10  # particles of a swarm; the second paper has 100
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -84,7 +84,7 @@ plt.show()
 # %%
 STATES = ["underfitted", "well_trained", "overfitted"]
 options = {"recipe_name": recipe, "learning_rate": learning_rate}
-models = {state: faulty.trained(state, model_name, dataset, seed=seed, **options).to(device)
+models = {state: faulty.trained(state, model_name, dataset, seed=seed, device=device, **options)
           for state in STATES}
 
 # %% tags=["hide-input"]

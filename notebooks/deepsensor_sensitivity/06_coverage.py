@@ -22,7 +22,7 @@ sections = 10000  # k of KMNC
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that say which activations are usual
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-device = "cpu"  # where the fuzzers run
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -119,7 +119,7 @@ print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed).to(device)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 
 # %% [markdown]

@@ -30,6 +30,7 @@ clever_images = 2  # whose CLEVER scores are averaged
 clever_batches = 2  # N_b, 500 in the paper
 clever_samples = 32  # N_s, 1,024 in the paper
 clever_fit = "maximum"  # of few batches; records fit a Weibull distribution, `ibm`, as CLEVER does
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -122,7 +123,7 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
@@ -137,7 +138,7 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 # not due to any guidance.
 
 # %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
@@ -222,7 +223,7 @@ for column, values in table.items():
             lead = (retraining.success_lead(values, Key("deepsensor"), against, before=BEFORE) if attack else
                     retraining.lead(gains, Key("deepsensor"), against))
             run.add({f"{quantity}_lead": lead}, **attack, setting=setting)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "attack", "setting"],
      digits=3)
 

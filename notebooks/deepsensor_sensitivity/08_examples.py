@@ -22,6 +22,7 @@ population = 10  # particles of the swarm
 near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 on ImageNet
 far = 8.0  # another bound
 references = 1000  # training images that give DeepHunter its neuron boundaries
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -53,7 +54,7 @@ run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, mo
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
@@ -184,7 +185,7 @@ for name, (fuzzer, budget) in BUDGETS.items():
     if fuzzer == "deepsensor":
         run.add({"distance_over_deephunter": numbers["distance"] / overlap["DeepHunter"]["distance"]},
                 fuzzer=fuzzer, budget=budget)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'distance_over_deephunter'", index="budget", columns="quantity")
 
 # %% [markdown]

@@ -21,6 +21,7 @@ population = 5  # particles of a swarm; the second paper has 100
 swarm = "paper"  # reading: paper (Eq. 1), or scaled: changes scaled to [0, 1] layer by layer (code)
 lambdas = "0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9"  # values of the first threshold
 epsilons = "0.002 0.005 0.01 0.02 0.05 0.1 0.5"  # of the second, with 1, the paper's, in the end
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -96,7 +97,7 @@ for threshold in (0.05, 0.3, 0.6):
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate)
+                         learning_rate=learning_rate, device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
@@ -171,7 +172,7 @@ for count, least in (("test_errors", "least_step"), ("test_errors_all", "least_s
     for (kind, varied), line in steps[steps["quantity"] == count].groupby(["errors", "varied"]):
         run.add({least: outcomes.least_step(line.set_index("threshold")["value"])},
                 errors=kind, varied=varied)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 
 # %% [markdown]

@@ -20,6 +20,7 @@ iterations = 20  # of every swarm
 population = 5  # particles of a swarm; the second paper has 100
 near = 1.0  # a bound on the L2 distance, that of IV.C; 2 on ImageNet
 references = 1000  # training images that say which activations are usual
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -106,7 +107,7 @@ for name, options in starts.items():
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate)
+                         learning_rate=learning_rate, device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
@@ -185,7 +186,7 @@ for kind, budget in product(models, bounds):
             budget=budget, errors=kind)
 
 # %% tags=["hide-input"]
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
      index=["budget", "errors"], columns="quantity", digits=2)
 

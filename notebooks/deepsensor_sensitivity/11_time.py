@@ -19,6 +19,7 @@ population = 20  # particles of a swarm; the second paper has 100
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -67,7 +68,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
@@ -104,7 +105,7 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # clock starts). `released` is the authors' swarm, which has a single particle.
 
 # %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),
@@ -150,7 +151,7 @@ for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
                 swarm=key.reading, baseline=rival.fuzzer, setting=rival.setting)
 
 # %% tags=["hide-input"]
-run.save(data)
+run.save(data, device=device)
 tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"],
             columns="baseline", digits=3)
 

@@ -15,6 +15,7 @@ iterations = 20  # inputs made of each benign image
 population = 20  # particles of the swarm, for the method deepsensor
 limit = 100  # benign images to start from
 seed = 0  # of the training, and of all that is random in a method
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -52,7 +53,8 @@ if dataset == "imagenet":
 else:
     photos_folder = folders.save_photos(data, work / "photos")
     weights = work / "w.safetensors"
-    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
+    trained = training.trained(model_name, dataset, seed=seed, device=device)
+    files.save_tensors(weights, trained.state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
 first, *_ = methods.split(",")
 
@@ -62,7 +64,7 @@ first, *_ = methods.split(",")
 # The model, the images, the search. The images are digits in PNG files, in a folder for each class.
 
 # %%
-model = custom.load_model(model_name, weights, **options)
+model = custom.load_model(model_name, weights, **options).to(inference.device(device))
 photos = custom.read_photos(photos_folder, model)
 found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iterations=iterations,
                     labels="folders", limit=limit, seed=seed)
@@ -115,7 +117,7 @@ for row in compared.fuzzers.to_dict("records"):
              "noise_passes": row["noise_passes"] / 100, "passes": row["passes"]},
             method=OLDER.get(row["fuzzer"], row["fuzzer"]))
 run.add({"broken": compared.fuzzers["noise"].iloc[0] / 100}, method="noise")  # as many examples
-run.save(data)
+run.save(data, device=device)
 
 
 says(compared.sentences[1])

@@ -18,6 +18,7 @@ inputs = 12  # benign inputs to start from
 iterations = 20  # of every swarm but one
 population = 20  # particles to an input, but in three of the swarms
 near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
 
 # %% tags=["hide-input"]
@@ -103,7 +104,7 @@ choices = {"as the text": text,
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
@@ -132,7 +133,7 @@ for budget in bounds:
                  "last_error_rate": 100 * campaign.errors[-1].double().mean(),
                  "reached": outcomes.reached(campaign, score), "l2": campaign.l2[-1].median(),
                  "passes": campaign.passes}, choice=choice, budget=budget)
-run.save(data)
+run.save(data, device=device)
 QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
 wide(run.live, index=["budget", "choice"], columns="quantity", order={"quantity": QUANTITIES})
 

@@ -13,6 +13,7 @@ seed = 0  # of the training and of the patches
 trials = 50  # inverted patches for each image, each time
 repeats = 10  # times
 examples = 50  # images of each kind in the wider test
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -34,7 +35,7 @@ run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_
                  trials=trials, repeats=repeats, examples=examples, patch="invert")
 
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, device=device)
 if profile == "embedded" and interactive.runs(model):
     spread = uncertainty.rank(inference.predict(model, data.images))  # the least decided first
     some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
@@ -127,7 +128,7 @@ run.add({f"mean_eff_{kind}": found.mean() / trials for kind, found in counts.ite
 run.add({"accuracy": inference.accuracy(model, data.images, data.labels)})
 
 # %% tags=["hide-input"]
-run.save(data)
+run.save(data, device=device)
 wide(run.live, index="quantity", digits=3)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Label changes among the inverted patches, for every image and repetition, by how decided the network was.", "name": "fig-nsatp-many-pairs"}}

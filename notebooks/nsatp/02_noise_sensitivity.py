@@ -18,6 +18,7 @@ seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -68,7 +69,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
 print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 
@@ -180,7 +181,7 @@ for name, x in distances.items():
              for centre, mean in zip(*fragility.binned(x, eff))])
     run.add([scatter(x, eff, distance=name)])
 run.add({"mean_eff": eff.mean(), "share_fragile": (eff > 0).mean(), "accuracy": accuracy})
-run.save(data)
+run.save(data, device=device)
 
 # %% [markdown]
 # ## Tables III and IV, beside the paper's

@@ -18,6 +18,7 @@ trials = 100  # M, patched copies of each image
 first = 1000  # how many inputs are perturbed in turn
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -41,7 +42,7 @@ run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, s
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 success = measured.success.numpy()  # image x trial: did the prediction change?
@@ -130,7 +131,7 @@ for name, saved in printed.set_index("distance")["value"].items():
 run.add({"accuracy": accuracy, "share_fragile": (eff > 0).mean()})
 
 # %% tags=["hide-input"]
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "definition.notna()", index=["definition", "distance"], columns="quantity", digits=2,
      order={"definition": ["samples", "examples"]})
 

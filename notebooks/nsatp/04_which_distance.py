@@ -16,6 +16,7 @@ seed = 0  # of the training and of the patches
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -57,7 +58,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -115,7 +116,7 @@ for name in distances:
 
 # %% tags=["hide-input"]
 run.add({"pd_lead": lead, "pd_steepest": lead > 0, "accuracy": accuracy})
-run.save(data)
+run.save(data, device=device)
 printed = published.table("nsatp", 6).query("quantity == 'slope'").astype({"value": float})
 run.beside(printed, "quantity == 'slope'", on=["model", "dataset", "distance"], **PAPER)
 

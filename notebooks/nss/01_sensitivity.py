@@ -14,6 +14,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the trainings, of the mutations and of the random neurons
 share = 10  # percent of the neurons that count as sensitive
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and a record
 
 # %% tags=["hide-input"]
@@ -51,7 +52,7 @@ run.parameters["limit"] = limit  # follows from the profile
 data = load(dataset, limit=limit)
 stages = []
 for recipe in ("nss", "nss_second"):
-    model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+    model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
     stages.append((inference.accuracy(model, data.images, data.labels), model))
 stages = dict(zip(("worse", "better"), sorted(stages, key=lambda pair: pair[0])))
 for state, (accuracy, _) in stages.items():
@@ -138,7 +139,7 @@ run.add(far.reset_index().to_dict("records"), quantity="sensitive_over_random")
 run.add(steps.reset_index().to_dict("records"), quantity="least_step")
 for state, (accuracy, _) in stages.items():
     run.add({"accuracy": 100 * accuracy}, state=state)
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", digits=2)
 
 # %% [markdown]

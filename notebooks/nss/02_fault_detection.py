@@ -17,6 +17,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -76,7 +77,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 mutated = mutations.mutate(data.images, seed=seed)
 candidates = mutated.images
 probabilities = inference.predict(model, candidates)
@@ -304,7 +305,7 @@ leads = selection.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
 run.add(leads)
 run.add(selection.tidy(fdr - fdr.loc[Key("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",
      index=["pair", "difference", "quantity"], columns="rate")
 

@@ -14,6 +14,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training and of the selectors' own mutations
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -42,7 +43,7 @@ run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=mod
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_6 = published.table("nss", 6)
 strengths = table_6.groupby("operator", sort=False)["parameter"].first()
 candidates = {operator: mutations.apply(data.images, operator, value)
@@ -77,7 +78,7 @@ for operator, found in fdr.items():
     run.add(selection.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
     run.add(selection.leads(found, {"over_random": [CHANCE]}), candidates=operator)
     run.add({"faults": found.loc[CHANCE, 5]}, candidates=operator)
-run.save(data)
+run.save(data, device=device)
 shown = named(run.live.query("quantity == 'fdr' and rate == 5"))
 wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="all candidates")]),
      index="candidates", columns="selector").rename_axis("mutation")

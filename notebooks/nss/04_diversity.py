@@ -14,6 +14,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -42,7 +43,7 @@ run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_nam
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 predicted = inference.predict(model, candidates).argmax(1)
 
@@ -90,7 +91,7 @@ leads = selection.leads(areas, {"lead": table_iv, "over_random": [Key("random")]
 # %% tags=["hide-input"]
 run.add(selection.tidy(areas, "area"))
 run.add(leads)
-run.save(data)
+run.save(data, device=device)
 headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
     "area", ascending=False).round(1))
 

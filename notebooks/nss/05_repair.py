@@ -17,6 +17,7 @@ seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 rates = "20"  # percent of the candidates that are labelled and added
 epochs = 3  # of the retraining; the paper has 40, the records 4
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -81,7 +82,7 @@ plt.show()
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 candidates = mutations.mutate(data.images, seed=seed).images
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_iv = {Key(name): selector for name, selector in
             selection.table_iv(train.images[:references], train.labels[:references],
                                seed=seed).items()}
@@ -124,7 +125,7 @@ def gain(chosen):
     """Points of accuracy gained by training on, with the chosen candidates added."""
     more = replace(train, images=torch.cat([train.images, candidates[chosen]]),
                    labels=torch.cat([train.labels, data.labels[chosen]]))
-    copy = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+    copy = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
     training.fit(copy, more, steps, seed=seed)
     return {test: 100 * (after - before[test]) for test, after in accuracies(copy).items()}
 
@@ -141,7 +142,7 @@ for test, value in alone.items():
     run.add(selection.tidy(found, "gain", test=test))
     if test == "clean":
         run.add(selection.leads(found, {"lead": table_iv}))
-run.save(data)
+run.save(data, device=device)
 print("training on without candidates:", {test: f"{value:+.2f}" for test, value in alone.items()})
 wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector",
      columns=["test", "rate"], digits=2)

@@ -14,6 +14,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training, of the mutations and of the selectors
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -42,7 +43,7 @@ run = Experiment("nss/overhead", profile, dataset=dataset, model_name=model_name
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 selectors = selection.table_iv(reference, classes, seed=seed)
 selectors["nss"] = selection.selector("nss", seed=1000 + seed)
@@ -93,7 +94,7 @@ for method in selectors:
     if method != "nss":
         run.add({"times_nss": taken[method, len(candidates)] / taken["nss", len(candidates)]},
                 method=method, rate=20)
-run.save(data)
+run.save(data, device=device)
 
 # %% [markdown]
 # ## Over all records

@@ -13,6 +13,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20 or vgg16
 recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
 seed = 0  # of the training and of the mutations
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -81,7 +82,7 @@ layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"},
           "vgg16": {1: "2", 2: "5", -2: "42", -1: "43"}}[model_name]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 again = mutations.mutate(candidates, seed=1000 + seed).images
 wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
@@ -122,7 +123,7 @@ for pair in pairs:
             layer=-1)
     run.add({"last_layer_lead": last[20] - max(fdr[pair, n][20] for n in layers if n != -1)},
             pair=pair, difference="l1", rate=20, share=20)
-run.save(data)
+run.save(data, device=device)
 
 # %% [markdown]
 # ## Table IX, beside the paper's: how many neurons

@@ -12,6 +12,7 @@ model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagene
 methods = "gini,nss,dsa"  # names of selectors, with commas
 top = 0.05  # the share of the images to label
 seed = 0  # of the training, and of what is random in a method
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -22,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import custom, files, training
+from dnnlib import custom, files, inference, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -50,7 +51,8 @@ else:
     (photos_folder / "unreadable.png").write_text("this is no picture")
     reference_folder = folders.save_photos(load(dataset, "train", limit=2000), work / "training")
     weights = work / "w.safetensors"
-    files.save_tensors(weights, training.trained(model_name, dataset, seed=seed).state_dict())
+    trained = training.trained(model_name, dataset, seed=seed, device=device)
+    files.save_tensors(weights, trained.state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
 
 # %% [markdown]
@@ -60,7 +62,7 @@ else:
 # class; no method looks at the classes.
 
 # %%
-model = custom.load_model(model_name, weights, **options)
+model = custom.load_model(model_name, weights, **options).to(inference.device(device))
 photos = custom.read_photos(photos_folder, model)
 reference = custom.read_photos(reference_folder, model) if reference_folder else None
 table = custom.rank(model, photos, ",".join(possible), reference=reference, top=top, seed=seed)
@@ -105,7 +107,7 @@ for row in compared.selectors.to_dict("records"):
              "high": row["high"] / 100, "passes": row["passes"]},
             method=row["method"], rate=row["rate"] / 100)
 run.add({"error_rate": compared.wrong / compared.images})
-run.save(data)
+run.save(data, device=device)
 
 
 says(f"Of {compared.images:,} images the network gets {compared.wrong} wrong. "

@@ -18,6 +18,7 @@ seed = 0  # of the training and of the patches
 trials = 50  # inverted patches for each image, each time
 repeats = 10  # times
 examples = 50  # images of each kind in the wider test
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
 
 # %% tags=["hide-input"]
@@ -40,7 +41,7 @@ run = Experiment("peacepact/motivation", profile, dataset=dataset, model_name=mo
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
-model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed)
+model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, device=device)
 p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"decided": 0.932, "undecided": 0.718}  # PD of the paper's (a) and (b)
@@ -83,7 +84,7 @@ print(f"in {pairs['pairs_always_strictly']:.1%} of the pairs the undecided image
 run.add(pairs)
 run.add({"to_second_class": kinds["undecided"]["given the second class"],
          "accuracy": inference.accuracy(model, data.images, data.labels)})
-run.save(data)
+run.save(data, device=device)
 pd.DataFrame(kinds).T.round(3)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}

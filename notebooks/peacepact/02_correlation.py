@@ -31,6 +31,7 @@ trials = 100  # M, patched copies of each image
 split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: 10,000, and a record
 
 # %% tags=["hide-input"]
@@ -53,7 +54,7 @@ run = Experiment("peacepact/correlation", profile, dataset=dataset, model_name=m
 
 # %% tags=["hide-input"]
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)
@@ -87,7 +88,7 @@ run.add(steps, distance="pd")
 
 # %% tags=["hide-input"]
 run.add({"accuracy": accuracy, "mean_eff": eff.mean()})
-run.save(data)
+run.save(data, device=device)
 wide(run.live, "fit.notna()", index=["points", "fit"], columns="quantity", digits=2)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}

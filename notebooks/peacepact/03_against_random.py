@@ -19,6 +19,7 @@ candidates = 1000  # how many inputs are drawn and ordered
 split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 images; paper: 10,000, and a record
 
 # %% tags=["hide-input"]
@@ -42,7 +43,7 @@ run = Experiment("peacepact/against_random", profile, dataset=dataset, model_nam
 
 # %% tags=["hide-input"]
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 success = measured.success.numpy()
@@ -104,7 +105,7 @@ bet("peacepact-size")
 
 # %% tags=["hide-input"]
 run.add({"share_fragile": q, "accuracy": accuracy, "inc_bound": bound})
-run.save(data)
+run.save(data, device=device)
 WHERE = "quantity in ('f_measure_ranked', 'f_measure_random', 'inc') and model == "
 PAPER = {"trials": 100, "patch": "random", "split": "test", "recipe": "nsatp"}
 table_6 = published.table("peacepact", 6)

@@ -19,6 +19,7 @@ seed = 0  # of the training, of the mutations and of the patches
 trials = 100  # patched copies of each input
 references = 10000  # training images that DSA looks at
 limit = 2000  # candidates at most, in the profile `paper`
+device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
 
 # %% tags=["hide-input"]
@@ -58,7 +59,7 @@ run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=m
 # %% tags=["hide-input"]
 data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
 reference = load(dataset, "train").images[:references]
-model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
+model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 given = inference.predict(model, candidates).argmax(1)
 patched = vulnerability.success_matrix(model, candidates, trials=trials,
@@ -136,7 +137,7 @@ common = pd.DataFrame({a: {b: len(first[a] & first[b]) / len(first[a] | first[b]
 # %% tags=["hide-input"]
 for a, b in combinations(scores, 2):
     run.add({"spearman": rho.loc[a, b], "jaccard": common.loc[a, b]}, method=a, other=b)
-run.save(data)
+run.save(data, device=device)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import quiz

@@ -36,7 +36,7 @@ def test_only_incomplete_training_has_a_learning_rate_of_its_own():
 def fitted(monkeypatch):
     """What would be trained: (data, recipe, seed)."""
     calls = []
-    monkeypatch.setattr(training, "fitted", lambda model, data, steps, seed: calls.append(
+    monkeypatch.setattr(training, "fitted", lambda model, data, steps, seed, device: calls.append(
         (data, steps, seed)))
     return calls
 
