@@ -141,6 +141,15 @@ def tensor(values, dtype: torch.dtype | None = None) -> torch.Tensor:
     return torch.as_tensor(values, dtype=dtype)
 
 
+def array(values, dtype: type | None = None) -> np.ndarray:
+    """As ``np.asarray``, of tensors too, on whatever device they are.
+
+    >>> array(torch.tensor([1, 2]), float).tolist()
+    [1.0, 2.0]
+    """
+    return np.asarray(values.cpu() if isinstance(values, torch.Tensor) else values, dtype=dtype)
+
+
 def images(x: torch.Tensor, name: str = "x") -> torch.Tensor:
     """A non-empty floating tensor (N, C, H, W) without NaN, in [0, 1]."""
     if not isinstance(x, torch.Tensor) or not x.is_floating_point():

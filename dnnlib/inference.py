@@ -114,5 +114,5 @@ def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torc
 def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: int = 128) -> float:
     """Share of images (N, C, H, W) whose most probable class is the label in ``y`` (N,)."""
     p = predict(model, x, batch_size=batch_size)
-    y = checks.labels(y, len(p), p.shape[1], "y")
+    y = checks.labels(y, len(p), p.shape[1], "y").cpu()
     return (p.argmax(1) == y).double().mean().item()

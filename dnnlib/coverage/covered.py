@@ -50,7 +50,7 @@ def gained(covered: Covered, order=None) -> torch.Tensor:
     [1, 1, 1]
     """
     bins = _bins(covered)
-    order = np.arange(len(bins)) if order is None else np.asarray(order)
+    order = np.arange(len(bins)) if order is None else checks.array(order)
     whole = order.dtype.kind in "iu" or not order.size
     if order.ndim != 1 or not whole or len(np.unique(order)) != len(order) or (
             order.size and not 0 <= order.min() <= order.max() < len(bins)):

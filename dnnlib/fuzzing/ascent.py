@@ -12,6 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
+from dnnlib.inference import device_of
 from dnnlib.neurons.activations import channel_means, scaled_channel_means
 from dnnlib.neurons.layers import layers_of, watched
 
@@ -30,7 +31,7 @@ class Response(NamedTuple):
 
 
 def respond(model: nn.Module, x: torch.Tensor) -> Response:
-    """One pass over images (B, C, H, W) that lie where the model does.
+    """One pass over images (B, C, H, W), on the model's device, where the answer stays.
 
     Raises ``ValueError`` for a layer that does not run or outputs that are not finite.
 
@@ -39,6 +40,7 @@ def respond(model: nn.Module, x: torch.Tensor) -> Response:
     >>> answer.logits.shape, answer.raw.shape, answer.scaled.requires_grad
     (torch.Size([2, 10]), torch.Size([2, 52]), False)
     """
+    x = x.to(device_of(model))
     layers = layers_of(model, x)
     with watched(model, layers, lambda a: (channel_means(a),
                                            scaled_channel_means(a.detach()))) as parts:
@@ -152,6 +154,7 @@ def layout(model: nn.Module, x: torch.Tensor) -> Layout:
     >>> int(found.maps.sum()), int(found.weights.isfinite().sum())
     (32, 26)
     """
+    x = x.to(device_of(model))
     layers = layers_of(model, x)
     names = {(layer.module, layer.call): name for name, layer in layers.items()}
     counts: Counter = Counter()

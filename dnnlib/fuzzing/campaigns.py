@@ -32,6 +32,7 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     []
     """
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(seed))
+    labels = labels.cpu()
     right = predict(model, images).argmax(1) == labels
     if without is not None:
         right &= labels != without

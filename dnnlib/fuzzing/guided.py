@@ -27,9 +27,9 @@ class Guided:
 
     - ``budget``: how far an example may be from its input; default any distance. Positions are
       brought within it and [0, 1].
-    - ``fitness``: a function that is called once, with the model, the inputs (S, C, H, W) on its
-      device and their labels (S,), and gives ``score(x, of)``: the fitness (N,), finite, of images
-      (N, C, H, W) that came from the inputs ``of`` (N,). Default :class:`SensitiveNeurons`.
+    - ``fitness``: a function that is called once, with the model, the inputs (S, C, H, W) and
+      their labels (S,) on its device, and gives ``score(x, of)``: the fitness (N,), finite, of
+      images (N, C, H, W) that came from the inputs ``of`` (N,). Default :class:`SensitiveNeurons`.
     - ``population``: images to an input, scored in each iteration.
     - ``batch_size``: images in a pass, and held at once beside the examples of all iterations. With
       None, it is as many as have half a million pixel values, and on a CPU at most 256.
@@ -65,7 +65,7 @@ class Guided:
         counting = model.register_forward_pre_hook(  # a gradient counts as two more
             lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))
         try:
-            fitness = self.fitness(model, log.inputs, log.labels)
+            fitness = self.fitness(model, log.inputs, log.labels.to(log.inputs.device))
             score = partial(scores, fitness, size)
             blocks = torch.arange(len(inputs)).split(max(1, size // self.population))
             for rows in tqdm(blocks, desc="swarms", leave=False):

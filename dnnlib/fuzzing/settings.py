@@ -140,13 +140,13 @@ class Best:
         taken = {image.contiguous().numpy().tobytes() for image in inputs.cpu()}
         places = []
         for i in torch.randperm(len(self.images), generator=torch.Generator().manual_seed(0)):
-            if (self.images[i].contiguous().numpy().tobytes() not in taken
+            if (self.images[i].cpu().contiguous().numpy().tobytes() not in taken
                     and int(self.labels[i]) != self.target):
                 places.append(i)
             if len(places) == 4 * self.count:  # enough, unless most of them are given a wrong class
                 break
         order = torch.tensor(places, dtype=torch.int64)
-        right = (predict(model, self.images[order]).argmax(1) == self.labels[order]
+        right = (predict(model, self.images[order]).argmax(1) == self.labels[order].cpu()
                  if len(order) else torch.zeros(0, dtype=torch.bool))
         chosen = order[right][:self.count]
         if not len(chosen):

@@ -70,7 +70,7 @@ def roc_area(wrong, score) -> float:
     >>> roc_area([True, False, False, True], [0.9, 0.1, 0.5, 0.5])
     0.875
     """
-    wrong, score = _wrong(wrong), np.asarray(score, dtype=float)
+    wrong, score = _wrong(wrong), checks.array(score, float)
     if score.shape != wrong.shape or np.isnan(score).any():
         raise ValueError(f"score: expected {len(wrong)} numbers, got shape {score.shape}, "
                          f"{np.isnan(score).sum()} of them NaN")
@@ -103,7 +103,7 @@ def fault_type_coverage(types, order, rates) -> np.ndarray:
     >>> fault_type_coverage([-1, 3, 5, 3], [1, 3, 2, 0], [0.5, 0.75]).tolist()
     [0.5, 1.0]
     """
-    types = np.asarray(types)
+    types = checks.array(types)
     faulty, order = _ordered(types >= 0, order)
     ranked = types[order]
     kinds, first = np.unique(ranked, return_index=True)
@@ -137,7 +137,7 @@ def fault_type_area(types, order, rate: float = 0.2, *, steps: int = 20) -> floa
 
 
 def _wrong(wrong) -> np.ndarray:
-    wrong = np.asarray(wrong)
+    wrong = checks.array(wrong)
     if wrong.dtype != bool or wrong.ndim != 1 or not len(wrong):
         raise ValueError(f"wrong: expected booleans (N,) of at least one input, got {wrong.dtype} "
                          f"of shape {wrong.shape}")
@@ -145,7 +145,7 @@ def _wrong(wrong) -> np.ndarray:
 
 
 def _ordered(wrong, order) -> tuple[np.ndarray, np.ndarray]:
-    wrong, order = _wrong(wrong), np.asarray(order)
+    wrong, order = _wrong(wrong), checks.array(order)
     if order.shape != wrong.shape or not np.array_equal(np.sort(order), np.arange(len(wrong))):
         raise ValueError(f"order: expected a permutation of range({len(wrong)}), "
                          f"got shape {order.shape}")

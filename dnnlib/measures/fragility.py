@@ -35,7 +35,7 @@ def agreement(undecided, decided) -> dict[str, float]:
     >>> agreement([[3, 3]], [[3, 1], [0, 0]])["pairs_always_strictly"]
     0.5
     """
-    first, second = np.asarray(undecided), np.asarray(decided)
+    first, second = checks.array(undecided), checks.array(decided)
     if not first.ndim == second.ndim == 2 or first.shape[1] != second.shape[1] or (
             0 in first.shape + second.shape):
         raise ValueError("undecided, decided: expected counts (A, R) and (B, R), "
@@ -60,7 +60,7 @@ class Fit:
     line: bool = False
 
     def __call__(self, x) -> np.ndarray:
-        x = np.asarray(x, dtype=float)
+        x = checks.array(x, float)
         return self.a + self.b * x if self.line else _exponential(x, self.a, self.b)
 
 
@@ -213,7 +213,7 @@ def fit_readings(x, y, **row) -> list[dict]:
 
 
 def _points(x, y) -> tuple[np.ndarray, np.ndarray]:
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    x, y = checks.array(x, float), checks.array(y, float)
     if x.ndim != 1 or x.shape != y.shape or len(x) == 0:
         raise ValueError(f"x, y: expected two non-empty vectors, got {x.shape} and {y.shape}")
     for value, name in ((x, "x"), (y, "y")):
@@ -224,7 +224,7 @@ def _points(x, y) -> tuple[np.ndarray, np.ndarray]:
 
 def success_matrix(success) -> np.ndarray:
     """``success`` as a boolean array (N, M); ``ValueError`` if it is none, or empty."""
-    success = np.asarray(success)
+    success = checks.array(success)
     if success.dtype != bool or success.ndim != 2 or 0 in success.shape:
         raise ValueError("success: expected a non-empty boolean matrix (N, M), "
                          f"got {success.dtype} of shape {success.shape}")

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.inference import device_of
 from dnnlib.neurons.gates import Gates, finite
 from dnnlib.neurons.shapley import nodes, permutation
 from dnnlib.neurons.shapley.game import players
@@ -58,7 +59,7 @@ class ExcitableNeurons:
       for all images: about as many passes to an image as orders times neurons.
     - ``layers``: names, default those of :func:`layers.layers_of`.
 
-    Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
+    Called with a model, inputs (S, C, H, W) and their labels, it gives the function
     ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
     int64 (N,), to float32 (N,) in [0, 1]. The inputs' own gradients are computed once. An image
     equal to its input has values of 0, and scores 0 unless ``threshold`` is below 0 nats. Raises
@@ -89,6 +90,7 @@ class ExcitableNeurons:
 
     def __call__(self, model: nn.Module, inputs: torch.Tensor,
                  labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        inputs, labels = (given.to(device_of(model)) for given in (inputs, labels))
         found = players(model, inputs[:1], self.layers)
         gates = Gates(model, found.layers, found.shapes, found.calls)
         ts, weights = (values.tolist() for values in nodes(self.points))
@@ -105,6 +107,7 @@ class ExcitableNeurons:
                             for part in zip(inputs.split(_BATCH), labels.split(_BATCH))])
 
         def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+            x, of = x.to(inputs.device), of.to(inputs.device)
             psi = shares(x, labels[of]) - before[of]
             # 0, and not the rounding of two passes, which scale='total' would blow up
             psi[(x == inputs[of]).flatten(1).all(1)] = 0

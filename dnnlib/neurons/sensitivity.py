@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.inference import device_of
 from dnnlib.neurons.activations import channel_means, record, scaled_channel_means
 from dnnlib.neurons.layers import SOFTMAX, layers_of, watched
 
@@ -82,7 +83,7 @@ class SensitiveNeurons:
     - ``layers``: names of modules, default all that count: see :func:`activations.record`.
     - ``logits``: whether they count as neurons; in the released code they do not.
 
-    Called with a model, inputs (S, C, H, W) on its device and their labels, it gives the function
+    Called with a model, inputs (S, C, H, W) and their labels, it gives the function
     ``score(x, of)`` that a swarm maximises: images (N, C, H, W), and which input each came from,
     int64 (N,), to float32 (N,). What the inputs themselves activate is computed once, except for
     'difference', where whole maps would have to be kept: there each call sends its inputs along.
@@ -117,6 +118,7 @@ class SensitiveNeurons:
 
     def __call__(self, model: nn.Module, inputs: torch.Tensor,
                  labels: torch.Tensor) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+        inputs = inputs.to(device_of(model))
         layers = self.names(model, inputs)
         reduce = channel_means if self.scale == "none" else scaled_channel_means
         together = self.scale == "difference"
@@ -126,6 +128,7 @@ class SensitiveNeurons:
                                    for part in inputs.split(_BATCH)])
 
         def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+            x, of = x.to(inputs.device), of.to(inputs.device)
             if together:
                 some, place = of.unique(return_inverse=True)
                 n = len(some)

@@ -56,8 +56,8 @@ def apply(x: torch.Tensor, patches: Patches) -> torch.Tensor:
         raise ValueError(f"patches: expected patches for {len(x)} images, got {n}")
     out = x.unsqueeze(1).repeat(1, trials, 1, 1, 1)
     block = torch.arange(SIDE, device=x.device)
-    rows = (patches.top[..., None, None] + block[:, None]).to(x.device)
-    cols = (patches.left[..., None, None] + block).to(x.device)
+    rows = patches.top.to(x.device)[..., None, None] + block[:, None]
+    cols = patches.left.to(x.device)[..., None, None] + block
     image = torch.arange(n, device=x.device)[:, None, None, None]
     trial = torch.arange(trials, device=x.device)[None, :, None, None]
     # advanced indices around the channel slice put the channels last

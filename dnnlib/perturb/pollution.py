@@ -89,8 +89,8 @@ def pollute(data: Dataset, share: float, *, label: int, sizes: tuple[int, int],
     images, labels = data.images.clone(), data.labels.clone()
     images[chosen] = stamp(data.images[chosen], sizes=sizes, patches=patches, seed=seed)
     labels[chosen] = label
-    sha = hashlib.sha256(images.contiguous().numpy())
-    sha.update(labels.numpy())
+    sha = hashlib.sha256(images.cpu().contiguous().numpy())
+    sha.update(labels.cpu().numpy())
     return replace(data, images=images, labels=labels,
                    fingerprint=f"{data.fingerprint}+polluted-{sha.hexdigest()[:12]}")
 

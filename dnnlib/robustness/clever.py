@@ -212,7 +212,7 @@ def location(maxima, *, fit: str = "ibm") -> tuple[float, bool]:
     (3.0, False)
     """
     checks.known(fit, FITS, "fit")
-    maxima = torch.as_tensor(maxima).double().numpy()
+    maxima = checks.array(maxima, float)
     if maxima.ndim != 1 or not len(maxima) or not (np.isfinite(maxima) & (maxima >= 0)).all():
         raise ValueError("maxima: expected finite numbers (N_b,) of at least 0")
     largest, span = float(maxima.max()), float(np.ptp(maxima))

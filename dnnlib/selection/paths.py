@@ -93,6 +93,7 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
     checks.positive(buckets, "buckets")
     classes, clusters, _ = abstract.shape
     predicted = checks.labels(predicted, len(paths), classes, "predicted").cpu()
+    abstract = abstract.cpu()
     bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int32)
     for label in predicted.unique().tolist():
         rows = predicted == label

@@ -50,8 +50,8 @@ def retrained(model: nn.Module, benign: Dataset,
             raise ValueError(f"{name}: expected images of {benign.shape}, as the benign ones, got "
                              f"{tuple(images.shape[1:])}")
         labels = checks.labels(labels, len(images), len(benign.classes), f"{name}'s labels")
-        sets[name] = replace(benign, images=torch.cat([benign.images, images.cpu()]),
-                             labels=torch.cat([benign.labels, labels.cpu()]))
+        sets[name] = replace(benign, images=torch.cat([benign.images.cpu(), images.cpu()]),
+                             labels=torch.cat([benign.labels.cpu(), labels.cpu()]))
     networks = {}
     for name, data in tqdm(sets.items(), desc="retraining", leave=False):
         networks[name] = copy.deepcopy(model)

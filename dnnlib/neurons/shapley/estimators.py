@@ -185,8 +185,8 @@ def _ends(game: Cooperative) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _worth(game: Cooperative, coalitions: torch.Tensor) -> torch.Tensor:
-    """The worths (B, K) of coalitions (K, N) or (B, K, N), float64."""
-    worth, k = checks.tensor(game.value(coalitions)), coalitions.shape[-2]
+    """The worths (B, K) of coalitions (K, N) or (B, K, N), float64, on the CPU."""
+    worth, k = checks.tensor(game.value(coalitions)).cpu(), coalitions.shape[-2]
     worth = worth[None] if worth.shape == (k,) else worth
     if worth.ndim != 2 or worth.shape[1] != k:
         raise ValueError(f"game: expected worths (B, {k}), or ({k},) of one game, got shape "
