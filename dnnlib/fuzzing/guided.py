@@ -9,6 +9,7 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks
+from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 from dnnlib.inference import fast_layout
 from dnnlib.neurons.sensitivity import SensitiveNeurons
@@ -16,9 +17,11 @@ from dnnlib.neurons.sensitivity import SensitiveNeurons
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 
-# in a pass: on a CPU, more images of a small network leave the cache; anywhere, more pixels of a
-# large one fill the memory
-_IMAGES, _PIXELS = 256, 2**19
+# in a pass: on a CPU, more images of a small network leave the cache, and more pixels of a large
+# one fill the memory; a GPU gains nothing beyond _MOST
+_IMAGES, _PIXELS, _MOST = 256, 2**19, 2**16
+_UNSEEN = 256  # outputs of a network for each pixel value, where they cannot be counted
+_STATE = 10  # images that a search holds, or makes on the way, for each of its population
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,10 +35,13 @@ class Guided:
       images (N, C, H, W) that came from the inputs ``of`` (N,). Default :class:`SensitiveNeurons`.
     - ``population``: images to an input, scored in each iteration.
     - ``batch_size``: images in a pass, and held at once beside the examples of all iterations. With
-      None, it is as many as have half a million pixel values, and on a CPU at most 256.
+      None, on a GPU both are as many as its free memory has room for, and elsewhere as many as have
+      half a million pixel values, on a CPU at most 256.
 
-    An input has random numbers of its own, whatever other inputs there are. Raises ``ValueError``
-    or ``TypeError`` naming the option, or the fitness where it is not finite.
+    An input has random numbers of its own, by its place, on every device and whatever other inputs
+    there are: see :class:`numbers.Numbers`. A fitness that says that it is ``blind`` sends nothing
+    through the model, and images for it need no room there. Raises ``ValueError`` or ``TypeError``
+    naming the option, or the fitness where it is not finite.
     """
 
     budget: Budget = field(default_factory=Budget)
@@ -51,6 +57,21 @@ class Guided:
         if self.batch_size is not None:
             checks.positive(self.batch_size, "batch_size")
 
+    def sizes(self, model: nn.Module, inputs: torch.Tensor) -> tuple[int, int]:
+        """How many images go through ``model`` at once, and how many are held beside examples."""
+        if self.batch_size:
+            return self.batch_size, self.batch_size
+        pixels, free = inputs[0].numel(), room(inputs.device)
+        if free is None:
+            most = _IMAGES if inputs.device.type == "cpu" else _PIXELS
+            size = max(1, min(most, _PIXELS // pixels))
+            return size, size
+        held = max(1, free // 4 // (_STATE * inputs.element_size() * pixels))
+        if getattr(self.fitness, "blind", False):
+            return held, held
+        # a gradient keeps every output, and as much again for what it makes of them
+        return max(1, min(_MOST, free // 4 // (3 * needed(model, inputs)))), held
+
     @torch.no_grad()
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
             iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Campaign:
@@ -58,19 +79,18 @@ class Guided:
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         examples = torch.empty(iterations, *log.inputs.shape, device=log.inputs.device)
-        draws = torch.randint(2**62, (len(inputs),), generator=generator).tolist()
-        most = _IMAGES if log.inputs.device.type == "cpu" else _PIXELS
-        size = self.batch_size or max(1, min(most, _PIXELS // log.inputs[0].numel()))
+        keys = torch.randint(2**62, (len(inputs),), generator=generator)
+        size, held = self.sizes(model, log.inputs)
         sent: list[int] = []
         counting = model.register_forward_pre_hook(  # a gradient counts as two more
             lambda module, given: sent.append(len(given[0]) * (1 + 2 * torch.is_grad_enabled())))
         try:
             fitness = self.fitness(model, log.inputs, log.labels.to(log.inputs.device))
             score = partial(scores, fitness, size)
-            blocks = torch.arange(len(inputs)).split(max(1, size // self.population))
+            blocks = torch.arange(len(inputs)).split(max(1, held // self.population))
             for rows in tqdm(blocks, desc="swarms", leave=False):
-                generators = [torch.Generator().manual_seed(draws[i]) for i in rows]
-                shown = self.fly(score, log.inputs[rows], rows, generators, iterations)
+                numbers = Numbers(keys[rows].to(log.inputs.device))
+                shown = self.fly(score, log.inputs[rows], rows, numbers, iterations)
                 for g, images in enumerate(shown):
                     examples[g, rows] = images
         finally:
@@ -81,20 +101,20 @@ class Guided:
         return log.campaign()
 
     def fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
-            generators: list[torch.Generator], iterations: int) -> Iterator[torch.Tensor]:
+            numbers: Numbers, iterations: int) -> Iterator[torch.Tensor]:
         """The examples (s, C, H, W) of every iteration, for inputs number ``rows`` (s,).
 
         ``score(x, rows)``: the fitness (s, P) of positions (s, P, C, H, W).
         """
         raise NotImplementedError
 
-    def scattered(self, inputs: torch.Tensor, generators: list[torch.Generator]) -> torch.Tensor:
+    def scattered(self, inputs: torch.Tensor, numbers: Numbers) -> torch.Tensor:
         """Random positions (s, P, C, H, W), uniform in [0, 1] and the budget's box, within it."""
         origin = inputs.unsqueeze(1)
         reach = 1 if self.budget.linf is None else self.budget.linf
         low, high = (origin - reach).clamp_min(0), (origin + reach).clamp_max(1)
-        shape = (self.population, *inputs.shape[1:])
-        return self.inside(draw(shape, generators, inputs.device) * (high - low) + low, inputs)
+        drawn = numbers.uniform(self.population, *inputs.shape[1:])
+        return self.inside(drawn * (high - low) + low, inputs)
 
     def inside(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
         """Positions (s, P, C, H, W) brought within the budget of ``inputs`` and [0, 1]."""
@@ -104,10 +124,36 @@ class Guided:
         return self.budget.project(x.flatten(0, 1), around).view_as(x)
 
 
-def draw(shape: tuple[int, ...], generators: list[torch.Generator],
-         device: torch.device) -> torch.Tensor:
-    """Uniform numbers in [0, 1) of that shape, for each generator."""
-    return torch.stack([torch.rand(shape, generator=g) for g in generators]).to(device)
+def room(device: torch.device) -> int | None:
+    """Bytes of a GPU's memory that are free; None for another device, which does not say."""
+    if device.type != "cuda":
+        return None
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept  # what PyTorch keeps for later is free too
+
+
+def needed(model: nn.Module, x: torch.Tensor) -> int:
+    """Bytes that all modules' outputs for the first of images (N, C, H, W) take up.
+
+    Of a model without modules, whose parts nobody sees, it is a guess.
+
+    >>> needed(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), torch.zeros(1, 1, 2, 2))
+    24
+    """
+    found: list[int] = []
+
+    def keep(module, given, output):
+        if isinstance(output, torch.Tensor):
+            found.append(output.numel() * output.element_size())
+
+    handles = [module.register_forward_hook(keep) for module in model.modules()
+               if not any(module.children())]
+    try:
+        model.forward(x[:1])  # not a pass that the model's own hooks count
+    finally:
+        for handle in handles:
+            handle.remove()
+    return sum(found) or _UNSEEN * x[0].numel() * x.element_size()
 
 
 def scores(score: Score, size: int, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

@@ -1,12 +1,15 @@
 """Guided by nothing: random noise, and the fitnesses that tell a swarm nothing."""
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import ClassVar
 
 import torch
 from torch import nn
 
 from dnnlib import checks
 from dnnlib.fuzzing.guided import Score
+from dnnlib.fuzzing.numbers import fractions, numbered
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch, reach
 
 KINDS = ("gaussian", "uniform")
@@ -76,20 +79,45 @@ class Constant:
     [0.0, 0.0]
     """
 
+    blind: ClassVar[bool] = True
+
     def __call__(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> Score:
-        return lambda x, of: torch.zeros(len(x))
+        return lambda x, of: torch.zeros(len(x), device=x.device)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RandomFitness:
-    """A swarm's fitness, uniform in [0, 1) whatever the image, drawn with ``seed``.
+    """A swarm's fitness, uniform in [0, 1) whatever the image.
 
-    >>> RandomFitness(seed=1)(None, None, None)(torch.zeros(3, 1, 1, 1), None).shape
-    torch.Size([3])
+    The numbers of an input follow from ``seed`` and its pixels, one after the other, whatever other
+    inputs there are and however many images are scored at once.
+
+    >>> x = torch.rand(2, 1, 2, 2)
+    >>> first, again = (RandomFitness(seed=1)(None, x, None) for _ in range(2))
+    >>> torch.equal(first(x[[0, 0, 1]], torch.tensor([0, 0, 1])), again(
+    ...     x[[0, 1, 0]], torch.tensor([0, 1, 0]))[[0, 2, 1]])
+    True
     """
 
     seed: int = 0
+    blind: ClassVar[bool] = True
 
     def __call__(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> Score:
-        generator = torch.Generator().manual_seed(self.seed)
-        return lambda x, of: torch.rand(len(x), generator=generator)
+        names = [blake2b(image.contiguous().numpy().tobytes(), digest_size=8).digest()
+                 for image in inputs.cpu()]
+        keys = numbered(torch.tensor([int.from_bytes(name, "little", signed=True)
+                                      for name in names]), torch.tensor(self.seed))
+        keys = keys.to(inputs.device)
+        scored = torch.zeros_like(keys)  # images of each input so far
+
+        def score(x: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+            order = of.argsort(stable=True)
+            ranked = of[order]
+            place = torch.empty_like(of)  # among those of the same input
+            place[order] = (torch.arange(len(of), device=of.device)
+                            - torch.searchsorted(ranked, ranked))
+            found = fractions(numbered(keys[of], scored[of] + place))[::2]
+            scored.add_(of.bincount(minlength=len(keys)))
+            return found
+
+        return score

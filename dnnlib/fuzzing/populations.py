@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from dnnlib import checks
-from dnnlib.fuzzing.guided import Guided, Score, draw
+from dnnlib.fuzzing.guided import Guided, Score
+from dnnlib.fuzzing.numbers import Numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,18 +20,18 @@ class _Population(Guided):
     """Random images, then in each iteration as many children; the fittest of both stay."""
 
     def fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
-            generators: list[torch.Generator], iterations: int) -> Iterator[torch.Tensor]:
-        members = self.scattered(inputs, generators)
+            numbers: Numbers, iterations: int) -> Iterator[torch.Tensor]:
+        members = self.scattered(inputs, numbers)
         fitness = score(members, rows)
         for g in range(iterations):
             if g:
-                children = self.inside(self.children(members, fitness, generators), inputs)
+                children = self.inside(self.children(members, fitness, numbers), inputs)
                 members, fitness = self.survivors(members, fitness, children,
                                                   score(children, rows))
             yield _pick(members, fitness.argmax(1, keepdim=True))[:, 0]
 
     def children(self, members: torch.Tensor, fitness: torch.Tensor,
-                 generators: list[torch.Generator]) -> torch.Tensor:
+                 numbers: Numbers) -> torch.Tensor:
         """As many new images as ``members`` (s, P, C, H, W), from these and their ``fitness``."""
         raise NotImplementedError
 
@@ -69,19 +70,19 @@ class Genetic(_Population):
             checks.share(self.mutation, "mutation")
 
     def children(self, members: torch.Tensor, fitness: torch.Tensor,
-                 generators: list[torch.Generator]) -> torch.Tensor:
-        count, shape, device = self.population, members.shape[1:], members.device
+                 numbers: Numbers) -> torch.Tensor:
+        count, shape = self.population, members.shape[1:]
         # selection: the fitter of two members becomes a parent, and each child has two
-        rivals = (draw((2, 2, count), generators, device) * count).long()
+        rivals = (numbers.uniform(2, 2, count) * count).long()
         strength = fitness[:, None, None].expand(-1, 2, 2, -1).gather(3, rivals)
         winner = torch.where(strength[:, :, 0] >= strength[:, :, 1], rivals[:, :, 0],
                              rivals[:, :, 1])
         first, second = (_pick(members, winner[:, parent]) for parent in (0, 1))
         # crossover: every pixel from one of them
-        child = torch.where(draw(shape, generators, device) < 0.5, first, second)
+        child = torch.where(numbers.uniform(*shape) < 0.5, first, second)
         rate = 1 / math.prod(shape[1:]) if self.mutation is None else self.mutation
-        mutated = draw(shape, generators, device) < rate
-        return torch.where(mutated, draw(shape, generators, device), child)
+        mutated = numbers.uniform(*shape) < rate
+        return torch.where(mutated, numbers.uniform(*shape), child)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,17 +129,18 @@ class Ants(_Population):
         return found / found.sum()
 
     def children(self, members: torch.Tensor, fitness: torch.Tensor,
-                 generators: list[torch.Generator]) -> torch.Tensor:
+                 numbers: Numbers) -> torch.Tensor:
         members = _pick(members, fitness.argsort(dim=1, descending=True, stable=True))
-        followed = torch.stack([torch.multinomial(self.weights(), self.population, True,
-                                                  generator=g) for g in generators])
-        normal = torch.stack([torch.randn(members.shape[1:], generator=g) for g in generators])
+        shares = self.weights().cumsum(0).to(members.device)
+        followed = torch.searchsorted(shares, numbers.uniform(self.population), right=True)
+        followed.clamp_(max=self.population - 1)  # the sum may be rounded below 1
+        normal = numbers.normal(*members.shape[1:])
         found = torch.empty_like(members)
-        for s, (each, of) in enumerate(zip(members, followed.to(members.device))):
+        for s, (each, of) in enumerate(zip(members, followed)):
             for place in of.unique():
                 ants = of == place
                 apart = (each - each[place]).abs().sum(0) / max(1, self.population - 1)
-                found[s, ants] = each[place] + self.width * apart * normal[s].to(each)[ants]
+                found[s, ants] = each[place] + self.width * apart * normal[s, ants]
         return found
 
 
@@ -178,17 +180,17 @@ class Differential(_Population):
         checks.share(self.recombination, "recombination")
 
     def children(self, members: torch.Tensor, fitness: torch.Tensor,
-                 generators: list[torch.Generator]) -> torch.Tensor:
-        count, device, shape = self.population, members.device, members.shape[1:]
+                 numbers: Numbers) -> torch.Tensor:
+        count, shape = self.population, members.shape[1:]
         best = _pick(members, fitness.argmax(1, keepdim=True))
         # two others for each parent: the first two of the rest in a random order
-        order = draw((count, count), generators, device)
+        order = numbers.uniform(count, count)
         order.diagonal(dim1=1, dim2=2).fill_(2)
         others = order.argsort(dim=2)[:, :, :2]
         first, second = (_pick(members, which) for which in others.unbind(2))
         low, high = self.weight
-        weight = (low + (high - low) * draw((1,), generators, device)).view(-1, 1, 1, 1, 1)
-        mixed = draw(shape, generators, device) < self.recombination
+        weight = (low + (high - low) * numbers.uniform(1)).view(-1, 1, 1, 1, 1)
+        mixed = numbers.uniform(*shape) < self.recombination
         return torch.where(mixed, best + weight * (first - second), members)
 
     def survivors(self, members: torch.Tensor, fitness: torch.Tensor, children: torch.Tensor,

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from dnnlib import checks
-from dnnlib.fuzzing.guided import Guided, Score, draw
+from dnnlib.fuzzing.guided import Guided, Score
+from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 STARTS = ("random", "input")
@@ -123,8 +124,8 @@ class Swarm(Guided):
         return found
 
     def fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
-            generators: list[torch.Generator], iterations: int) -> Iterator[torch.Tensor]:
-        position, velocity = self._begin(inputs, generators)
+            numbers: Numbers, iterations: int) -> Iterator[torch.Tensor]:
+        position, velocity = self._begin(inputs, numbers)
         best_fitness = torch.full(position.shape[:2], -math.inf, device=position.device)
         best_position = position.clone()
         swarm_fitness, swarm_position = best_fitness[:, 0].clone(), inputs.clone()
@@ -152,32 +153,32 @@ class Swarm(Guided):
                      position, velocity, best_fitness, best_position, swarm_fitness,
                      swarm_position, inputs, flying))
                 rows = rows[going.cpu()]
-                generators = [g for g, goes in zip(generators, going.tolist()) if goes]
+                numbers = numbers[going]
             if len(rows):
                 # move
                 position = self._move(position, velocity, best_position, swarm_position, inputs,
-                                      generators, inertia)
+                                      numbers, inertia)
 
     def _begin(self, inputs: torch.Tensor,
-               generators: list[torch.Generator]) -> tuple[torch.Tensor, torch.Tensor]:
+               numbers: Numbers) -> tuple[torch.Tensor, torch.Tensor]:
         """Positions and velocities (s, P, C, H, W)."""
         shape = (self.population, *inputs.shape[1:])
         origin = inputs.unsqueeze(1)
         if self.start == "input":
             position = origin.expand(-1, *shape).clone()
         else:
-            position = self.scattered(inputs, generators)
+            position = self.scattered(inputs, numbers)
         if self.velocity is None:
             return position, position - origin
         low, high = self.velocity
-        return position, draw(shape, generators, inputs.device) * (high - low) + low
+        return position, numbers.uniform(*shape) * (high - low) + low
 
     def _move(self, position: torch.Tensor, velocity: torch.Tensor, best_position: torch.Tensor,
               swarm_position: torch.Tensor, inputs: torch.Tensor,
-              generators: list[torch.Generator], inertia: float) -> torch.Tensor:
+              numbers: Numbers, inertia: float) -> torch.Tensor:
         """The next positions (s, P, C, H, W); ``position`` and ``velocity`` are overwritten."""
         pixels = position.shape[2:] if self.random == "pixel" else (1, 1, 1)
-        r1, r2 = draw((2, self.population, *pixels), generators, position.device).unbind(1)
+        r1, r2 = numbers.uniform(2, self.population, *pixels).unbind(1)
         # Eq. 4: v = w v + c1 r1 (best - x) + c2 r2 (swarm's best - x), in place
         velocity.mul_(inertia)
         velocity.addcmul_(best_position - position, r1, value=self.c1)

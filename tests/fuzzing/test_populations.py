@@ -6,6 +6,7 @@ import torch
 from scipy.optimize import differential_evolution
 
 from dnnlib.fuzzing.noise import Constant
+from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.fuzzing.populations import Ants, Differential, Genetic
 from dnnlib.fuzzing.protocol import Budget
 
@@ -22,6 +23,10 @@ def towards(*target):
     """The fitness: minus the distance to one image of four pixels."""
     goal = torch.tensor(target)
     return lambda model, inputs, labels: lambda x, of: -(x.flatten(1) - goal).norm(dim=1)
+
+
+def stream(seed):
+    return Numbers(torch.tensor([seed]))
 
 
 GOAL = (0.2, 0.9, 0.4, 0.6)
@@ -69,13 +74,13 @@ def parents(generator):
     return members, torch.rand(1, P, generator=generator(3))
 
 
-def test_children_are_mixed_from_the_fitter_of_two_drawn(parents, generator):
+def test_children_are_mixed_from_the_fitter_of_two_drawn(parents):
     members, fitness = parents
     fuzzer = Genetic(population=P, mutation=1e-9)
-    draws = generator(8)
-    children = fuzzer.children(members, fitness, [generator(8)])[0].flatten(1)
-    rivals = (torch.rand(2, 2, P, generator=draws) * P).long()  # (parent, rival, child)
-    mixed = torch.rand(P, 1, 2, 2, generator=draws).flatten(1) < 0.5
+    draws = stream(8)
+    children = fuzzer.children(members, fitness, stream(8))[0].flatten(1)
+    rivals = (draws.uniform(2, 2, P)[0] * P).long()  # (parent, rival, child)
+    mixed = draws.uniform(P, 1, 2, 2)[0].flatten(1) < 0.5
     for child in range(P):
         winners = [max(pair.tolist(), key=lambda i: float(fitness[0, i]))
                    for pair in (rivals[0, :, child], rivals[1, :, child])]
@@ -84,24 +89,26 @@ def test_children_are_mixed_from_the_fitter_of_two_drawn(parents, generator):
             assert children[child, pixel] == members[0, of].flatten()[pixel]
 
 
-def test_a_mutated_pixel_is_nobodys(parents, generator):
+def test_a_mutated_pixel_is_nobodys(parents):
     members, fitness = parents
-    every = Genetic(population=P, mutation=1.0).children(members, fitness, [generator(8)])
+    every = Genetic(population=P, mutation=1.0).children(members, fitness, stream(8))
     assert not torch.isin(every, members).any()
-    usual = torch.cat([Genetic(population=P).children(members, fitness, [generator(seed)])
+    usual = torch.cat([Genetic(population=P).children(members, fitness, stream(seed))
                        for seed in range(50)])
     assert torch.isin(usual, members).double().mean() == pytest.approx(0.75, abs=0.04)
 
 
-def test_an_ant_is_drawn_around_whom_it_follows(parents, generator):
+def test_an_ant_is_drawn_around_whom_it_follows(parents):
     members, fitness = parents
-    draws = generator(8)
+    draws = stream(8)
     colony = Ants(population=P, locality=0.3, width=0.5)
-    children = colony.children(members, fitness, [generator(8)])[0].flatten(1)
-    followed = torch.multinomial(colony.weights(), P, True, generator=draws)
-    normal = torch.randn(P, 1, 2, 2, generator=draws).flatten(1)
+    children = colony.children(members, fitness, stream(8))[0].flatten(1)
+    ends = colony.weights().cumsum(0).tolist()
+    followed = [next(rank for rank, end in enumerate(ends) if drawn < end)
+                for drawn in draws.uniform(P)[0].tolist()]
+    normal = draws.normal(P, 1, 2, 2)[0].flatten(1)
     ranked = members[0].flatten(1)[fitness[0].argsort(descending=True)].tolist()
-    for ant, rank in enumerate(followed.tolist()):
+    for ant, rank in enumerate(followed):
         for pixel in range(4):
             apart = sum(abs(other[pixel] - ranked[rank][pixel]) for other in ranked) / (P - 1)
             expected = ranked[rank][pixel] + 0.5 * apart * float(normal[ant, pixel])
@@ -116,15 +123,15 @@ def test_ants_follow_by_the_rank_of_socha_and_dorigo():
     assert Ants(population=50).weights().tolist() == [1.0] + 49 * [0.0]
 
 
-def test_a_child_of_evolution_is_the_best_and_a_difference_of_others(parents, generator):
+def test_a_child_of_evolution_is_the_best_and_a_difference_of_others(parents):
     members, fitness = parents
     fuzzer = Differential(population=P, weight=(0.8, 0.8), recombination=1.0)
-    children = fuzzer.children(members, fitness, [generator(8)])[0].flatten(1)
+    children = fuzzer.children(members, fitness, stream(8))[0].flatten(1)
     best = members[0, fitness.argmax()].flatten()
     for trial in children:
         steps = ((trial - best) / 0.8 * 100).round()  # a member is one, two, ... times four apart
         assert len(set(steps.tolist())) == 1 and steps[0] % 4 == 0 and steps[0] != 0
-    some = Differential(population=P, recombination=0.3).children(members, fitness, [generator(8)])
+    some = Differential(population=P, recombination=0.3).children(members, fitness, stream(8))
     assert torch.isclose(some, members).double().mean() == pytest.approx(0.7, abs=0.15)
 
 

@@ -5,7 +5,9 @@ import pytest
 import torch
 from torch import nn
 
+from dnnlib.fuzzing import guided
 from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
+from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.fuzzing.protocol import Budget
 from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.neurons.sensitivity import SensitiveNeurons
@@ -39,7 +41,7 @@ def spy(fitness, into):
 def scalar_swarm(swarm, seed, draw, value, iterations):
     """One swarm over two pixels in plain loops: Algorithm 1 with Eqs. 3 to 5."""
     def numbers(*shape):
-        return torch.rand(shape, generator=draw).tolist()
+        return draw.uniform(*shape)[0].tolist()
 
     n, (low, high) = swarm.population, swarm.velocity
     if swarm.start == "random":
@@ -86,7 +88,7 @@ def assert_as_in_scalar_loops(run, inputs, swarm, value):
     keys = torch.randint(2**62, (S,), generator=torch.Generator().manual_seed(1)).tolist()
     for s, key in enumerate(keys):
         scored, expected = scalar_swarm(swarm, inputs[s].flatten().tolist(),
-                                        torch.Generator().manual_seed(key), value, T)
+                                        Numbers(torch.tensor([key])), value, T)
         found = torch.stack([x[of == s].flatten(1) for x, of in calls])
         assert torch.allclose(found, torch.tensor(scored), atol=1e-5)
         assert torch.allclose(examples[:, s].flatten(1), torch.tensor(expected), atol=1e-5)
@@ -408,3 +410,57 @@ def test_bad_arguments(run, fuzzer, inputs):
 def test_options_do_not_change():
     with pytest.raises(FrozenInstanceError):
         Swarm().population = 3
+
+
+# ---- an input on its own
+
+@pytest.mark.parametrize("fitness", [towards(0.1, 0.9), Constant(), RandomFitness(seed=3)])
+@pytest.mark.parametrize("options", [{}, {"random": "pixel"}, {"velocity": (-0.2, 0.3)}])
+def test_an_input_flies_the_same_alone_in_any_block_and_order(model, inputs, fitness, options):
+    swarm = Swarm(fitness=fitness, population=3, **options)
+    keys = torch.arange(S) + 40
+
+    def flown(*blocks):
+        score = fitness(model, inputs, None)
+        examples = torch.empty(T, *inputs.shape)
+        for rows in map(torch.tensor, blocks):
+            shown = swarm.fly(lambda x, rows: score(x.flatten(0, 1), rows.repeat_interleave(3)).view(
+                -1, 3), inputs[rows], rows, Numbers(keys[rows]), T)
+            for t, x in enumerate(shown):
+                examples[t, rows] = x
+        return examples
+
+    whole = flown([0, 1, 2, 3])
+    for blocks in ([[3], [1], [0], [2]], [[2, 0], [3, 1]], [[3, 2, 1, 0]]):
+        assert torch.equal(flown(*blocks), whole)
+
+
+@pytest.mark.parametrize("free, largest", [(10**9, S * 3), (200, 1)])
+def test_a_gpus_free_memory_sizes_passes_and_changes_nothing(run, monkeypatch, free, largest):
+    calls = []
+    swarm = Swarm(fitness=spy(towards(0.1, 0.9), calls), population=3)
+    whole = run(swarm)[1]
+    calls.clear()
+    monkeypatch.setattr(guided, "room", lambda device: free)
+    assert torch.equal(run(swarm)[1], whole)
+    assert max(len(x) for x, _ in calls) == largest
+
+
+def test_what_sends_nothing_needs_no_room_for_passes(model, inputs, monkeypatch):
+    monkeypatch.setattr(guided, "room", lambda device: 10**6)
+    size, held = Swarm(fitness=Constant()).sizes(model, inputs)
+    assert size == held == 10**6 // 4 // (10 * 2 * 4)
+    assert Swarm(fitness=towards(0, 0)).sizes(model, inputs) == (10**6 // 4 // (3 * 5 * 4), held)
+
+
+def test_random_fitness_does_not_depend_on_the_batch_size(run):
+    swarm = Swarm(fitness=RandomFitness(), population=3)
+    assert torch.equal(run(replace(swarm, batch_size=2))[1], run(swarm)[1])
+
+
+def test_random_fitness_is_uniform_and_anew_for_every_image():
+    x = torch.rand(2, 1, 2, 2, generator=torch.Generator().manual_seed(0))
+    score, of = RandomFitness()(None, x, None), torch.arange(2).repeat_interleave(500)
+    drawn = torch.cat([score(x[of], of) for _ in range(4)])
+    assert len(drawn.unique()) > 3990 and 0 <= drawn.min() and drawn.max() < 1
+    assert drawn.mean().item() == pytest.approx(0.5, abs=0.02)
