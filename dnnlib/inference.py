@@ -11,9 +11,12 @@ from dnnlib import checks
 # returns, to get it back page by page in the next pass, which can take as long as the pass itself.
 torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
+_MOST = 65_536  # images in a pass: more gain nothing on the largest GPUs
+_ELEMENTS = 2**31 - 1  # of a tensor that every GPU kernel takes
+
 
 def device(name: str = "auto") -> torch.device:
-    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto' is cuda where there is one, else cpu.
+    """The device 'cpu', 'cuda', 'cuda:1' or 'mps'; 'auto' is cuda, else mps, else cpu.
 
     Raises ``ValueError`` for another name, and for a device that this machine, or this build of
     PyTorch, does not have.
@@ -26,7 +29,8 @@ def device(name: str = "auto") -> torch.device:
     checks.known(kind, ("auto", "cpu", "cuda", "mps"), "device")
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if kind == "auto":
-        return torch.device("cuda" if gpus else "cpu")
+        return torch.device("cuda" if gpus else "mps" if torch.backends.mps.is_available()
+                            else "cpu")
     if kind == "cuda" and not (number or "0").isdecimal():
         raise ValueError(f"device: expected a number behind cuda:, got {name!r}")
     if kind == "cuda" and int(number or 0) >= gpus:
@@ -69,6 +73,64 @@ def fast_layout(x: torch.Tensor, device: torch.device) -> torch.Tensor:
     return x.to(device, memory_format=torch.channels_last)
 
 
+def size_for(model: nn.Module, x: torch.Tensor, usual: int, *, rows: int | None = None,
+             times: int = 1) -> int:
+    """How many images to send through the model at once: what its device has room for.
+
+    On a CPU ``usual``, as more leave its cache; elsewhere as many as a quarter of the free memory
+    holds, at most 65,536. One image is tried, with all that the modules give out.
+
+    - ``x``: images (N, C, H, W), of which the first is tried.
+    - ``usual``: the size on a CPU, and where so few are sent or the free memory is unknown.
+    - ``rows``: how many images will be sent; default N.
+    - ``times``: how often a pass holds what the modules give out: 1, or about 4 with gradients.
+
+    >>> size_for(nn.Flatten(), torch.rand(1000, 1, 2, 2), 128)
+    128
+    """
+    device, rows = device_of(model), len(x) if rows is None else rows
+    free = None if rows <= usual else free_memory(device)
+    if free is None:
+        return usual
+    total, largest = outputs(model, fast_layout(x[:1], device))
+    return max(1, min(rows, _MOST, free // 4 // (times * total), _ELEMENTS // largest))
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that can be had on a GPU; None for a CPU, and where PyTorch cannot tell."""
+    if device.type == "cuda":
+        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return torch.cuda.mem_get_info(device)[0] + held
+    if device.type == "mps":
+        return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
+    return None
+
+
+@torch.no_grad()
+def outputs(model: nn.Module, image: torch.Tensor) -> tuple[int, int]:
+    """What a pass over images gives out: bytes in all, images with it; elements of the largest.
+
+    >>> outputs(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), torch.rand(1, 1, 2, 2))
+    (40, 4)
+    """
+    sizes = [(image.nbytes, image.numel())]
+
+    def keep(module, given, out):
+        sizes.extend((each.nbytes, each.numel()) for each in
+                     (out if isinstance(out, tuple | list) else (out,))
+                     if isinstance(each, torch.Tensor))
+
+    handles = [module.register_forward_hook(keep) for module in model.modules()
+               if not any(module.children())]
+    try:
+        model.eval().forward(image)  # no pass that the model's own hooks count
+    finally:
+        for handle in handles:
+            handle.remove()
+    nbytes, elements = zip(*sizes)
+    return sum(nbytes), max(elements)
+
+
 def classes_of(logits) -> torch.Tensor:
     """The most probable class of each row of logits (N, n), int64 (N,).
 
@@ -98,14 +160,14 @@ def checked(logits) -> torch.Tensor:
 def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torch.Tensor:
     """Softmax vectors of images.
 
-    ``x``: (N, C, H, W) in [0, 1]. Returns (N, n) on the CPU. The model is put in evaluation
-    mode. Raises ``ValueError`` if an output is not finite, and as :func:`ready` and
-    :func:`checked` do.
+    ``x``: (N, C, H, W) in [0, 1]. Returns (N, n) on the CPU. ``batch_size``: images in a pass on a
+    CPU; elsewhere :func:`size_for` says how many. The model is put in evaluation mode. Raises
+    ``ValueError`` if an output is not finite, and as :func:`ready` and :func:`checked` do.
     """
     checks.images(x)
     device = ready(model, x)
-    p = torch.cat([checked(model(fast_layout(part, device))).softmax(1).cpu()
-                   for part in x.split(batch_size)])
+    p = torch.cat([checked(model(fast_layout(part, device))).softmax(1)
+                   for part in x.split(size_for(model, x, batch_size))]).cpu()
     if not torch.isfinite(p).all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     return p

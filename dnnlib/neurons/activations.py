@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import checked, classes_of, fast_layout, ready
+from dnnlib.inference import checked, classes_of, fast_layout, ready, size_for
 from dnnlib.neurons.calls import Layer
 from dnnlib.neurons.layers import layers_of, watched
 
@@ -67,7 +67,8 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
 
     ``layers``: see :func:`layers.layers_of`. ``neuron``: 'channel' or 'unit'. ``scale``:
     (a - min) / (max - min) over all elements of the layer, input by input, before the mean over
-    positions (DeepXplore); 0 where max = min. Scaled values are in [0, 1]. The model is put in
+    positions (DeepXplore); 0 where max = min. Scaled values are in [0, 1]. ``batch_size``: images
+    in a pass on a CPU; elsewhere :func:`inference.size_for` says how many. The model is put in
     evaluation mode. Raises ``ValueError`` for activations that are not finite, naming the layer,
     and what :func:`layers.layers_of` and :func:`layers.watched` raise.
 
@@ -82,15 +83,16 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
     chosen = layers_of(model, x, layers)
     reduce = _reduction(neuron, scale)
     values, start, device = None, 0, ready(model, x)
+    size = size_for(model, x, batch_size, times=3)
     with watched(model, chosen, reduce) as parts:
-        for part in x.split(batch_size):
+        for part in x.split(size):
             with torch.inference_mode():
                 model(fast_layout(part, device))
-                block = torch.cat([parts[name].flatten(1) for name in chosen], 1).cpu()
+                block = torch.cat([parts[name].flatten(1) for name in chosen], 1)
             _finite(block, {name: parts[name][0].numel() for name in chosen})
             if values is None:  # allocated once: joining the blocks would take twice the memory
                 values = torch.empty(len(x), block.shape[1])
-            values[start:start + len(part)] = block
+            values[start:start + len(part)] = block.cpu()
             start += len(part)
         shapes = tuple(tuple(parts[name].shape[1:]) for name in chosen)
     return Activations(values, tuple(chosen), shapes, tuple(chosen.values()))

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import checked, fast_layout, ready
+from dnnlib.inference import checked, fast_layout, ready, size_for
 from dnnlib.neurons.rules import (
     ACTIVATIONS,
     PASS,
@@ -63,7 +63,8 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     ``x``: (N, C, H, W) in [0, 1]. ``layers``: names of modules without parts, 'relu#2' for a
     second call, at whose outputs to take relevance, summed over positions; default all calls of
     activation functions, in order. Nothing below the first of them needs a rule. ``beta``:
-    finite, >= 0. The model is put in evaluation mode.
+    finite, >= 0. ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for`
+    says how many. The model is put in evaluation mode.
 
     Raises ``ValueError`` for a module or operation without a rule, a layer that is unknown, does
     not run in a pass, and outputs or relevances that are not finite, ``TypeError``
@@ -80,8 +81,9 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
     wanted, device = _wanted(model, layers), ready(model, x)
     kept: dict[str, torch.Tensor] = {}
     values, predicted, stack = [], [], []
+    size = size_for(model, x, batch_size, times=6)
     with _ruled(model, wanted, layers is None, kept, beta, stack), torch.enable_grad():
-        for part in x.split(batch_size):
+        for part in x.split(size):
             kept.clear()
             with Functions(beta, stack):
                 logits = checked(model(fast_layout(part, device)))
@@ -90,13 +92,13 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
                 raise ValueError(f"layers: {missing[0]!r} does not run in a pass")
             found, label = _backward(logits, [kept[name] for name in names])
             channels = [r.reshape(*r.shape[:2], -1).sum(2) for r in found]
-            values.append(torch.cat(channels, 1).float().cpu())
-            predicted.append(label.cpu())
+            values.append(torch.cat(channels, 1).float())
+            predicted.append(label)
     relevance = torch.cat(values)
     if not relevance.isfinite().all():
         raise ValueError("model: expected finite relevances, got NaN or infinity")
-    return Relevance(relevance, tuple(names), tuple(r.shape[1] for r in found),
-                     torch.cat(predicted), logits.shape[1])
+    return Relevance(relevance.cpu(), tuple(names), tuple(r.shape[1] for r in found),
+                     torch.cat(predicted).cpu(), logits.shape[1])
 
 
 def _wanted(model: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout, predict
+from dnnlib.inference import device_of, fast_layout, predict, size_for
 from dnnlib.perturb import patches as patching
 from dnnlib.perturb.patches import Patches
 
@@ -40,7 +40,8 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     crossover, clipped to [0, 1] (ours: Su et al. do not say what becomes of values out of
     range), and takes the member's place if it lowers the probability. ``success`` holds
     ``trials`` evaluations in the order they were made; they are not independent, as random
-    patches are. The draws do not depend on ``batch_size``.
+    patches are. ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for`
+    says how many. The draws do not depend on it.
 
     Raises ``ValueError`` if ``trials`` is not a multiple of ``population``, ``population`` is
     below 4, ``weight`` is not in (0, 2], or the model's outputs are not finite.
@@ -63,13 +64,14 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
         raise ValueError(f"x: expected images of at least {patching.SIDE} x {patching.SIDE}, "
                          f"got {x.shape[-2]} x {x.shape[-1]}")
     original = predict(model, x, batch_size=checks.positive(batch_size, "batch_size")).argmax(1)
+    size = size_for(model, x, batch_size, rows=len(x) * population, times=2)
     members = torch.rand(len(x), population, 2 + x.shape[1], generator=generator)
     fitness = torch.full((len(x), population), torch.inf, dtype=torch.float64)
     children, success = members, []
     for generation in tqdm(range(trials // population), desc="generations", leave=False):
         if generation:
             children = _children(members, weight, generator)
-        p, flips = _evaluate(model, x, original, _decode(children, x.shape), batch_size)
+        p, flips = _evaluate(model, x, original, _decode(children, x.shape), size)
         success.append(flips)
         better = p < fitness
         members = torch.where(better[..., None], children, members)
@@ -100,9 +102,9 @@ def _evaluate(model: nn.Module, x: torch.Tensor, original: torch.Tensor, patches
     device, (n, m) = device_of(model), patches.top.shape
     parts = []
     for chunk in torch.arange(n).split(max(1, batch_size // m)):
-        tried = patching.apply(x[chunk], patches[chunk]).flatten(0, 1)
-        parts += [model(fast_layout(part, device)).cpu() for part in tried.split(batch_size)]
-    logits = torch.cat(parts).double()  # in float32 a sure network's probabilities are all 1
+        tried = patching.apply(x[chunk].to(device), patches[chunk]).flatten(0, 1)
+        parts += [model(fast_layout(part, device)) for part in tried.split(batch_size)]
+    logits = torch.cat(parts).cpu().double()  # in float32 a sure network's probabilities are all 1
     if not torch.isfinite(logits).all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     original = original.repeat_interleave(m)

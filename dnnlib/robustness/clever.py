@@ -15,7 +15,7 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks, reproducible
-from dnnlib.inference import checked, fast_layout, ready
+from dnnlib.inference import checked, fast_layout, ready, size_for
 
 DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
 RADII = {"l1": 30.0, "l2": 2.0, "linf": 0.1}
@@ -74,7 +74,7 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     - ``fit``: 'ibm', 'art' or 'maximum': see :func:`location`, which says why 'ibm' is the default.
     - ``cap``: no score above the radius, beyond which no point was seen (the paper, ART; not IBM).
     - ``seed``: of the points.
-    - ``batch_size``: points in a pass.
+    - ``batch_size``: points in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
 
     An image's score depends on ``seed`` and its place and, apart from rounding, neither on
     ``batch_size`` nor on the other images. The model is put in evaluation mode. Raises
@@ -103,10 +103,11 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     predicted = outputs.argmax(1)
     margins = outputs.gather(1, predicted[:, None]) - outputs
     lipschitz, fitted = torch.zeros_like(margins), torch.zeros(margins.shape, dtype=torch.bool)
+    size = size_for(model, x, batch_size, rows=points, times=4)
     for i, image in enumerate(tqdm(x, desc="CLEVER", leave=False)):
         c, generator = int(predicted[i]), torch.Generator().manual_seed(draws[i])
         moves = perturbations(points, image.shape, norm=norm, radius=radius, sampling=sampling,
-                              generator=generator, batch_size=batch_size)
+                              generator=generator, batch_size=size)
         norms = torch.cat([gradient_norms(model, (image.cpu() + move).clamp(0, 1), c, norm=norm,
                                           output=output) for move in moves])
         if pool is None:
@@ -143,14 +144,16 @@ def perturbations(count: int, shape: tuple[int, ...], *, norm: str = "l2", radiu
     checks.known(sampling, SAMPLINGS, "sampling")
     checks.finite(radius, "radius", above=0)
     drawn = _drawn(count, math.prod(shape), norm, radius, sampling, generator)
-    left = torch.empty(0, math.prod(shape))
+    kept: list[torch.Tensor] = []  # joined once a batch: every time would copy them all
     for part in drawn:
-        left = torch.cat([left, part])
-        while len(left) >= batch_size:
-            yield left[:batch_size].view(-1, *shape)
-            left = left[batch_size:]
-    if len(left):
-        yield left.view(-1, *shape)
+        kept.append(part)
+        if sum(map(len, kept)) >= batch_size:
+            *full, rest = torch.cat(kept).split(batch_size)
+            full, rest = ([*full, rest], rest[:0]) if len(rest) == batch_size else (full, rest)
+            yield from (points.view(-1, *shape) for points in full)
+            kept = [rest]
+    if sum(map(len, kept)):
+        yield torch.cat(kept).view(-1, *shape)
 
 
 def _drawn(count: int, d: int, norm: str, radius: float, sampling: str,
@@ -182,15 +185,15 @@ def gradient_norms(model: nn.Module, points: torch.Tensor, c: int, *, norm: str 
     points = fast_layout(points, ready(model, points)).detach().requires_grad_()
     f = model(points)
     f = f.softmax(1) if output == "probabilities" else f
-    norms = torch.zeros(f.shape)
+    norms = torch.zeros_like(f, requires_grad=False)
     others = [j for j in range(f.shape[1]) if j != c]
     for j in others:
         gradient, = torch.autograd.grad((f[:, c] - f[:, j]).sum(), points,
                                         retain_graph=j != others[-1])
-        norms[:, j] = torch.linalg.vector_norm(gradient, DUAL[norm], dim=(1, 2, 3)).cpu()
+        norms[:, j] = torch.linalg.vector_norm(gradient, DUAL[norm], dim=(1, 2, 3))
     if not norms.isfinite().all():
         raise ValueError("model: expected finite gradients, got NaN or infinity")
-    return norms
+    return norms.float().cpu()
 
 
 def location(maxima, *, fit: str = "ibm") -> tuple[float, bool]:
@@ -242,8 +245,8 @@ def _outputs(model: nn.Module, x: torch.Tensor, output: str, batch_size: int) ->
     """f of every image, float64 (N, n)."""
     checks.known(output, OUTPUTS, "output")
     device = ready(model, x)
-    f = torch.cat([checked(model(fast_layout(part, device))).cpu()
-                   for part in x.split(batch_size)]).double()
+    f = torch.cat([checked(model(fast_layout(part, device)))
+                   for part in x.split(size_for(model, x, batch_size))]).cpu().double()
     if f.ndim != 2 or f.shape[1] < 2:
         raise ValueError(f"model: expected outputs (N, n) for at least two classes, got "
                          f"{tuple(f.shape)}")

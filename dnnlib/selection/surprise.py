@@ -7,6 +7,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
+from dnnlib.inference import device_of
 from dnnlib.neurons.activations import NEURONS, record_classes
 from dnnlib.neurons.layers import SOFTMAX, layers_of
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
@@ -15,16 +16,19 @@ ORDERS = ("score", "coverage")
 _CELLS = 2**23  # distances held at once
 
 
-def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
+def dsa(traces, predicted, reference, reference_predicted, *,
+        device: torch.device | str = "cpu") -> torch.Tensor:
     """How much nearer an input is to other classes than a training input of its own would be.
 
     ``traces``: (N, d) activations of the inputs, ``predicted``: their classes (N,); likewise
     ``reference`` (M, d) and ``reference_predicted`` (M,) for training inputs. With x_a the
     nearest trace of the same predicted class, DSA = d_a / d_b, where d_a is the distance to x_a
     and d_b that *from x_a* to the nearest trace of another class (Eqs. 3-5); DeepGini's and
-    NeuraL-Coverage's code measure d_b from the input. Returns float64 (N,), >= 0; 0 for a
-    training input, infinity where no training input is of the class. Raises ``ValueError`` for
-    an empty reference or one of a single class, different widths, or values that are not finite.
+    NeuraL-Coverage's code measure d_b from the input. ``device``: where distances are computed,
+    in float64; on the CPU where the device has no such numbers (mps). Returns float64 (N,), >= 0,
+    on the CPU; 0 for a training input, infinity where no training input is of the class. Raises
+    ``ValueError`` for an empty reference or one of a single class, different widths, or values
+    that are not finite.
 
     >>> dsa([[0.5]], [0], [[0.0], [3.0], [2.0]], [0, 0, 1]).tolist()
     [0.25]
@@ -37,9 +41,11 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
     if len(classes[1].unique()) < 2:
         raise ValueError("reference: expected inputs of at least two predicted classes, got "
                          f"{len(b)} of class {int(classes[1][0])}")
+    there = "cpu" if torch.device(device).type == "mps" else device
+    a, b, *classes = (each.to(there) for each in (a, b, *classes))
     middle = b.mean(0)  # products of what is far from the origin lose digits
     a, b = a - middle, b - middle
-    score = torch.full((len(a),), torch.inf, dtype=torch.float64)
+    score = a.new_full((len(a),), torch.inf)
     for label in classes[0].unique():
         rows, same = classes[0] == label, classes[1] == label
         if not same.any():
@@ -49,7 +55,7 @@ def dsa(traces, predicted, reference, reference_predicted) -> torch.Tensor:
         used, back = nearest.unique(return_inverse=True)  # d_b, once for each x_a
         d_b = _nearest(of_class[used], b[~same])[1][back]
         score[rows] = torch.where(d_a == 0, 0, d_a / d_b)
-    return score
+    return score.cpu()
 
 
 def last_hidden(model: nn.Module, x: torch.Tensor) -> str:
@@ -113,7 +119,8 @@ class DSA(Scored):
             generator = torch.Generator().manual_seed(self.seed)
             reference = reference[torch.randperm(len(reference), generator=generator)[:self.sample]]
         layer = last_hidden(model, x) if self.layer is None else self.layer
-        return dsa(*self._run(model, x, layer), *self._run(model, reference, layer))
+        return dsa(*self._run(model, x, layer), *self._run(model, reference, layer),
+                   device=device_of(model))
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         return self.arrange(self.score(model, x))

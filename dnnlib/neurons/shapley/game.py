@@ -7,10 +7,12 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout, predict
+from dnnlib.inference import device_of, fast_layout, predict, size_for
 from dnnlib.neurons.activations import NEURONS, Activations, record
 from dnnlib.neurons.gates import Gates, finite
 from dnnlib.neurons.layers import SOFTMAX, layers_of
+
+_MANY = 2**62  # rows: how many coalitions will be asked for is not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,7 @@ class Game:
     - ``labels``: classes, int64 (B,).
     - ``layers``: names of modules, default those of :func:`layers.layers_of`.
     - ``neuron``: 'channel' or 'unit'.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
 
     Raises ``ValueError`` for a layer that is unknown or does not run, for
     labels out of range, and where an input is not perturbed: nothing is to be shared out then,
@@ -50,6 +52,7 @@ class Game:
     batch_size: int = field(default=1024, kw_only=True)
     gates: Gates = field(init=False, repr=False)
     _columns: Activations = field(init=False, repr=False)
+    _size: int = field(init=False, repr=False)
 
     def __post_init__(self):
         checks.images(self.clean, "clean")
@@ -68,7 +71,9 @@ class Game:
         first = self.clean[:1]
         labels = checks.labels(self.labels, len(self.clean), predict(self.model, first).shape[1])
         columns = players(self.model, first, self.layers, self.neuron)
-        resolved = {"labels": labels, "layers": columns.layers, "_columns": columns,
+        # gradients of all layers, and their outputs times the gates
+        size = size_for(self.model, first, self.batch_size, rows=_MANY, times=8)
+        resolved = {"labels": labels, "_size": size, "layers": columns.layers, "_columns": columns,
                     "gates": Gates(self.model, columns.layers, columns.shapes, columns.calls)}
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
@@ -127,7 +132,7 @@ class Game:
                              f"{given.min().item():g} to {given.max().item():g}")
         device, k = device_of(self.model), given.shape[-2]
         given, labels = given.to(device), self.labels.to(device)
-        for rows in torch.arange(2 * n * k, device=device).split(self.batch_size):
+        for rows in torch.arange(2 * n * k, device=device).split(self._size):
             image, column = rows // k, rows % k
             of = image // 2
             low, high = int(of[0]), int(of[-1]) + 1
