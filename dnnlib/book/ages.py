@@ -24,6 +24,7 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
     - 'training', 'campaigns' or another name: it precedes the present revision of these
       (:data:`reproducible.REVISIONS`).
     - 'edited files': the code was not that of any commit.
+    - 'lost commit': its commit stands in the table 'lost' of ``made``: there is no such commit.
     - 'unnamed threads': the record does not say how many threads it was made with.
     - 'unknown revisions': neither the record nor ``made``, the table for records from before
       their provenance named revisions (``results/made.toml``), tells.
@@ -45,6 +46,7 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
         name for name, revision in found.items()
         if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
     return (*why, *(["edited files"] if edited else []),
+            *(["lost commit"] if commit in (made or {}).get("lost", {}) else []),
             *([] if "threads" in record.provenance else ["unnamed threads"]))
 
 

@@ -18,6 +18,7 @@ from dnnlib import checks, files, reproducible
 from dnnlib.book import notebooks, records, sweeps
 from dnnlib.book.experiments import STORED
 from dnnlib.book.records import Record
+from dnnlib.book.rows import named
 
 STATES = ("identical", "within", "different", "gone", "new", "timed")
 NOTED = ("record", "date", "rows", "identical", "within", "different", "new", "timed", "threads",
@@ -188,18 +189,8 @@ def timed(row: dict) -> bool:
 
 
 def _named(record: Record) -> dict[str, dict]:
-    """Rows by all that names them. A measured x, of a curve's point, does not: its place does."""
-    found: dict[str, dict] = {}
-    for row in record.rows:
-        if row.get("quantity") == "rows_kept":  # counts what was copied; a replay copies nothing
-            continue
-        name = " ".join(f"{k}={v}" for k, v in sorted(row.items())
-                        if k != "value" and not (k == "x" and isinstance(v, float)))
-        place = 1
-        while (full := name if place == 1 else f"{name} #{place}") in found:
-            place += 1
-        found[full] = row
-    return found
+    return named(row for row in record.rows
+                 if row.get("quantity") != "rows_kept")  # what was copied; a replay copies nothing
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float]:

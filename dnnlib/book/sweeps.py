@@ -19,7 +19,7 @@ from itertools import product
 from pathlib import Path
 
 from dnnlib import checks, files
-from dnnlib.book import notebooks, plan, records
+from dnnlib.book import notebooks, plan, records, signed
 
 TIMEOUT = 10  # seconds in which a scheduler must answer
 _VARIABLES = "distributed.nanny.pre-spawn-environ"  # of a worker's process
@@ -240,6 +240,7 @@ def _keep(made: dict[str, bytes], cell: Cell, root: Path | None, runs: Path | No
     for name, content in made.items():
         if name.endswith(".json"):
             files.write_atomically((root or files.results_dir()) / name, content)
+            signed.add(name.removesuffix(".json"), root)
     target = (runs or Path("runs")) / cell.notebook.parent.name
     tail = re.sub(r"[^\w.=-]+", "_", cell.name.partition(" ")[2])
     files.write_atomically(target / f"{cell.notebook.stem}-{tail}.ipynb", made["run.ipynb"])

@@ -11,8 +11,13 @@ from dnnlib.cli.terminal import err, print_table, say
 
 def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "",
                check: Annotated[bool, typer.Option(
-                   "--check", help="Instead: do the chapters show the records as they are now, and "
-                                   "does every statement hold? Exit code 1 if not.")] = False,
+                   "--check", help="Instead: are the records as they were made, do they keep their "
+                                   "rules, do the chapters show them, and does every statement "
+                                   "hold? Exit code 1 if not.")] = False,
+               sign: Annotated[bool, typer.Option(
+                   "--sign", help="Instead: sign records that were renamed, or made elsewhere, and "
+                                  "print what moved. A value changed by hand is refused. A sweep "
+                                  "signs what it saves.")] = False,
                missing: Annotated[bool, typer.Option(
                    "--missing", help="Instead: what has not been run, the command, and about how "
                                      "long it takes.")] = False,
@@ -26,30 +31,18 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     import pandas as pd
 
     from dnnlib import files
-    from dnnlib.book import ages, evidence_map, extent, statements, verdicts
-    from dnnlib.book import notebooks as books
+    from dnnlib.book import evidence_map, extent, verdicts
 
     if readme:
         path = Path(readme).expanduser()
         files.write_atomically(path, extent.readme(path.read_text("utf-8")).encode())
         say(f"wrote {readme}")
         return
+    if sign:
+        _sign()
+        return
     if check:
-        chosen = books.starting([paper] if paper else [], ".ipynb")
-        broken = [found for path in track(chosen, description="statements", console=err)
-                  for found in statements.check(path)]
-        for found in broken:
-            say(f"{found.chapter}: {found.why}")
-        if flagged := ages.summary(paper):  # reported; their being old fails nothing
-            say(flagged)
-        names = [path.relative_to(books.folder()).with_suffix("").as_posix()
-                 for path in chosen if books.stale(path)]
-        if names:
-            say("records have changed since these chapters were made:",
-                f"dnnlib notebooks {' '.join(names)}")
-        if names or broken:
-            raise typer.Exit(1)
-        say("every chapter shows the records as they are, and every statement holds")
+        _check(paper)
         return
     if missing:
         papers = [paper] if paper else list(extent.NAMES)
@@ -64,3 +57,41 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     print_table(board.reset_index(drop=True), "Claims and verdicts", {
         "reproduced": "[green]{}[/]", "partly": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
         "undecided": "[dim]{}[/]", "not run": "[dim]{}[/]"})
+
+
+def _sign() -> None:
+    from dnnlib.book import signed
+
+    done, refused = signed.sign()
+    for change in done:
+        say(str(change))
+    say(f"signed {len(done)} records in results/{signed.FILE}")
+    if refused:
+        say("not signed, as they were changed and not made again:", *map(str, refused))
+        raise typer.Exit(1)
+
+
+def _check(paper: str) -> None:
+    from dnnlib.book import ages, origins, rules, signed, statements
+    from dnnlib.book import notebooks as books
+
+    wrong = [*map(str, signed.changed(paper)), *rules.broken(paper), *origins.wrong(paper)]
+    say(*wrong)
+    for change in signed.since_commit():  # reported; a record may be made again
+        say(f"since the last commit, {change}")
+    chosen = books.starting([paper] if paper else [], ".ipynb")
+    broken = [found for path in track(chosen, description="statements", console=err)
+              for found in statements.check(path)]
+    say(*(f"{found.chapter}: {found.why}" for found in broken))
+    for told in (ages.summary(paper), origins.summary(paper)):  # reported; these fail nothing
+        if told:
+            say(told)
+    names = [path.relative_to(books.folder()).with_suffix("").as_posix()
+             for path in chosen if books.stale(path)]
+    if names:
+        say("records have changed since these chapters were made:",
+            f"dnnlib notebooks {' '.join(names)}")
+    if names or broken or wrong:
+        raise typer.Exit(1)
+    say("every record is as it was signed and keeps its rules, every chapter shows the records as "
+        "they are, and every statement holds")
