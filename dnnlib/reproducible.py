@@ -17,6 +17,8 @@ THREADS = "DNNLIB_THREADS"  # the environment variable; one thread without it
 REVISIONS = {  # a line more, at the end, when the code changes what it computes
     "training": ("gradient descent by recipe",
                  "Nesterov's momentum, rates in steps and augmentation: another loop of training"),
+    "augmentation": ("image by image, by torchvision",
+                     "a gather a batch, by offsets that an epoch draws at once"),
     "success": ("the success matrix of small patches",),
     "campaigns": ("fuzzers on one protocol",
                   "noise ends at the distance of its bound; settings of the rivals",

@@ -1,7 +1,6 @@
 """Training by recipe: seeded, resumable, and kept in the cache by the hash of what made it."""
 
 import math
-from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from tqdm import tqdm
 from dnnlib import checks, files, inference, models, reproducible
 from dnnlib.data import Dataset, load
 from dnnlib.inference import device_of, fast_layout
-from dnnlib.training import recipes
+from dnnlib.training import augmentation, graphs, recipes
 from dnnlib.training.recipes import Recipe
 
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
@@ -72,7 +71,9 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
     model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
            "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", place)}
-    reproducible.note("training", precision=recipe.precision)
+    if recipe.augment:
+        key["augmentation"] = reproducible.revision("augmentation")
+    _note(recipe)
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
     with files.making(path) as missing:
         if missing:
@@ -85,70 +86,94 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
     return model.to(place).eval()
 
 
+def _note(recipe: Recipe) -> None:
+    reproducible.note("training", precision=recipe.precision)
+    if recipe.augment:
+        reproducible.note("augmentation")
+
+
 @reproducible.fixed()
 def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,
         unfinished: Path | None = None) -> None:
     """Train ``model`` in place by gradient descent on the cross-entropy.
 
-    The order of epoch e depends on (seed, e) alone. ``unfinished``: a file in which every
-    epoch is kept, and from which an interrupted run goes on.
+    The order of epoch e, and the crops and flips where the recipe has them, depend on (seed, e)
+    alone. ``unfinished``: a file in which every epoch is kept, and from which an interrupted run
+    goes on. On a CUDA device the data lies there too, where it has room, and a step is one graph
+    (:class:`graphs.Steps`); all else is the same on every device.
     """
-    reproducible.note("training", precision=recipe.precision)
+    _note(recipe)
     checks.images(data.images, "data")
     checks.labels(data.labels, len(data), len(data.classes))
     optimizer = torch.optim.SGD(model.parameters(), lr=recipe.learning_rate,
                                 momentum=recipe.momentum, weight_decay=recipe.weight_decay,
                                 nesterov=recipe.nesterov)
     first = _resume(model, optimizer, unfinished)
-    # BatchNorm sees whole batches; elsewhere the sum of the parts' gradients is the batch's
-    whole = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
-    part = recipe.batch_size if whole or device_of(model).type != "cpu" else PART
+    device = device_of(model)
+    held = _held(data, device)
     model.train()
     bar = tqdm(range(first, recipe.epochs), initial=first, total=recipe.epochs, desc="training",
                unit="epoch", leave=False)
-    for epoch in bar:
-        for group in optimizer.param_groups:
-            group["lr"] = _rate(recipe, epoch)
-        with torch.random.fork_rng(devices=[]):  # the order, and any dropout
-            torch.manual_seed(seed * 100_003 + epoch)
-            total = _epoch(model, optimizer, data, recipe, part)
-        if not math.isfinite(total):
-            raise ValueError(f"training diverged in epoch {epoch + 1}: the loss is {total}; "
-                             f"lower the learning rate (now {recipe.learning_rate})")
-        bar.set_postfix(loss=f"{total / len(data):.4f}")
-        if unfinished is not None:
-            _keep(model, optimizer, unfinished, epoch + 1)
+    with graphs.stream(device):
+        for epoch in bar:
+            for group in optimizer.param_groups:
+                group["lr"] = _rate(recipe, epoch)
+            gpus = [device] if device.type == "cuda" else []
+            with torch.random.fork_rng(devices=gpus):  # the order, the changes, and any dropout
+                torch.manual_seed(seed * 100_003 + epoch)
+                total = _epoch(model, optimizer, *held, recipe)
+            if not math.isfinite(total):
+                raise ValueError(f"training diverged in epoch {epoch + 1}: the loss is {total}; "
+                                 f"lower the learning rate (now {recipe.learning_rate})")
+            bar.set_postfix(loss=f"{total / len(data):.4f}")
+            if unfinished is not None:
+                _keep(model, optimizer, unfinished, epoch + 1)
     model.eval()
 
 
-def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, data: Dataset, recipe: Recipe,
-           part: int) -> float:
+def _held(data: Dataset, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """The images and labels on ``device``, if half of what is free there holds them."""
+    if device.type == "cuda" and data.images.nbytes > torch.cuda.mem_get_info(device)[0] // 2:
+        return data.images, data.labels
+    return data.images.to(device), data.labels.to(device)
+
+
+def _epoch(model: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor,
+           labels: torch.Tensor, recipe: Recipe) -> float:
     """One pass over the data in an order drawn from the global generator; the sum of the losses."""
-    device, total = device_of(model), 0.0
-    change = _augmentation(data.shape) if recipe.augment else None
-    order = torch.randperm(len(data))
+    device, here = device_of(model), images.device
+    order = torch.randperm(len(images)).to(here)
+    changes = (augmentation.drawn(len(images), images.shape[1:]).to(here) if recipe.augment
+               else None)
+    total = torch.zeros((), device=device)
+    steps = graphs.Steps(_step(model, optimizer, recipe, total), recipe.batch_size, device)
     for batch in order.split(recipe.batch_size):
+        x = images[batch]
+        if changes is not None:
+            x = augmentation.changed(x, changes.of(batch))
+        steps(fast_layout(x, device), labels[batch].to(device))
+    return total.item()
+
+
+def _step(model: nn.Module, optimizer: torch.optim.Optimizer, recipe: Recipe,
+          total: torch.Tensor) -> graphs.Step:
+    """A step by a batch of images and their labels, which adds its losses to ``total``."""
+    device = total.device
+    # BatchNorm sees whole batches; elsewhere the sum of the parts' gradients is the batch's
+    whole = any(isinstance(m, nn.modules.batchnorm._BatchNorm) for m in model.modules())
+    part = recipe.batch_size if whole or device.type != "cpu" else PART
+
+    def step(x: torch.Tensor, y: torch.Tensor) -> None:
         optimizer.zero_grad()
-        for some in batch.split(part):
-            x = data.images[some]
-            if change is not None:
-                x = torch.stack([change(image) for image in x])
-            x, y = fast_layout(x, device), data.labels[some].to(device)
+        for some, true in zip(x.split(part), y.split(part)):
             half = recipe.precision == "bfloat16"
             with torch.autocast(device.type, torch.bfloat16, enabled=half):
-                loss = nn.functional.cross_entropy(model(x), y, reduction="sum") / len(batch)
+                loss = nn.functional.cross_entropy(model(some), true, reduction="sum") / len(x)
             loss.backward()
-            total += loss.item() * len(batch)
+            total.add_(loss.detach(), alpha=len(x))
         optimizer.step()
-    return total
 
-
-def _augmentation(shape: tuple[int, int, int]) -> Callable[[torch.Tensor], torch.Tensor]:
-    from torchvision.transforms import v2  # slow to import
-
-    height, width = shape[1:]
-    return v2.Compose([v2.RandomCrop((height, width), padding=max(1, height // 8)),
-                       v2.RandomHorizontalFlip()])
+    return step
 
 
 def _rate(recipe: Recipe, epoch: int) -> float:
