@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from dnnlib import __version__, files, reproducible
+from dnnlib.book import counted
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
@@ -161,6 +162,10 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
             if all(record.parameters.get(k) == v for k, v in parameters.items())]
 
 
+def _read(experiment: str) -> None:
+    asked.add(experiment)
+
+
 def state(experiments: Iterable[str] | None = None, root: Path | None = None) -> str:
     """A hash of what the records of some experiments say (default: of all); not of how they ran."""
     root = root or files.results_dir()
@@ -170,23 +175,37 @@ def state(experiments: Iterable[str] | None = None, root: Path | None = None) ->
                          for name in sorted(experiments) for record in find(name, root)])
 
 
-def frame(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:
+def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (),
+          named: bool = False, **parameters) -> pd.DataFrame:
     """All rows of the matching records, their parameters beside them; empty if there are none.
 
-    Files that have not changed are read once.
+    Records in settings that do not count (:mod:`counted`) are left out, unless ``parameters``, or
+    the names ``asked``, say all in which they differ. ``named``: with the column 'record', the
+    name of the file. Files that have not changed are read once.
     """
-    asked.add(experiment)
+    _read(experiment)
     folder = (root or files.results_dir()) / experiment
     stats = {path: path.stat() for path in sorted(folder.glob("*.json"))}
     seen = tuple((path, of.st_ino, of.st_mtime_ns) for path, of in stats.items())
-    return _frame(experiment, root, seen, tuple(sorted(parameters.items()))).copy()
+    found, variants = _frame(experiment, root, seen, tuple(sorted(parameters.items())))
+    left = [record for record, differing in variants.items()
+            if not differing <= {*asked, *parameters}]
+    if left:
+        found = found[~found["record"].isin(left)]
+    return found.copy() if named else found.drop(columns="record", errors="ignore")
 
 
-@lru_cache(maxsize=128)
-def _frame(experiment: str, root: Path | None, seen: tuple, parameters: tuple) -> pd.DataFrame:
-    rows = [record.parameters | row for record in find(experiment, root, **dict(parameters))
-            for row in record.rows]
-    return pd.DataFrame(rows, columns=None if rows else COLUMNS)
+@lru_cache(maxsize=256)
+def _frame(experiment: str, root: Path | None, seen: tuple,
+           parameters: tuple) -> tuple[pd.DataFrame, dict[str, frozenset[str]]]:
+    """All rows, and in which settings each record does not count."""
+    kept = {name(experiment, record.parameters): record
+            for record in find(experiment, root, **dict(parameters))}
+    rows = [record.parameters | row | {"record": path}
+            for path, record in kept.items() for row in record.rows]
+    return (pd.DataFrame(rows, columns=None if rows else COLUMNS),
+            {path: counted.variant(experiment, record.parameters)
+             for path, record in kept.items()})
 
 
 def existing(experiment: str, root: Path | None = None, **parameters) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import pandas as pd
 from dnnlib import published
 from dnnlib.book import derived, intervals, records
 from dnnlib.book.intervals import Estimate
+from dnnlib.published import cells as published_cells
 
 SEEDS = 3  # fewer runs of a cell decide nothing
 MOST = 0.5  # of the paper's cells: more than this share must have been run for "reproduced"
@@ -111,39 +112,54 @@ def seeds_to_decide(claim: published.Claim, found: Estimate, most: int = 30) -> 
 
 
 def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
-    """The rows of the records that a claim is about.
+    """The rows of the records that a claim is about, of cells that its paper has, as they count.
 
-    Raises ``ValueError`` for a column that those of its quantity lack.
+    Raises ``ValueError`` for a column that those of its quantity lack, and for rows of one cell and
+    seed that differ in what the claim does not name, with the names of their records.
     """
-    found = records.frame(claim.experiment, root)
+    found = _rows(claim, root)
+    one = [name for name in dict.fromkeys((*claim.cells, "seed", "dataset", "model"))
+           if name in found]
+    if found.empty or not found.duplicated(one, keep=False).any():
+        return found.drop(columns="record", errors="ignore")
+    several = found[found.duplicated(one, keep=False)]
+    told = {*claim.where, claim.along, "value", *one}
+    cells_of = several.groupby(one, dropna=False)
+    differ = cells_of[[name for name in several if name not in told]].nunique(dropna=False) > 1
+    if differ.any(axis=None):
+        cell = differ.any(axis=1).to_numpy().argmax()
+        columns = [name for name in differ if differ[name].iloc[cell] and name != "record"]
+        of = several["record"][cells_of.ngroup() == cell].unique()[:2]
+        raise ValueError(f"claim {claim.id}: rows of one cell and seed differ in "
+                         f"{', '.join(columns)}, which neither the claim nor counted.toml names: "
+                         f"{' and '.join(of)}")
+    return found.drop(columns="record")
+
+
+def _rows(claim: published.Claim, root: Path | None) -> pd.DataFrame:
+    found = records.frame(claim.experiment, root, asked=claim.where, named=True)
     found = found[found["quantity"] == claim.quantity] if len(found) else found
     if found.empty:
         return found
     for column in [*claim.where, *claim.cells, "seed"]:
         if column not in found:
             raise ValueError(f"claim {claim.id}: the records of {claim.experiment} have no "
-                             f"column {column!r}, only {sorted(found)}")
+                             f"column {column!r}, only {sorted(set(found) - {'record'})}")
     for column, value in claim.where.items():
         values = value if isinstance(value, list) else [value]
         found = found[found[column].isin(values) | (found[column].isna() & ("" in values))]
-    return found
+    return published_cells.within(claim, found)
 
 
 def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple, pd.Series]]:
     """The cells of a claim: of each its key, and the value of each seed.
 
     A cell that pools networks or datasets has only the seeds that all of them were run with. A
-    seed whose counts are all at the claim's ceiling has NaN. Raises ``ValueError`` if a cell mixes
-    several settings of a method.
+    seed whose counts are all at the claim's ceiling has NaN.
     """
     found = derived.values(claim, lambda part: rows(part, root))
     if found.empty:
         return []
-    if "setting" in found:
-        by_cell = found.groupby([*claim.cells, "seed"])["setting"]
-        if (by_cell.nunique() > 1).any():
-            raise ValueError(f"claim {claim.id}: expected one setting in a cell, got "
-                             f"{', '.join(found['setting'].dropna().unique())}; name one in where")
     pooled = [name for name in ("dataset", "model") if name in found and name not in claim.cells]
     if pooled:
         by_seed = [*claim.cells, "seed"]
@@ -160,7 +176,7 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
 
 def _at_ceiling(claim: published.Claim, root: Path | None) -> pd.DataFrame:
     """'full' for each cell and seed: whether every one of its counts has all inputs."""
-    counts = rows(replace(claim, quantity=claim.ceiling), root)
+    counts = _rows(replace(claim, quantity=claim.ceiling), root)
     if counts.empty:
         raise ValueError(f"claim {claim.id}: its records have no ceiling {claim.ceiling!r}")
     full = counts["value"].astype(float) == counts["seeds_count"]

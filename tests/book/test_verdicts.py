@@ -66,10 +66,13 @@ def test_seeds_that_would_decide_a_cell():
     assert verdicts.verdict(claim("above", -0.5)).cells["deciding"].tolist() == [3]  # it is decided
 
 
-def test_more_records_of_one_seed_are_not_more_seeds():
-    for trials in (10, 20, 30):
-        save([1, 1], trials=trials)
-    assert verdicts.verdict(claim()).state == "not run"
+def test_two_records_of_one_cell_and_seed_are_refused():
+    for trials in (10, 20):
+        save([1], trials=trials)
+    with pytest.raises(ValueError, match=r"differ in trials, .*: nsatp/x/mnist-seed0-\w+.json and "
+                                         r"nsatp/x/mnist-seed0-\w+.json"):
+        verdicts.verdict(claim())
+    assert verdicts.verdict(claim(where={"trials": 20})).state == "not run"
 
 
 def test_a_cell_of_several_networks_has_the_seeds_of_all_of_them():
@@ -153,7 +156,7 @@ def test_cells_of_two_columns():
 
 
 @pytest.mark.parametrize("where, means", [
-    ({}, [1]), ({"trials": 100}, [2]), ({"trials": 10}, [0]), ({"trials": [10, 100]}, [1]),
+    ({"trials": 100}, [2]), ({"trials": 10}, [0]), ({"patch": "random"}, [2]),
     ({"trials": [100]}, [2]), ({"trials": 100, "patch": "random"}, [2]),
     ({"trials": 10, "patch": ["random"]}, []), ({"trials": [7]}, [])])
 def test_where_filters_rows(where, means):
@@ -256,7 +259,7 @@ def test_a_cell_of_several_settings_is_refused():
         records.save(records.Record("nsatp/x", {"dataset": "mnist", "seed": seed}, [
             {"quantity": "q", "value": value, "setting": setting}
             for setting, value in (("paper", 1), ("best", 2))]))
-    with pytest.raises(ValueError, match="expected one setting in a cell, got paper, best"):
+    with pytest.raises(ValueError, match="rows of one cell and seed differ in setting"):
         verdicts.verdict(claim())
     assert verdicts.verdict(claim(where={"setting": "best"})).cells["mean"].tolist() == [2]
 
@@ -269,3 +272,53 @@ def test_where_can_ask_for_rows_without_a_value():
             {"quantity": "q", "value": 2, "fuzzer": "rival", "setting": "best"}]))
     found = verdicts.verdict(claim(where={"setting": ["best", ""]}, cells=["fuzzer"])).cells
     assert found.set_index("fuzzer")["mean"].to_dict() == {"ours": 5, "rival": 2}
+
+
+# What counts
+
+
+def foreign(record):
+    """Records that are no cell of the paper, or in another setting: what a reader might add."""
+    def changed(**parameters):
+        return replace(record, parameters=record.parameters | parameters,
+                       rows=[row | {"value": 1234.5} for row in record.rows])
+
+    yield changed(dataset="own/images")
+    yield changed(model="mine")
+    for name, value in record.parameters.items():
+        if name not in ("dataset", "model", "seed"):
+            yield changed(**{name: f"{value}0" if isinstance(value, str) else value + 1})
+
+
+@pytest.mark.parametrize("experiment", sorted({c.experiment for c in published.claims()}))
+def test_no_verdict_moves_by_what_is_not_the_papers(experiment, tmp_path, monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    claims = [c for c in published.claims() if c.experiment == experiment]
+    before = [verdicts.cells(c) for c in claims]
+    kept = records.find(experiment)
+    columns = {name for c in claims for name in c.cells} - {"dataset", "model"}
+    for name in sorted(columns):  # a distance, a criterion, a rate of one's own
+        for record in kept:
+            rows = [row | {name: "own" if isinstance(row[name], str) else 99, "value": 1234.5}
+                    for row in record.rows if name in row]
+            records.save(replace(record, rows=record.rows + rows), tmp_path / name)
+        judge(claims, before, tmp_path / name, refused={
+            c.id for c in claims if name not in {*c.cells, *c.where, *c.against}})
+    for record in kept:
+        records.save(record, tmp_path / "all")
+    for other in foreign(kept[0]) if kept else ():
+        records.save(other, tmp_path / "all")
+    judge(claims, before, tmp_path / "all")
+
+
+def judge(claims, before, root, refused=()):
+    """Every claim has the cells that it had; a row in which it names nothing may be refused."""
+    for c, cells in zip(claims, before):
+        try:
+            found = verdicts.cells(c, root)
+        except ValueError as error:
+            assert c.id in refused and "rows of one cell and seed differ" in str(error)
+            continue
+        assert [key for key, _ in found] == [key for key, _ in cells], c.id
+        for (_, ours), (_, theirs) in zip(found, cells):
+            pd.testing.assert_series_equal(ours, theirs, check_dtype=False)
