@@ -1,20 +1,36 @@
 """A folder of images such as a reader may have, and the commands run on it as a reader would."""
 
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dnnlib.data import Dataset
 
 
+def named(classes: Sequence[str]) -> list[str]:
+    """A folder for each class: its number, with which the order of names is that of the classes,
+    and its name, as far as a folder can have it.
+
+    >>> named(["T-shirt/top", "Trouser"]), named(["0", "1"])
+    (['0_T-shirt_top', '1_Trouser'], ['0', '1'])
+    """
+    width = len(str(len(classes) - 1))
+    numbers = [f"{i:0{width}d}" for i in range(len(classes))]
+    plain = [re.sub(r"[^\w-]+", "_", name) for name in classes]
+    return [number if name == str(i) else f"{number}_{name}"
+            for i, (number, name) in enumerate(zip(numbers, plain))]
+
+
 def save_photos(data: Dataset, folder: Path) -> Path:
-    """Every image as a PNG file, in a sub-folder for each class; returns ``folder``."""
+    """Every image as a PNG file, in a sub-folder for each class (:func:`named`); ``folder``."""
     from torchvision.io import write_png  # slow to import
 
+    places = named(data.classes)
     for i, (image, label) in enumerate(zip(data.images, data.labels)):
-        path = folder / data.classes[label] / f"{i:04d}.png"
+        path = folder / places[label] / f"{i:04d}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_png((image * 255).round().byte(), str(path))
     return folder
