@@ -33,7 +33,8 @@ def read(folder: Path, *, size: int | None = None) -> Raw:
     labels = torch.tensor([classes.index(n.split("/")[0]) if "/" in n else -1 for n in names])
     stats = [p.stat() for p in paths]
     key = {"folder": str(folder.resolve()), "size": size, "upright": True,
-           "files": [[n, s.st_size, s.st_mtime_ns] for n, s in zip(names, stats)]}
+           "files": [[n, s.st_size, s.st_mtime_ns, s.st_ctime_ns, s.st_ino]  # ctime cannot be set
+                     for n, s in zip(names, stats)]}
     images = files.cached("images", key, lambda: {"images": _decode(paths, size)})["images"]
     suffixes = {p.suffix.lower().lstrip(".").replace("jpg", "jpeg") for p in paths}
     return Raw(images, labels, classes, "+".join(sorted(suffixes)), names)

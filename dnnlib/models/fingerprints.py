@@ -11,6 +11,8 @@ from types import CodeType, FunctionType, MethodType
 import torch
 from torch import nn
 
+from dnnlib.models import parsed
+
 _VALUES = (bool, int, float, str, bytes, type(None), list, tuple, dict, torch.Tensor)
 _FUNCTIONS = (FunctionType, MethodType, classmethod, staticmethod, property)
 
@@ -36,7 +38,8 @@ def fingerprint(model: nn.Module) -> str:
 def described(value):
     """``value``, as a key of the cache can hold it: JSON, with hashes for tensors and models.
 
-    Dataclasses become their type, its code where it is not this library's, and their fields.
+    Dataclasses become their type, its code and their fields. The code of this library's, as of
+    selectors and fuzzers, is its :func:`parsed.digest`, which renamed variables do not change.
     Raises ``TypeError`` for anything else.
 
     >>> described((1, "a", None))
@@ -49,8 +52,9 @@ def described(value):
         return [list(value.shape), hashlib.sha256(content).hexdigest()[:16]]
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        ours = kind.__module__.startswith("dnnlib.")  # a revision says when their code changes
-        return [f"{kind.__module__}.{kind.__qualname__}", [] if ours else of_class(kind),
+        ours = kind.__module__.startswith("dnnlib.")
+        return [f"{kind.__module__}.{kind.__qualname__}",
+                parsed.digest(kind) if ours else of_class(kind),
                 *([f.name, described(getattr(value, f.name))] for f in fields(value))]
     if isinstance(value, list | tuple):
         return [described(entry) for entry in value]

@@ -11,7 +11,8 @@ from tqdm import tqdm
 from dnnlib import checks, files, inference, models, reproducible
 from dnnlib.data import Dataset, load
 from dnnlib.inference import device_of, fast_layout
-from dnnlib.training import augmentation, graphs, recipes
+from dnnlib.models import parsed
+from dnnlib.training import augmentation, graphs, kept, recipes
 from dnnlib.training.recipes import Recipe
 
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
@@ -65,25 +66,41 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
 
     As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
     ``device``: where it is trained and stays, as of :func:`inference.device`. It is trained
-    with the threads of :func:`reproducible.threads`, whatever the caller uses.
+    with the threads of :func:`reproducible.threads`, whatever the caller uses. A kept network that
+    its code, or that of the training, would not give is trained again: see :func:`kept.load`.
     """
     place = inference.device(device)
-    model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
+
+    def fresh() -> nn.Module:
+        return models.build(model_name, shape=data.shape, classes=len(data.classes),
+                            seed=seed).to(place)
+
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
            "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", place)}
     if recipe.augment:
         key["augmentation"] = reproducible.revision("augmentation")
     _note(recipe)
     path = files.cache_dir() / "checkpoints" / f"{files.digest(key)}.safetensors"
+    model, code = fresh(), _code()
+    if path.exists():
+        if not (why := kept.load(path, model, data.images, code=code)):
+            return model.eval()
+        kept.tell(f"{model_name} on {data.name}", why)
+        path.unlink(missing_ok=True)
+        model = fresh()
     with files.making(path) as missing:
         if missing:
             unfinished = path.with_suffix(".partial")
-            fit(model.to(place), data, recipe, seed=seed, unfinished=unfinished)
-            files.save_tensors(path, model.state_dict(), key=key)
+            fit(model, data, recipe, seed=seed, unfinished=unfinished)
+            kept.save(path, model, data.images, key=key, code=code)
             unfinished.unlink(missing_ok=True)
-        else:
-            model.load_state_dict(files.load_tensors(path)[0])
-    return model.to(place).eval()
+        else:  # another process made it meanwhile
+            model.load_state_dict(files.load_tensors(path)[0], strict=False)
+    return model.eval()
+
+
+def _code() -> str:
+    return parsed.digest(fit, without={"_keep", "_resume", "_note"})
 
 
 def _note(recipe: Recipe) -> None:
@@ -133,7 +150,8 @@ def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,
 
 def _held(data: Dataset, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """The images and labels on ``device``, if half of what is free there holds them."""
-    if device.type == "cuda" and data.images.nbytes > torch.cuda.mem_get_info(device)[0] // 2:
+    free = inference.free_memory(device)
+    if free is not None and data.images.nbytes > free // 2:
         return data.images, data.labels
     return data.images.to(device), data.labels.to(device)
 
@@ -190,13 +208,15 @@ def _keep(model: nn.Module, optimizer: torch.optim.Optimizer, path, epoch: int) 
                for i, state in optimizer.state_dict()["state"].items()
                if state.get("momentum_buffer") is not None}
     weights = {f"model.{k}": v for k, v in model.state_dict().items()}
-    files.save_tensors(path, weights | momenta, epoch=epoch)
+    files.save_tensors(path, weights | momenta, epoch=epoch, code=_code())
 
 
 def _resume(model: nn.Module, optimizer: torch.optim.Optimizer, path) -> int:
     if path is None or not path.exists():
         return 0
     tensors, metadata = files.load_tensors(path)
+    if metadata.get("code") != _code():  # begun by another loop
+        return 0
     model.load_state_dict({k.removeprefix("model."): v for k, v in tensors.items()
                            if k.startswith("model.")})
     parameters = [p for group in optimizer.param_groups for p in group["params"]]

@@ -360,6 +360,24 @@ def test_decoded_once_until_a_file_changes(folders, monkeypatch):
     assert changed.fingerprint != first.fingerprint
 
 
+@pytest.mark.parametrize("replaced", [False, True], ids=["written over", "replaced"])
+def test_an_image_changed_with_its_size_and_time_kept_is_noticed(folders, replaced):
+    paths = [write_image(folders / "own" / f"{i}.bmp", GRAY[i]) for i in range(3)]
+    first, before = load(folders / "own"), paths[1].stat()
+    write_image(folders / "other.bmp", GRAY[7])
+    if replaced:
+        os.utime(folders / "other.bmp", ns=(before.st_atime_ns, before.st_mtime_ns))
+        os.replace(folders / "other.bmp", paths[1])
+    else:
+        paths[1].write_bytes((folders / "other.bmp").read_bytes())
+        os.utime(paths[1], ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = paths[1].stat()
+    assert (after.st_size, after.st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+    changed = load(folders / "own")
+    assert np.array_equal(pixels(changed)[1, ..., 0], GRAY[7])
+    assert changed.fingerprint != first.fingerprint
+
+
 def test_damaged_decoded_images_name_the_file(folders):
     write_image(folders / "own" / "a.png", GRAY[0])
     load(folders / "own")
