@@ -24,7 +24,7 @@ $(READY): pyproject.toml
 		"3 to 15 minutes without a word"
 	@$(PYTHON) -m venv $(VENV)
 	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q torch torchvision --index-url $(TORCH_INDEX))
-	@$(BIN)/python -m pip install -q -e '.[all]'
+	@$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[all]'
 	@touch $@
 
 book: $(READY)  ## run every notebook on the embedded images into _build, then build the book there

@@ -34,6 +34,21 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
                          for key, e in found.items()}).T.rename_axis(cell or None)
 
 
+def left_out(rows: pd.DataFrame) -> list[str]:
+    """A sentence that says that random seed 0 was left out, and why; none where it was not.
+
+    >>> left_out(pd.DataFrame({"seed": [0, 1]}))
+    []
+    """
+    if rows["seed"].eq(0).any():
+        return []
+    seeds = listed(map(str, sorted(rows["seed"].unique())))
+    return [f"The records are those of random seeds {seeds}. Seed 0 was left out, since polluted "
+            "networks with one patch for all "
+            "[failed to train with it](../deepsensor_sensitivity/04_faulty_training); it is left "
+            "out of the other networks too, where nothing failed."]
+
+
 def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
     """The accuracies on each dataset, in words; a sentence on weak CIFAR-10 networks, if so.
 

@@ -93,6 +93,9 @@ def _shown(done, every: bool) -> None:
         f"{was.get('threads', 'unknown')}, {was.get('capability', 'processor unknown')}",
         f"  now  at {now['commit']}, torch {now['libraries']['torch']}, threads {now['threads']}, "
         f"{now['capability']}")
+    if was["libraries"].get("torch") != now["libraries"]["torch"]:
+        say("  other versions: each record names its own; constraints.txt has those of the newest "
+            "(pip install -c constraints.txt -e .)")
 
 
 def _listed(paths: list[Path]) -> None:

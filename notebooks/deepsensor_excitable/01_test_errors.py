@@ -394,12 +394,18 @@ def surely(found: pd.DataFrame, sign: int = 1) -> str:
                             if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none"])
 
 
+def passes(name: str) -> pd.Series:
+    return evidence.by_seed(kept, f"quantity == 'passes' and budget == '8' and swarm == '{name}' and dataset == 'mnist'",
+                            "model")
+
+
 less = [shown(name) for name, line in paid.iterrows() if line["high"] < 0]
 unclear = [shown(name) for name, line in paid.iterrows() if line["low"] <= 0 <= line["high"]]
 says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide the swarm. On MNIST it finds "
       f"more errors than with a constant fitness, by {span(guided['mean'])} points; this is more than chance with "
       f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
-     "The swarm of sensitive neurons is the other comparison, with as many passes.",
+     ("The swarm of sensitive neurons is the other comparison, with as many passes.",
+      ((passes("sensitive_same_passes") / passes("excitable") - 1).abs() < 0.01).all()),
      *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
      *([f"They find fewer with {listed(less)}."] if less else []),
      *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),

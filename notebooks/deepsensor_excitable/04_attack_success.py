@@ -369,7 +369,9 @@ says((f"At the smaller size retraining can take something away. But retraining o
       smaller["pgd_at"]["mean"] > 10
       and max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()))
 within = [rise("pgd, small", name, "2") for name in ("excitable", "constant", "sensitive")]
-says("So the swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average. Its examples are a few hundred "
+says(("So the swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average.",
+      smaller["pgd_at"]["mean"] > 0),
+     "Its examples are a few hundred "
      "images, made once against the network as it was. Perhaps the network learns them by heart at our learning rate; "
      "the paper prints none. The method that is usually called PGD-AT attacks the network anew in every step of a "
      "whole training.",

@@ -405,7 +405,8 @@ same, moved, most = (evidence.by_seed(kept, f"quantity == '{quantity}'" + where,
 found, noise = evidence.spread(rate("excitable")), evidence.spread(rate("", fuzzer="noise"))
 scaled = evidence.spread(rate("excitable_scaled") - rate("constant"))
 says(*([("With every seed, without a bound and within it, all examples of the excitable swarm are those of the constant "
-         "swarm. With its threshold of half a nat, it never once preferred one particle to another.", True),
+         "swarm. With its threshold of half a nat, it never once preferred one particle to another.",
+         (rate("excitable") - rate("constant")).abs().max() == 0),
         (f"At most {most.max():.2g} % of the neurons of a random picture are above this threshold.", most.max() < 0.1)]
        if same.min() == 100 else
        [f"Of the excitable swarm's examples, {span(same)} % are those of the constant swarm."]),

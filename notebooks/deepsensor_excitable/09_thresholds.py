@@ -267,7 +267,7 @@ every = records.existing("deepsensor_excitable/thresholds")
 large = every[every["model"] == "vgg16"]
 kept = every.drop(large.index)
 errors = outcomes.error_shares(kept)
-says(f"Our records cover {sizes(kept)}, for each kind of error; and {sizes(large)}, for the well trained network at "
+says(*evidence.left_out(kept), f"Our records cover {sizes(kept)}, for each kind of error; and {sizes(large)}, for the well trained network at "
      "one value of each threshold.", *evidence.estimator(every))
 AT = "quantity == 'excitable' and threshold == 0.5 and "
 SHARE = AT + "varied == 'lambda' and swarm == '{}'"

@@ -307,7 +307,7 @@ says((f"Each rival takes about {100 * max((each / of('passes', 'excitable')).max
       f"excitable swarm's passes. The verdict on the claim about seconds is "
       f"*{evidence.state('deepsensor-excitable-cost')}*.",
       all((each < of("passes", "excitable")).all() for each in others)),
-     (f"Without a bound, {2000:,} errors are possible from a hundred inputs in twenty iterations. The swarm finds nearly "
+     (f"Without a bound, {100 * kept['iterations'].max():,.0f} errors are possible from a hundred inputs in {kept['iterations'].max():.0f} iterations. The swarm finds nearly "
       f"all of them, {plain.mean():,.0f} on average with {points} gradients and {more.mean():,.0f} with eight; with a "
       f"constant fitness it finds {unguided.mean():,.0f}. So this count cannot show what more gradients buy.",
       min(plain.min(), more.min()) > 1980 and unguided.max() < 1980))

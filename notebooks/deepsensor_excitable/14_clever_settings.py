@@ -197,8 +197,8 @@ says(("*What does not matter.* Points on the sphere give the same mean score as 
      ("*What matters most.* In units of ours, the mean score is "
       + listed(f"{span(times.loc[name], 2)} with *{name}*" for name in far) + ". A score is cut at the radius; so with "
       "probabilities this is a lower bound.", len(far) > 0 and scored.loc["probabilities"].max() == RADIUS),
-     ("For the other settings it is "
-      + listed(f"{span(times.loc[name], 2)} with *{name}*" for name in between) + ".", len(between) > 0))
+     *(["For the other settings it is "
+        + listed(f"{span(times.loc[name], 2)} with *{name}*" for name in between) + "."] if len(between) else []))
 says((f"*Too large.* With probabilities, {wrong['probabilities']:.0f} % of the scores are above the distance at which "
       f"DeepFool succeeds, so they are wrong. With our setting it is {wrong[OURS]:.0f} %. A likely reason is that "
       "probabilities hardly change near an image of which the network is sure, so the gradients in a small ball are tiny.",

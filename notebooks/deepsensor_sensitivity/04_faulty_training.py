@@ -321,8 +321,8 @@ for reading, rows in kept.groupby("patches"):
          f"against {constant.mean():.0f} %. In the clean network it reaches it with {before.mean():.0f} %. The rivals "
          f"ran {of_rivals(theirs)}; the best one in each network reaches the class with {most.mean():.0f} % on average"
          + (f", and no single rival with more than {single.max():.0f} %." if single.max() < most.mean() - 1 else "."),
-         *([("So here the sensitive neurons do lead to the polluted class, and more often than in the "
-             "clean network.", swarm.mean() > constant.mean() and swarm.mean() > before.mean())]
+         *(["So here the sensitive neurons do lead to the polluted class, and more often than in the "
+            "clean network."]
            if ahead == len(swarm) and (swarm > before).all() else
            ["So the count alone does not show that sensitive neurons lead to the pollution."]),
          f"DeepSensor has {span(over['best'], 1)} times the mean of the three rivals, each in its best setting, and "

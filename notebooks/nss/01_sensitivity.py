@@ -236,8 +236,8 @@ says(
     (f"The most sensitive tenth of the neurons is {far.min():.1f} to {far.max():.1f} times as sensitive as "
      "random neurons. It is more sensitive in each network and stage, at each strength and with each seed. "
      "The paper says \"significantly more sensitive\" and gives no factor.", far.min() > 1),
-    (f"The factor is smallest with {networks([by_network.idxmin()])} and largest with "
-     f"{networks([by_network.idxmax()])}.", by_network.min() < by_network.max()),
+    f"The factor is smallest with {networks([by_network.idxmin()])} and largest with "
+    f"{networks([by_network.idxmax()])}.",
     "Some lead is certain in advance: these neurons are chosen by the same number by which we then compare "
     "them.")
 

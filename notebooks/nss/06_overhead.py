@@ -158,9 +158,10 @@ says(
      f"{listed(map(shown, faster))} are faster, and {listed(map(shown, slower))} slower, with every network that was timed.",
      {"gini", "nac"} <= set(faster) and "npc" in slower),
     f"The slowest selector takes {times['mean'].max():.1f} times as long as NSS.",
-    ("A likely reason why the greedy search is fast here is how it is programmed. It stores the section that a neuron "
+    "A likely reason why the greedy search is fast here is how it is programmed. It stores the section that a neuron "
     "falls into as one integer, and an inverted list updates what each candidate still adds, so that only "
-    "additions are left. So with these networks, and channels as neurons, NAC and KMNC take seconds and not hours.",
+    "additions are left.",
+    ("So with these networks, and channels as neurons, NAC and KMNC take seconds and not hours.",
      seconds[["nac", "kmnc"]].max(axis=None) < 60))
 passes = (seconds["nss"] / seconds["one pass"])
 slow, quick = seconds.xs("resnet20", level="model"), seconds.drop("resnet20", level="model")

@@ -204,17 +204,15 @@ says((f"- **What the method knows** (`pair`). NSS may or may not know the origin
       and (faulty["otherwise"] > faulty["judged"]).sum() == (faulty["otherwise"] > 0).sum() > 0))
 budget = of("budget")
 lost = budget[(budget["judged"] > 0)]
-says((f"- **How far the method may search** (`budget`). If nothing bounds the distance, a swarm that starts "
+says(f"- **How far the method may search** (`budget`). If nothing bounds the distance, a swarm that starts "
       f"at noise is judged on images of noise. {len(lost)} claims hold in some cell without a bound and were "
       f"also run within the chapter's small distance. Within that distance, "
-      f"{int((lost['otherwise'] == 0).sum())} of them hold in no cell.",
-      (lost["otherwise"] == 0).any()))
+      f"{int((lost['otherwise'] == 0).sum())} of them hold in no cell.")
 swarm = of("swarm")
-says((f"- **Which algorithm runs** (`swarm`). We run the first DeepSensor paper's equations with many "
+says(f"- **Which algorithm runs** (`swarm`). We run the first DeepSensor paper's equations with many "
       f"particles that start at random places; the paper does not say how many. Its released script has one "
       f"particle, which starts at the input. The second paper's Shapley values can be in nats or scaled. "
-      f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.",
-      swarm["depends"].any()))
+      f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.")
 every, some = counts.loc["difference"]
 says((f"The other choices were tried with fewer claims, and change at most {most.iloc[3]} verdicts each. How we fit "
       "NSATP's curve (`fit`) changes no verdict.", "fit" in still),

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dnnlib.book import evidence_map, plots, tables, verdict_plots
+from dnnlib.book import evidence_map, origins, plots, tables, verdict_plots
 from dnnlib.book.extent import NAMES
 
 plots.style()
@@ -58,6 +58,18 @@ says(f"{len(still)} cells are open. Five seeds for each would decide {five} of t
 # %% tags=["hide-input", "hide-output"]
 tables.sentences(still.sort_values("deciding", kind="stable", ignore_index=True).rename(
     columns={"deciding": "seeds that would decide it"}).replace(float("inf"), "more than 30"))
+
+# %% [markdown]
+# ## Made on one machine?
+#
+# The seeds of a cell should differ in nothing but the seed. Where seeds were added later, the version of
+# PyTorch, the processor or the device may differ too, and with them the last digits, from which training can
+# make another network ([why](../../book/replayed.md)). These are all such cells. A cell has one line for each kind
+# of machine, with the seeds that were made on it.
+
+# %% tags=["hide-input"]
+apart = origins.mixed()
+tables.sentences(apart)
 
 # %% [markdown]
 # ## Filling a blank
