@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib import files, reproducible
+from dnnlib import files, reproducible, training
 from dnnlib.book import records
 from dnnlib.book.records import Record
 
@@ -42,12 +42,22 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
         known = next((m["revisions"] for m in made.get("made", ()) if commit in m["commits"]), None)
         if known is not None and names is not None:
             found = {name: known.get(name, 0) for name in names}
+    if found is not None and "training" in found and _augments(record):
+        found = {"augmentation": 1} | found  # a record from before this had a revision of its own
     why = ["unknown revisions"] if found is None else [
         name for name, revision in found.items()
         if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
     return (*why, *(["edited files"] if edited else []),
             *(["lost commit"] if commit in (made or {}).get("lost", {}) else []),
             *([] if "threads" in record.provenance else ["unnamed threads"]))
+
+
+def _augments(record: Record) -> bool:
+    """Whether its networks were trained on images cropped and flipped at random."""
+    asked = record.parameters
+    name = asked.get("recipe", record.experiment.split("/")[0])  # chapters of NSS have its own
+    return name in training.RECIPES and training.recipe(
+        name, asked.get("dataset", ""), asked.get("model", "")).augment
 
 
 def old(paper: str = "", root: Path | None = None) -> tuple[list[Old], int]:

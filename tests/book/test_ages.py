@@ -62,3 +62,15 @@ def test_the_committed_records_all_tell_what_they_rest_on():
     """By themselves, or by the table for those from before provenance named revisions."""
     found, count = ages.old(root=ROOT / "results")
     assert count and not [one for one in found if "unknown revisions" in one.reasons]
+
+
+@pytest.mark.parametrize("asked, named, expected", [
+    ({"recipe": "nss", "dataset": "cifar10", "model": "vgg16"}, {}, ("augmentation",)),
+    ({"dataset": "cifar10", "model": "resnet20"}, {}, ("augmentation",)),  # a chapter of NSS
+    ({"recipe": "nss", "dataset": "cifar10", "model": "vgg16"}, {"augmentation": 2}, ()),
+    ({"recipe": "nss", "dataset": "mnist", "model": "lenet5"}, {}, ()),
+    ({"recipe": "pretrained", "dataset": "imagenet", "model": "mobilenet"}, {}, ())])
+def test_a_network_of_images_changed_as_before_is_old(asked, named, expected):
+    now = {"training": reproducible.revision("training")} | named
+    record = Record("nss/x", asked, [], {"commit": "c", "threads": 1, "revisions": now})
+    assert ages.reasons(record) == expected
