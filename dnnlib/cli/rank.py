@@ -61,6 +61,7 @@ def rank(model: own.Model = "", images: own.Images = "",
     if studio and tasks.suffix != ".json":
         raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
     from dnnlib import checks, custom, files
+    from dnnlib.data.parquet import Rows
 
     custom.check_target(target, "--out")
     files.writable(target, "--out")
@@ -84,6 +85,8 @@ def rank(model: own.Model = "", images: own.Images = "",
     network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width, strict=strict)
+    if studio and isinstance(photos.source, Rows):
+        raise ValueError("--label-studio: needs images in files of their own, got a Parquet file")
     if guess:
         _estimate(custom.prepared_job(
             network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
@@ -105,7 +108,7 @@ def rank(model: own.Model = "", images: own.Images = "",
         f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
         *gallery_page(page, gallery, lambda: custom.ranking_page(
             table, photos, title=f"{Path(images).name} by {', '.join(firsts)}")),
-        *_handed(table, copies if copy_to else None, tasks if studio else None, model),
+        *_handed(table, photos, copies if copy_to else None, tasks if studio else None, model),
         *left_out(images, photos, table.attrs["unread"]),
         *left_out(reference, seen, table.attrs["reference"]))
     if failed := table.attrs["failed"]:
@@ -151,13 +154,13 @@ def _show(table, methods: list[str]) -> None:
                     f"First by {name}")
 
 
-def _handed(table, copies: Path | None, tasks: Path | None, model: str) -> list[str]:
+def _handed(table, photos, copies: Path | None, tasks: Path | None, model: str) -> list[str]:
     """Copies and tasks of the images selected, where they are wanted; what was done."""
     from dnnlib import custom, files
 
     lines = []
     if copies is not None:
-        lines.append(f"copied {custom.copy_first(table, copies):,} images to {copies}")
+        lines.append(f"copied {custom.copy_first(table, copies, photos):,} images to {copies}")
     if tasks is not None:
         made, interface = custom.label_studio(table, model=model), tasks.with_suffix(".xml")
         files.write_atomically(tasks, made.tasks)

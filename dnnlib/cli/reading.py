@@ -9,9 +9,10 @@ Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torc
                                     "gives logits, or it and the transform of its images; "
                                     "torchvision:NAME, timm:NAME, a name from `dnnlib models`; or "
                                     "a file of TorchScript (.pt), torch.export (.pt2) or ONNX.")]
-Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not, or a list of "
-                                     "paths: .txt, or a column `path` in .csv, .tsv, .parquet. The "
-                                     "model sees values in [0, 1].")]
+Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not; a .parquet "
+                                     "file with a column of pictures, or a folder of them; or a "
+                                     "list of paths: .txt, or a column `path` in .csv, .tsv, "
+                                     ".parquet. The model sees values in [0, 1].")]
 Weights = Annotated[str, typer.Option(help="The model's state dict: .safetensors, .pt or .pth.")]
 Reference = Annotated[str, typer.Option(
     help="A folder of training images, for the methods that need them.")]

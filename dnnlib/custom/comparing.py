@@ -16,7 +16,7 @@ from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import needs_reference, parse_methods, prepared_job
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.runs import classes_named
+from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
 from dnnlib.custom.worth import ENDS, fuzzers_sentence, selectors_sentence
@@ -50,9 +50,10 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             workers: int | None = None) -> Compared:
     """Every selector's fault detection, and every fuzzer's errors against noise.
 
-    ``images``: in sub-folders of the model's classes, see :func:`classes_named`, also for
-    ``class_names``. ``by``, ``fuzz``: names of methods with commas, or 'all', those that can work
-    here; ``reference``: training images, for methods that need them. ``rates``: shares in %.
+    ``images``: in sub-folders of the model's classes, or with labels in a Parquet file, see
+    :func:`classes_named`, also for ``class_names``. ``by``, ``fuzz``: names of methods with commas,
+    or 'all', those that can work here; ``reference``: training images, for methods that need them.
+    ``rates``: shares in %.
     ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
 
     ``selectors`` has, beside each method: 'random', the expectation, and 'best possible'. 'found':
@@ -81,7 +82,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     for rate in rates:
         if not checks.count(len(photos), rate / 100, "rate"):
             raise ValueError(f"rates: {rate:g} % of {len(photos)} images is none")
-    if any("/" not in path for path in photos.paths):
+    if photos.labels is None and any("/" not in path for path in photos.paths):
         classes_named(photos, 2, "folders")  # tells which has no folder
     seen = None if reference is None else photos_of(reference, model)
     some = photos.some(PROBE)
@@ -108,7 +109,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
                 raise
             left[name] = str(error)
             del fuzzers[name]
-    labels = torch.tensor([names.index(path.split("/")[0]) for path in photos.paths])
+    labels = labels_of(photos, names)
     given, _ = classes_of(fit, photos, batch_size=batch_size, workers=workers)
     wrong = (given != labels).numpy()[(given >= 0).numpy()]
     if wrong.all() or not wrong.any():

@@ -1,5 +1,6 @@
 """The images to label first, handed on: copied to a folder, or as tasks of Label Studio."""
 
+import io
 import json
 import os
 import shutil
@@ -10,6 +11,10 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 import pandas as pd
+from PIL import Image
+
+from dnnlib.custom.photos import Photos
+from dnnlib.data.parquet import Rows
 
 NAMES = "{rank:0{digits}d}_{name}"
 
@@ -55,10 +60,12 @@ def check_copies(folder: Path) -> None:
         raise ValueError(f"--copy-to: expected a folder that is empty or not there, got {folder}")
 
 
-def copy_first(table: pd.DataFrame, folder: str | Path) -> int:
+def copy_first(table: pd.DataFrame, folder: str | Path, photos: Photos | None = None) -> int:
     """Copies of the :func:`leading` images, 0001_name.jpg and so on; how many.
 
-    The folder appears once all are there. ``OSError`` for one that cannot be copied.
+    Of ``photos`` from a Parquet file they are the rows' pictures as it has them, called
+    0001_photos-17.png. The folder appears once all are there. ``OSError`` for one that cannot be
+    copied.
     """
     folder, rows = Path(folder).expanduser(), leading(table)
     check_copies(folder)
@@ -67,9 +74,16 @@ def copy_first(table: pd.DataFrame, folder: str | Path) -> int:
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as beside:
         inside = Path(beside) / "copies"
         inside.mkdir()
-        for rank, path in enumerate(rows["absolute_path"], start=1):
-            name = os.path.basename(path)
-            shutil.copy2(path, inside / NAMES.format(rank=rank, digits=digits, name=name))
+        if photos is not None and isinstance(photos.source, Rows):
+            for rank, (place, path) in enumerate(rows["path"].items(), start=1):
+                content = photos.source.content(place)
+                kind = (Image.open(io.BytesIO(content)).format or "png").lower()
+                name = f"{path.replace('.parquet:', '-')}.{kind}"
+                (inside / NAMES.format(rank=rank, digits=digits, name=name)).write_bytes(content)
+        else:
+            for rank, path in enumerate(rows["absolute_path"], start=1):
+                name = os.path.basename(path)
+                shutil.copy2(path, inside / NAMES.format(rank=rank, digits=digits, name=name))
         if folder.exists():
             folder.rmdir()
         os.replace(inside, folder)

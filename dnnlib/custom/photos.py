@@ -16,7 +16,7 @@ from torchvision.transforms.v2.functional import pil_to_tensor
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
-from dnnlib.data.pictures import Pictures, readable
+from dnnlib.data.pictures import Pictures, Rows, readable
 from dnnlib.models.fingerprints import described, of
 
 FEW = 256  # images that are read without workers
@@ -30,7 +30,8 @@ class Photos(Dataset):
     :class:`Pictures`, or a dataset, whose images may come with labels or as Pillow has them.
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
-    their ending.
+    their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
+    if the source says so by number; images in folders have none, and their paths say it by name.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -41,6 +42,8 @@ class Photos(Dataset):
     paths: tuple[str, ...]
     skipped: dict[str, str] = field(default_factory=dict)
     others: int = 0
+    labels: torch.Tensor | None = None
+    classes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -103,7 +106,7 @@ class Photos(Dataset):
 
     def named(self) -> str:
         """What tells these images from others, or from what they were."""
-        if isinstance(self.source, Pictures):
+        if isinstance(self.source, Pictures | Rows):
             how = getattr(self.source.fit, "__self__", None)  # a Preparation
             state: object = [self.source.stamps.tolist(), self.source.channels,
                              how and [how.described, of(how.transform)]]
@@ -207,7 +210,7 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
 
 def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None,
                 channels: int | None = None) -> Photos:
-    """The images of ``source``, a folder or a list of paths, as ``model`` takes them.
+    """The images of ``source``, a folder, Parquet or a list of paths, as ``model`` takes them.
 
     See :func:`pictures.readable`; those of a folder come in the order of their paths. They are
     scaled and cropped as :func:`prepare` or :func:`load_model` say of the model; with ``size``
@@ -228,7 +231,8 @@ def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None
         channels = 3
     found = readable(Path(source).expanduser(), fit=given.apply, fitted=given.fitted,
                      channels=channels or shape[0])
-    return Photos(found.pictures, found.paths, found.skipped, found.others)
+    return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
+                  found.classes)
 
 
 def prepare(model: nn.Module, **options) -> nn.Module:

@@ -169,8 +169,7 @@ def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: S
     else:
         clean, found = classes_of(model, photos, batch_size=options.batch_size, workers=workers)
         skipped = {photos.paths[i]: why for i, why in found.items()}
-    labels = clean if options.labels == "prediction" else torch.tensor(
-        [names.index(path.split("/")[0]) for path in photos.paths])
+    labels = clean if options.labels == "prediction" else labels_of(photos, names)
     if not (clean == labels)[clean >= 0].any():
         raise ValueError(f"labels: the model gets none of {len(labels)} images right; are the "
                          f"folders' names in the order of its classes: {', '.join(names[:3])}...?")
@@ -194,11 +193,24 @@ def classes_named(photos: Photos, n: int, kind: str,
 
     ``names``: of the classes, in the order of the model's outputs. If each image is in a sub-folder
     with the name of its class, these may be of some classes only; without such names they are all
-    classes, in the order of their names. Raises ``ValueError`` for other sub-folders.
+    classes, in the order of their names. Images of a Parquet file bring the numbers and the names
+    of their classes. Raises ``ValueError`` for classes that are not the model's.
     """
     names = None if names is None else distinct(names, n)
     if kind == "prediction":
         return names or [str(i) for i in range(n)]
+    if photos.labels is not None:
+        if (photos.labels < 0).any():
+            first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
+            raise ValueError(f"labels: expected the class of every image, {first} has none")
+        if names is None and len(photos.classes) != n:
+            raise ValueError(f"labels: expected {n} classes, as many as the model has, got "
+                             f"{len(photos.classes)}: {', '.join(photos.classes[:5])}; give the "
+                             "names of all (--class-names)")
+        if names and (other := [name for name in photos.classes if name not in names]):
+            raise ValueError(f"labels: expected classes among those of the model, got {other[0]}; "
+                             "--class-names takes their names in the order of its outputs")
+        return names or photos.classes
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
@@ -212,6 +224,13 @@ def classes_named(photos: Photos, n: int, kind: str,
                          f"{len(found)}: {shown}; for some classes only, give the names of all "
                          "(--class-names)")
     return found
+
+
+def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
+    """The class of each image, int64 (N,), by its number among ``names``: :func:`classes_named`."""
+    named = ([path.split("/")[0] for path in photos.paths] if photos.labels is None
+             else [photos.classes[i] for i in photos.labels.tolist()])
+    return torch.tensor([names.index(name) for name in named])
 
 
 def _files(name: str, made: list[dict], places: list[int]) -> dict[str, bytes]:

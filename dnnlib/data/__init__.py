@@ -1,7 +1,7 @@
 """Datasets as tensors: images (N, C, H, W) in [0, 1], labels, classes and a fingerprint.
 
 >>> digits = load("digits")
->>> digits.images.shape, digits.fingerprint.split("-")[0]
+>>> digits.images.shape, digits.form
 (torch.Size([500, 1, 28, 28]), 'embedded')
 """
 
@@ -34,7 +34,8 @@ def profile_limit(profile: str) -> int | None:
 class Dataset:
     """``images``: float32 (N, C, H, W) in [0, 1]; ``labels``: int64 (N,), -1 where unknown.
 
-    ``fingerprint`` is the form the data came in and 12 digits of the hash of its pixels and labels.
+    ``fingerprint``: 12 digits of the hash of its pixels and labels, whatever they came in: see
+    :func:`known.known`. ``form``: what they came in, such as 'idx', 'parquet' or 'png'.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Dataset:
     classes: tuple[str, ...]
     fingerprint: str
     paths: tuple[str, ...] = ()
+    form: str = ""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -78,14 +80,15 @@ def load(name: str | Path, split: str = "test", *, size: int | None = None,
     raw = sources.read(name, split, size=size, download=download)
     if not raw.paths:  # a folder's labels are made from its sub-folders
         checks.labels(raw.labels, len(raw.images), len(raw.classes), f"{name} ({split}) labels")
-    fingerprint = f"{raw.form}-{_hash(raw)}"
+    fingerprint = _hash(raw)
     if limit is not None and limit < len(raw.images):
         chosen = torch.linspace(0, len(raw.images) - 1, limit).long()
         raw = Raw(raw.images[chosen], raw.labels[chosen], raw.classes, raw.form,
                   tuple(raw.paths[i] for i in chosen) if raw.paths else ())
         fingerprint += f"[{limit}]"
     images = _shaped(raw.images, size or sources.default_size(name), channels)
-    return Dataset(str(name), split, images, raw.labels, raw.classes, fingerprint, raw.paths)
+    return Dataset(str(name), split, images, raw.labels, raw.classes, fingerprint, raw.paths,
+                   raw.form)
 
 
 def _hash(raw: Raw) -> str:

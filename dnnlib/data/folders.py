@@ -1,7 +1,9 @@
 """Folders of images: ``<class>/*`` or flat, decoded once and kept in the cache."""
 
+import io
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from dnnlib import files
 from dnnlib.data.raw import Raw
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
+BUFFER = re.compile(r" <_io.BytesIO object at 0x[0-9a-f]+>")  # Pillow's name of bytes in memory
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
@@ -63,7 +66,7 @@ def listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
 
 def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
     bar = tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
-    return _stacked(paths, [opened(path, lambda image: _fitted(image, size)) for path in bar])
+    return stacked(paths, [opened(path, lambda image: fitted(image, size)) for path in bar])
 
 
 def size_of(path: Path) -> tuple[int, int]:
@@ -81,34 +84,45 @@ def deep(image: Image.Image) -> str:
 
 
 def opened(path: Path, fit: Callable[[Image.Image], np.ndarray],
-            mode: str | None = None) -> np.ndarray:
+           mode: str | None = None) -> np.ndarray:
     """(H, W) or (H, W, 3), upright; without ``mode``, as the file has it."""
     try:
-        with Image.open(path) as image:
+        return decoded(path, fit, mode)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}") from error
+
+
+def decoded(source: Path | io.BytesIO, fit: Callable[[Image.Image], np.ndarray],
+            mode: str | None = None) -> np.ndarray:
+    """As :func:`opened`, also of bytes in memory; ``ValueError`` with the reason alone."""
+    try:
+        with Image.open(source) as image:
             reason = deep(image)
             mode = mode or ("L" if image.mode in ("1", "L") else "RGB")
             if not reason:
                 array = fit(ImageOps.exif_transpose(image).convert(mode))
     except UNREADABLE as error:
-        raise ValueError(f"{path} is not a readable image: {error}") from error
+        raise ValueError(f"is not a readable image: {BUFFER.sub('', str(error))}") from error
     if reason:
-        raise ValueError(f"{path} {reason}")
+        raise ValueError(reason)
     return array
 
 
-def _stacked(paths: list[Path], decoded: list[np.ndarray]) -> torch.Tensor:
+def stacked(names: Sequence, decoded: list[np.ndarray]) -> torch.Tensor:
+    """uint8 (N, C, H, W) of arrays of one size; ``ValueError`` naming one of another."""
     colour = any(a.ndim == 3 for a in decoded)
     shape = decoded[0].shape[:2]
-    for path, array in zip(paths, decoded):
+    for name, array in zip(names, decoded):
         if array.shape[:2] != shape:
-            raise ValueError(f"{path} is {array.shape[1]} x {array.shape[0]}, the first image "
+            raise ValueError(f"{name} is {array.shape[1]} x {array.shape[0]}, the first image "
                              f"{shape[1]} x {shape[0]}: give a size to fit them to")
     stack = np.stack([np.stack([a] * 3, -1) if colour and a.ndim == 2 else a for a in decoded])
     stack = stack if colour else stack[..., None]
     return torch.from_numpy(stack).permute(0, 3, 1, 2).contiguous()
 
 
-def _fitted(image: Image.Image, size: int | None) -> np.ndarray:
+def fitted(image: Image.Image, size: int | None) -> np.ndarray:
+    """Scaled to ``size`` pixels on the short side and cropped at the centre; None: as it is."""
     if size is not None and image.size != (size, size):
         scale = size / min(image.size)
         width, height = (max(size, round(side * scale)) for side in image.size)

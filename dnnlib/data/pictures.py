@@ -1,6 +1,7 @@
 """Images that nobody has checked: a folder or a list of them, decoded one by one when asked for."""
 
-from collections.abc import Callable
+import io
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -11,7 +12,9 @@ import torch
 from PIL import Image
 from tqdm import tqdm
 
-from dnnlib.data.folders import UNREADABLE, deep, listed, opened
+from dnnlib.data import parquet
+from dnnlib.data.folders import BUFFER, UNREADABLE, deep, listed, opened
+from dnnlib.data.parquet import Rows
 
 LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
 ORIENTATION = 0x0112  # EXIF's tag; from 5 on, width and height change places
@@ -48,16 +51,20 @@ class Pictures:
 
 
 class Readable(NamedTuple):
-    """What can be read of a folder that nobody has checked, as its headers say.
+    """What can be read of images that nobody has checked, as their headers say.
 
-    ``paths``: those of the pictures, relative to the folder; ``skipped``: the reason for each
-    image that cannot be read, by relative path; ``others``: how many files have another ending.
+    ``paths``: those of the pictures, relative to the folder; of rows of a Parquet file its name and
+    their numbers. ``skipped``: the reason for each image that cannot be read, by path; ``others``:
+    how many files have another ending. ``labels``, of a Parquet file with labels: the number of
+    each picture's class, -1 where there is none, and ``classes``, their names.
     """
 
-    pictures: Pictures
+    pictures: Pictures | Rows
     paths: tuple[str, ...]
     skipped: dict[str, str]
     others: int
+    labels: torch.Tensor | None = None
+    classes: tuple[str, ...] = ()
 
 
 class Header(NamedTuple):
@@ -73,46 +80,79 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
              channels: int | None = None) -> Readable:
     """The images that nobody has checked, by their headers: none is decoded yet.
 
-    ``source``: a folder, or a list of paths: a file whose name ends in .txt, with a path a line,
-    or a table, .csv, .tsv or .parquet, with a column 'absolute_path', as of a ranking, or 'path';
-    relative to the file's folder.
+    ``source``: a folder; a Parquet file, or a folder of them, with a column of pictures, see
+    :func:`parquet.table`, read row group by row group; or a list of paths: a file whose name ends
+    in .txt, with a path a line, or a table, .csv, .tsv or .parquet, with a column
+    'absolute_path', as of a ranking, or 'path'; relative to the file's folder.
     ``fit``: from an image to uint8 (H, W) or (H, W, 3); ``fitted``: from (width, height) to those
     that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1 if all images
     are gray-scale. Folders that cannot be entered are among the skipped, their names ending in
     '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
     """
+    tables = _tables(source)
+    if tables:
+        return _of_rows(parquet.table(tables), fit, fitted, channels)
     paths, others, skipped = listed(source) if source.is_dir() else _of_list(source)
     folder = source if source.is_dir() else source.parent
-
-    def name(path: Path) -> str:
-        return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
-
-    good: dict[Path, Header] = {}
-    first: list = []  # the shape of the first
+    names = [(path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
+             for path in paths]
     with ThreadPool(READERS) as pool:  # headers wait for the disk, or the network
-        for path, found in tqdm(zip(paths, pool.imap(_header, paths, chunksize=64)), leave=False,
-                                total=len(paths), desc=f"looking through {source.name}"):
-            try:
-                if isinstance(found, str):
-                    raise ValueError(found)
-                side = fitted(found.size)
-            except ValueError as error:
-                skipped[name(path)] = str(error)
-                continue
-            good[path] = found
-            first = first or [side]
-            if side != first[0]:
-                raise ValueError(f"{path} is {side[0]} x {side[1]}, the first image "
-                                 f"{first[0][0]} x {first[0][1]}: give a size to fit them to")
+        good, why = _good(names, pool.imap(_header, paths, chunksize=64), source, fitted)
+    places = tuple(str(paths[i].absolute()) for i in good)  # perhaps read by another process
+    pictures = Pictures(places, fit, channels or _channels(good.values()),
+                        np.array([header.stamp for header in good.values()], np.int64))
+    return Readable(pictures, tuple(names[i] for i in good), skipped | why, others)
+
+
+def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readable:
+    """The same for the rows of Parquet files."""
+    names = found.names
+    good, skipped = _good(names, map(_header, found), found.files[0], fitted)
+    places = [*good]
+    states = np.array([[of.st_size, of.st_mtime_ns] for of in map(Path.stat, found.files)],
+                      np.int64)
+    rows = Rows(tuple(str(path.absolute()) for path in found.files), found.column,
+                found.places[places], fit, channels or _channels(good.values()), states)
+    return Readable(rows, tuple(names[i] for i in places), skipped, 0,
+                    found.labels[places] if found.label else None, found.classes)
+
+
+def _tables(source: Path) -> tuple[Path, ...]:
+    """The Parquet files with pictures that ``source`` means: a table of paths is none."""
+    found = parquet.inside(source)
+    if source.is_file():
+        return found if found and parquet.has_pictures(source) else ()
+    return found
+
+
+def _good(names: Sequence[str], headers: Iterable[Header | str], source: Path,
+          fitted) -> tuple[dict[int, Header], dict[str, str]]:
+    """The headers of those that can be read, by place, and the reasons for the others, by name."""
+    good: dict[int, Header] = {}
+    skipped: dict[str, str] = {}
+    first: list = []  # the shape of the first, and its name
+    for i, found in enumerate(tqdm(headers, leave=False, total=len(names),
+                                   desc=f"looking through {source.name}")):
+        try:
+            if isinstance(found, str):
+                raise ValueError(found)
+            side = fitted(found.size)
+        except ValueError as error:
+            skipped[names[i]] = str(error)
+            continue
+        good[i] = found
+        first = first or [side]
+        if side != first[0]:
+            raise ValueError(f"{names[i]} is {side[0]} x {side[1]}, the first image "
+                             f"{first[0][0]} x {first[0][1]}: give a size to fit them to")
     if not good:
         raise ValueError(f"{source} holds no image that can be read; of {len(skipped)}, the "
                          f"first: {' '.join(next(iter(skipped.items())))}")
-    if channels is None:
-        channels = 1 if all(header.gray for header in good.values()) else 3
-    places = tuple(str(path.absolute()) for path in good)  # perhaps read by another process
-    pictures = Pictures(places, fit, channels,
-                        np.array([header.stamp for header in good.values()], np.int64))
-    return Readable(pictures, tuple(map(name, good)), skipped, others)
+    return good, skipped
+
+
+def _channels(headers: Iterable[Header]) -> int:
+    return 1 if all(header.gray for header in headers) else 3
 
 
 def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
@@ -142,20 +182,24 @@ def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
     return paths, 0, {}
 
 
-def _header(path: Path) -> Header | str:
-    """What the file's first bytes say, or why it is not an image."""
+def _header(source: Path | bytes | None) -> Header | str:
+    """What the first bytes of a file or of a row say, or why it is not an image."""
+    if source is None:
+        return "holds no picture"
     try:
-        with Image.open(path) as image:
+        with Image.open(source if isinstance(source, Path) else io.BytesIO(source)) as image:
             if why := deep(image):
                 return why
             # the method of PNG files decodes the whole file to look for more behind the pixels
             turned = Image.Image.getexif(image).get(ORIENTATION, 1) >= 5
-            state = path.stat()
+            state = source.stat() if isinstance(source, Path) else None
             return Header(image.size[::-1] if turned else image.size, image.mode in ("1", "L"),
-                          (state.st_size, state.st_mtime_ns))
+                          (state.st_size, state.st_mtime_ns) if state else (len(source), 0))
     except UNREADABLE as error:
-        return _reason(path, f"is not a readable image: {error}")
+        return _reason(source, f"is not a readable image: {error}")
 
 
-def _reason(path: Path, error) -> str:
-    return str(error).removeprefix(f"{path} ").replace(str(path), path.name)
+def _reason(source: Path | bytes, error) -> str:
+    if isinstance(source, bytes):
+        return BUFFER.sub("", str(error))
+    return str(error).removeprefix(f"{source} ").replace(str(source), source.name)

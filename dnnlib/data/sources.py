@@ -1,6 +1,7 @@
 """Finding and reading the datasets: torchvision's layout, folders of images, recordings."""
 
 import os
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 import torch
 
 from dnnlib import checks, files
-from dnnlib.data import folders, recordings, subsets, voices
+from dnnlib.data import folders, parquet, recordings, subsets, voices
 from dnnlib.data.raw import Raw
 
 
@@ -113,6 +114,7 @@ def _recorded(reader: Callable[[Path, str], Raw]) -> Callable[[Path, str, bool],
     return lambda root, split, download: reader(root, split)
 
 
+_SPACED = re.compile(r"\s*([-/])\s*")  # the hub writes "T - shirt / top"
 _FETCH = "torchvision fetches it with load(..., download=True) or `dnnlib data --download {}`"
 SOURCES = {
     "digits": Source(_digits, "", (1, 28, 28), {"train": 1297, "test": 500}, 10,
@@ -152,17 +154,21 @@ def default_size(name: str | Path) -> int | None:
 
 
 def is_folder(name: str | Path) -> bool:
-    """Whether ``name`` means a folder of the user's rather than a dataset."""
-    return isinstance(name, Path) or os.sep in name or name.startswith(".")
+    """Whether ``name`` means a folder or a Parquet file of the user's rather than a dataset."""
+    return (isinstance(name, Path) or os.sep in name or name.startswith(".")
+            or name.endswith(".parquet"))
 
 
 def locate(name: str, split: str) -> Path | None:
-    """Where dataset ``name`` lies under the data folder, in either layout; None if nowhere."""
+    """Where dataset ``name`` lies under the data folder, in any layout; None if nowhere.
+
+    Its own layout, Parquet files as the hub has them, of which the first is returned, or images
+    in a folder for each class.
+    """
     source, root = SOURCES[name], files.data_dir()
     found = sorted(root.glob(source.layout.format(split=split))) if source.layout else ()
-    if found:
-        return found[0]
-    return _split_folder(root / name, split)
+    found = found or parquet.split(root / name, split)
+    return found[0] if found else _split_folder(root / name, split)
 
 
 def _split_folder(folder: Path, split: str) -> Path | None:
@@ -174,7 +180,8 @@ def _missing(name: str, split: str) -> MissingData:
     source = SOURCES[name]
     return MissingData(
         f"dataset {name!r} ({split}) is not under {files.data_dir()}: looked for "
-        f"{source.layout.format(split=split) or '-'} (its own layout) and "
+        f"{source.layout.format(split=split) or '-'} (its own layout), {name}/**/"
+        f"{'train' if split == 'train' else 'test'}-*.parquet (the hub's) and "
         f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
         f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
 
@@ -183,8 +190,8 @@ def check(name: str | Path) -> None:
     """A look whether a dataset is there, without reading it: the test images, of a folder all.
 
     Raises :class:`MissingData` or ``FileNotFoundError`` for what is not there or empty,
-    ``ValueError`` for an unknown name and for a folder whose images are of fewer than two classes,
-    or not square, as the first of them tells.
+    ``ValueError`` for an unknown name and for images of fewer than two classes, or, in a folder,
+    not square, as the first of them tells.
     """
     if not is_folder(name):
         source = SOURCES[checks.known(name, SOURCES, "dataset")]
@@ -192,6 +199,15 @@ def check(name: str | Path) -> None:
             raise _missing(name, "test")
         return
     folder = Path(name).expanduser()
+    if tables := parquet.inside(folder):
+        found = parquet.table(tables)
+        if len(found.classes) < 2:
+            raise ValueError(f"dataset: expected a column of labels in {tables[0]} "
+                             f"({', '.join(parquet.LABELS)}) of at least two classes, got "
+                             f"{found.label or 'none'}")
+        for split in ("train", "test"):
+            parquet.inside(folder, split)
+        return
     for split in ("train", "test"):
         place = _split_folder(folder, split) or folder
         paths = folders.listed(place)[0]
@@ -207,20 +223,23 @@ def check(name: str | Path) -> None:
 
 
 def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
-    """The raw images of a dataset or of a user's folder."""
+    """The raw images of a dataset, or of a user's folder or Parquet files."""
     if is_folder(name):
         folder = Path(name).expanduser()
+        if tables := parquet.inside(folder, split):
+            return parquet.read(tables, size=size)
         return folders.read(_split_folder(folder, split) or folder, size=size)
     source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
     if source.embedded:
         return source.read(root, split, False)
     found = locate(name, split)
-    if found is not None and found.name in ("train", "test", "val"):
-        raw = folders.read(found, size=size or default_size(name))
+    if found is not None and (found.suffix == ".parquet" or found.name in ("train", "test", "val")):
+        size = size or default_size(name)
+        raw = (parquet.read(parquet.split(root / name, split), size=size)
+               if found.suffix == ".parquet" else folders.read(found, size=size))
         if len(raw.classes) != source.classes:
-            raise ValueError(f"{found} has {len(raw.classes)} class folders; {name} has "
-                             f"{source.classes} classes")
-        return raw
+            raise ValueError(f"{found} has {len(raw.classes)} classes; {name} has {source.classes}")
+        return raw._replace(classes=tuple(_SPACED.sub(r"\1", c) for c in raw.classes))
     if found is None and not (download and source.fetched):
         raise _missing(name, split)
     try:

@@ -54,7 +54,7 @@ def test_readable_reads_what_read_reads(folders):
         write_image(folders / "own" / "c" / f"{i}.png", COLOUR[i])
     write_image(folders / "own" / "g.png", GRAY[0])
     strict = folders_module.read(folders / "own", size=20)
-    found = pictures.readable(folders / "own", fit=lambda x: folders_module._fitted(x, 20),
+    found = pictures.readable(folders / "own", fit=lambda x: folders_module.fitted(x, 20),
                               fitted=lambda size: (20, 20))
     assert torch.equal(decoded(found)[0], strict[0]) and found.paths == strict[-1]
     assert not found.skipped and not found.others
@@ -76,7 +76,7 @@ def test_image_of_absurd_size_is_skipped(folders, monkeypatch):
     write_image(folders / "own" / "a.png", GRAY[0, :8, :8])
     write_image(folders / "own" / "huge.png", GRAY[0])
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    _, names, skipped, _ = pictures.readable(folders / "own")
+    _, names, skipped, *_ = pictures.readable(folders / "own")
     assert names == ("a.png",) and "decompression bomb" in skipped["huge.png"]
 
 

@@ -25,7 +25,7 @@ def test_voices_are_pictures_like_any_other_data(spoken):
         assert data.images.shape == (count, 1, 64, 64) and data.images.dtype == torch.float32
         assert 0 <= data.images.min() and data.images.max() <= 1
         assert torch.bincount(data.labels).tolist() == [count // 8] * 8
-        assert data.fingerprint.startswith("embedded-") and len(data.classes) == 8
+        assert data.form == "embedded" and len(data.classes) == 8
     train, test = (set(map(bytes, d.images.numpy().reshape(len(d), -1))) for d in spoken)
     assert len(train) == 480 and len(test) == 160 and not train & test
 
@@ -128,7 +128,7 @@ def test_fsdd_is_split_by_the_index_of_the_recording(root):
     assert set(train.paths) | set(test.paths) == set(clips)
     for data, indices in ((train, {"5", "49"}), (test, {"0", "4"})):
         assert len(data) == 8 and data.shape == (1, 64, 64)
-        assert data.fingerprint.startswith("wav-")
+        assert data.form == "wav"
         for path, label in zip(data.paths, data.labels):
             _, speaker, index = path.removesuffix(".wav").split("_")
             assert index in indices and data.classes[label] == speaker
