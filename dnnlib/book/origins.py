@@ -9,15 +9,8 @@ import pandas as pd
 from dnnlib import files
 from dnnlib.book import history, records
 from dnnlib.book.records import Record
+from dnnlib.data import known
 
-# The files that records were measured on, by fingerprint: training and test images, or speech.
-FINGERPRINTS = {
-    "mnist": ("idx-4718853ea946", "idx-71d3be42f93a"),
-    "fashion_mnist": ("idx-3581bf52f521", "idx-a8007d7be041"),
-    "cifar10": ("jpeg-c3578a95941b", "jpeg-dc7f0ae64fca"),  # a copy that was stored as JPEG
-    "imagenet": ("jpeg-7309d238d374",),
-    "fsdd": ("wav-447b530ac740",),
-}
 SHALLOW = "not checked: whether the commits of records exist, as this checkout has no full history"
 
 
@@ -57,9 +50,9 @@ def reasons(record: Record, root: Path, lost: dict | None = None) -> Iterator[st
         elif not history.mentions(root, commit, record.experiment):
             yield f"commit: {commit}, which has no chapter of {record.experiment}"
     dataset, data = record.parameters.get("dataset"), str(about.get("data"))
-    known = FINGERPRINTS.get(str(dataset))
-    if known and data.partition("[")[0] not in known:
-        yield f"data: {data}, expected the fingerprint of {dataset}: {' or '.join(known)}"
+    expected = [digits for digits, (name, *_) in known.KNOWN.items() if name == dataset]
+    if expected and known.digits(data) not in expected:
+        yield f"data: {data}, expected the fingerprint of {dataset}: {' or '.join(expected)}"
     seconds, threads = about.get("seconds"), about.get("threads")
     if not isinstance(seconds, int | float) or seconds <= 0:
         yield f"seconds: {seconds}, expected a number above 0"
