@@ -86,3 +86,19 @@ def test_settings_tell_what_the_run_rests_on(tiny_data):
     assert found["precision"] == "bfloat16 float32" and found["capability"]
     reproducible.fix()  # another run
     assert reproducible.settings()["precision"] == ""
+
+
+def test_a_gpu_computes_in_float32_and_its_record_says_so():
+    """What decides bits on a GPU is fixed and named; the keys and records of a CPU stay."""
+    tf32 = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    try:
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+        assert reproducible.arithmetic("meta")["tf32"] == "products convolutions"
+        with reproducible.fixed():
+            found = reproducible.arithmetic("meta")
+        assert found == {"tf32": "", "deterministic": True, "workspace": ":4096:8"}
+        assert torch.backends.cuda.matmul.allow_tf32 and torch.backends.cudnn.allow_tf32
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = tf32
+    assert reproducible.arithmetic("cpu") == {}
+    assert set(reproducible.key("orders", "meta")) - set(reproducible.key("orders")) == set(found)

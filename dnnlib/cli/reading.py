@@ -31,7 +31,7 @@ ClassNames = Annotated[str, typer.Option(
          "numbers.")]
 Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "
-                                     "one, else cpu.")]
+                                     "one, else mps, else cpu.")]
 Probabilities = Annotated[bool, typer.Option(
     "--probabilities", help="The model gives probabilities, not logits.")]
 Workers = Annotated[int | None, typer.Option(

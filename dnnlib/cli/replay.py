@@ -96,6 +96,10 @@ def _shown(done, every: bool) -> None:
     if was["libraries"].get("torch") != now["libraries"]["torch"]:
         say("  other versions: each record names its own; constraints.txt has those of the newest "
             "(pip install -c constraints.txt -e .)")
+    before, after = (each.get("device", "cpu") for each in (was, now))
+    if before != after:
+        say(f"  another device, {after} for {before}: no digit has to be the same; a row "
+            "within the spread of the seeds agrees")
 
 
 def _listed(paths: list[Path]) -> None:

@@ -199,6 +199,7 @@ def fit_readings(x, y, **row) -> list[dict]:
     >>> rows[-1]
     {'distance': 'pd', 'quantity': 'spearman', 'value': -1.0}
     """
+    x, y = _points(x, y)
     rows = []
     for points, pair in (("examples", (x, y)), ("bins", binned(x, y))):
         fits = {method: fit_exponential(*pair, method=method) for method in METHODS}

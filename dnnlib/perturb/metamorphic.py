@@ -175,7 +175,8 @@ def _smooth(x, weights: tuple[float, ...]):
 
 def _median(x, size: int):
     windows = _padded(x, size // 2, size // 2, "replicate").unfold(2, size, 1).unfold(3, size, 1)
-    return windows.flatten(-2).median(-1).values
+    # sorted, since a GPU's median has no deterministic way; the size is odd
+    return windows.flatten(-2).sort(-1).values[..., size * size // 2]
 
 
 def _bilateral(x, radius: int = 3, color: float = 50 / 255, space: float = 50.0):

@@ -1,5 +1,7 @@
 """The command ``dnnlib replay``, around an engine whose runs cost nothing."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -44,6 +46,16 @@ def test_several_are_listed_and_one_is_replayed(dnnlib, toys, folders):
     code, out, _ = dnnlib("replay", toys[0], "--threads", 2, "--note")
     assert code == 0 and "1 rows: 1 identical" in out and "threads 2" in out
     assert "toy/x/seed0" in (folders / "results" / "replayed.csv").read_text()
+
+
+def test_a_replay_on_another_device_says_how_it_is_judged(dnnlib, toys):
+    _, out, _ = dnnlib("replay", toys[0])
+    assert "another device" not in out
+    record = json.loads(toys[0].read_text())
+    record["provenance"]["device"] = "cuda"
+    toys[0].write_text(json.dumps(record))
+    code, out, _ = dnnlib("replay", toys[0])
+    assert code == 0 and "another device, cpu for cuda" in " ".join(out.split())
 
 
 def test_a_row_that_differs_fails(dnnlib, toys):
