@@ -1,4 +1,4 @@
-"""The scoreboard as a page: a line for each claim, a square for each cell that was run."""
+"""The scoreboard as a page: each claim in a sentence, its cells as dots, its verdict in a word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from dnnlib import published
-from dnnlib.book import notebooks, verdict_plots, verdicts
+from dnnlib.book import intervals, notebooks, verdict_plots, verdicts
 from dnnlib.book.words import shown
+from dnnlib.published.printed import printed
 
 OUTCOMES = {"holds": "holds", "fails": "fails", "open": "is open"}
 
@@ -30,7 +31,7 @@ class Board:
                 f"{''.join(self._line(verdict) for verdict in self.found)}</details>")
 
     def __repr__(self) -> str:
-        return "\n".join(f"{verdict.claim.statement} {verdict.state}: {verdicts.counted(verdict)}"
+        return "\n".join(f"{verdict.claim.statement} {worded(verdict)}: {verdicts.counted(verdict)}"
                          for verdict in self.found)
 
     def _line(self, verdict: verdicts.Verdict) -> str:
@@ -44,16 +45,52 @@ class Board:
         squares = "".join(_square(claim, cell, chapter)
                           for cell in verdict.cells.to_dict("records"))
         squares += '<span class="square missing"></span>' * (claim.expected - verdict.run)
-        return (f'<div class="claim verdict {verdict.state.replace(" ", "-")}"><p>{statement}</p>'
-                f'<p class="squares">{squares}</p><p class="small"><b>{verdict.state}</b>: '
+        noted = "".join(f" {mark}." for mark in marks(verdict))
+        return (f'<div class="claim verdict {css(verdict.state)}"><p>{statement} '
+                f'<b>{worded(verdict)}</b></p>'
+                f'<p class="squares">{squares}</p><p class="small">'
                 f"{escape(verdicts.counted(verdict))}. Needed: {escape(needed)}. "
-                f"{escape(claim.place)}{escape(runs)}.</p></div>")
+                f"{escape(claim.place)}{escape(runs)}.{escape(noted)}</p></div>")
+
+
+def css(state: str) -> str:
+    """The class of a verdict in book.css.
+
+    >>> css("partly, some fail"), css("not reproduced")
+    ('partly', 'not-reproduced')
+    """
+    return state.split(",")[0].replace(" ", "-")
+
+
+def worded(found: verdicts.Verdict) -> str:
+    """The verdict in a word; how many cells hold where not all do, and whether it may change."""
+    word = found.state + (f" ({found.holds} of {found.run})" if found.state == "mostly" else "")
+    return word + (", provisional" if found.provisional else "")
+
+
+def marks(found: verdicts.Verdict) -> list[str]:
+    """What a reader should know of a verdict beside it.
+
+    That the paper's own numbers fail the rule; that cells hold because a baseline finds far less
+    than in print, as the claim's note says; that it rests on one cell.
+    """
+    marks, print_ = [], printed(found.claim)
+    if len(print_):
+        alone = [intervals.estimate([v, v], found.claim.scale) for v in print_["value"]]
+        failing = sum(verdicts.outcome(found.claim, each) != "holds" for each in alone)
+        if failing:
+            marks.append(f"The paper's own numbers fail the rule in {failing} of {len(alone)} cells")
+    if found.claim.weak_baseline:
+        marks.append(found.claim.weak_baseline.rstrip("."))
+    if found.run == 1:
+        marks.append("It rests on one cell")
+    return marks
 
 
 def boards(names: Mapping[str, str]) -> list[Board]:
     """The scoreboard of each paper; ``names`` by its code.
 
-    Behind each square, for a pointer and for the keyboard: which cell it is, the mean over the
+    Behind each dot, for a pointer and for the keyboard: which cell it is, the mean over the
     seeds with its interval, and the command that runs it.
     """
     chapters = notebooks.declaring()

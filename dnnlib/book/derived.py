@@ -23,7 +23,7 @@ BY: dict[str, Callable] = {
 
 def _slope(values: pd.Series) -> float:
     """The slope of a least squares line through values in the order of a grid, a step."""
-    return float(np.polyfit(np.arange(len(values)), values, 1)[0]) if len(values) > 1 else np.nan
+    return float(np.polyfit(np.arange(len(values)), values, 1)[0]) if len(values) > 1 else 0.0
 
 
 TAKE: dict[str, Callable] = {"slope": _slope, "range": np.ptp}
@@ -38,7 +38,9 @@ def values(claim: Claim, rows: Callable[[Claim], pd.DataFrame]) -> pd.DataFrame:
     ours = _taken(claim, rows(claim))
     if not claim.against or ours.empty:
         return ours
-    others = rows(replace(claim, where=claim.where | claim.against))
+    where = {**claim.where, **claim.against}
+    others = rows(replace(claim, quantity=where.pop("quantity", claim.quantity), where=where,
+                          cells=[key for key in claim.cells if key not in claim.against]))
     if others.empty:
         return ours[:0]
     others = _taken(claim, others)
@@ -60,5 +62,5 @@ def _taken(claim: Claim, rows: pd.DataFrame) -> pd.DataFrame:
     if not claim.along or rows.empty:
         return rows
     ordered = rows.sort_values(claim.along, kind="stable").astype({"value": float})
-    return ordered.groupby(_keys(claim, rows), dropna=False)["value"].agg(
-        TAKE[claim.take]).reset_index()
+    grids = ordered.groupby(_keys(claim, rows), dropna=False)["value"]
+    return grids.agg(TAKE[claim.take])[grids.size() > 1].reset_index()  # one alone is no grid

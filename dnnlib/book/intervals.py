@@ -48,7 +48,9 @@ class Estimate:
     NaN where a value is, or lies outside its scale, such as a ratio of a gain and a loss.
 
     ``middle`` and ``error`` are the mean and its standard error on the scale ``on``, which is
-    'linear' where a value lies at the end of the scale asked for, such as a ratio of 0.
+    'linear' where a value lies at the end of the ``scale`` asked for, such as a ratio of 0. The
+    error is 0 where all values are the same: then nothing is known of their spread, and a verdict
+    asks the other cells of its claim: :mod:`dnnlib.book.moderation`.
     """
 
     mean: float
@@ -56,8 +58,10 @@ class Estimate:
     high: float
     middle: float
     error: float
-    degrees: int
+    degrees: float
     on: str
+    scale: str = "linear"  # the one asked for
+    seeds: int = 0
 
     def p(self, threshold: float) -> tuple[float, float]:
         """The two-sided p-values of lying above and below ``threshold``; (1, 1) on it."""
@@ -84,7 +88,7 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     bottom, top = SCALES[scale].range
     if np.isnan(sample).any() or len(sample) < 2 or sample.min() < bottom or sample.max() > top:
         nan = math.nan
-        return Estimate(nan, nan, nan, nan, nan, len(sample) - 1, scale)
+        return Estimate(nan, nan, nan, nan, nan, len(sample) - 1, scale, scale, len(sample))
     with np.errstate(divide="ignore", invalid="ignore"):
         on = scale if np.isfinite(SCALES[scale].forward(sample)).all() else "linear"
     moved = SCALES[on].forward(sample)
@@ -96,7 +100,8 @@ def estimate(values: Sequence[float], scale: str = "linear") -> Estimate:
     mean = float(sample[0]) if same else float(SCALES[on].back(middle))
     if same:
         low = high = mean
-    return Estimate(mean, max(low, bottom), min(high, top), middle, error, len(sample) - 1, on)
+    return Estimate(mean, max(low, bottom), min(high, top), middle, error, len(sample) - 1, on,
+                    scale, len(sample))
 
 
 def interval(values: Sequence[float], scale: str = "linear") -> tuple[float, float]:
@@ -125,6 +130,18 @@ def over_seeds(values: pd.Series, cells: Sequence[str], scale: str = "linear") -
         lambda of_cell: estimate(of_cell, scale))
     return pd.DataFrame({name: found.map(lambda e: getattr(e, name))
                          for name in ("mean", "low", "high")})
+
+
+def simes(p: Sequence[float], level: float = LEVEL) -> bool:
+    """Whether some of several tests stand: the k-th smallest p is at most k / n of the level.
+
+    R. J. Simes, Biometrika 73(3), 1986: the level holds for independent tests, and for those that
+    depend positively, as cells of the same seeds do.
+
+    >>> simes([0.03, 0.04, 0.045]), simes([0.03, 0.3, 0.6]), simes([])
+    (True, False, False)
+    """
+    return any(value <= level * rank / len(p) for rank, value in enumerate(sorted(p), start=1))
 
 
 def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:

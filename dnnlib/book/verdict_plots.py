@@ -22,8 +22,13 @@ with checks.extra("plots"):
     from matplotlib.ticker import LogLocator
 
 STATES = {  # as in book.css
-    "reproduced": "#029e73", "reproduced where run": "#56c2a0", "partly": "#a9dcc8",
-    "undecided": "#c4c4c4", "not reproduced": "#d55e00", "not run": "#ffffff"}
+    "reproduced": "#029e73", "reproduced where run": "#56c2a0", "mostly": "#a9dcc8",
+    "partly, some fail": "#e8c35a", "not reproduced": "#d55e00", "too few runs": "#c4c4c4",
+    "nothing to compare": "#e4e4e4", "not run": "#ffffff"}
+FIRST = {  # the words of the first rules, and those that they were split into
+    "reproduced": ["reproduced"], "reproduced where run": ["reproduced where run"],
+    "partly": ["mostly", "partly, some fail"], "not reproduced": ["not reproduced"],
+    "undecided": ["too few runs", "nothing to compare"], "not run": ["not run"]}
 OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
@@ -32,13 +37,18 @@ MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and ho
 TALL = 8  # squares, one above the other
 
 
-def bar(board: pd.DataFrame) -> Figure:
+def first_words(verdicts: pd.Series) -> pd.Series:
+    """Verdicts in the words of the first rules, which had fewer: to compare them with theirs."""
+    return verdicts.replace({word: first for first, words in FIRST.items() for word in words})
+
+
+def bar(board: pd.DataFrame, states: Mapping[str, str] = STATES) -> Figure:
     """A scoreboard's verdicts, counted: a bar for each paper, a part of it for each verdict."""
     counts = pd.crosstab(board["paper"], board["verdict"]).reindex(
-        index=dict.fromkeys(board["paper"]), columns=STATES, fill_value=0)
+        index=dict.fromkeys(board["paper"]), columns=states, fill_value=0)
     figure, axis = plt.subplots(figsize=(9, 0.7 + 0.42 * len(counts)))
     left = np.zeros(len(counts))
-    for state, colour in STATES.items():
+    for state, colour in states.items():
         bars = axis.barh(counts.index, counts[state], left=left, color=colour, edgecolor="0.4",
                          linewidth=0.6, label=state)
         axis.bar_label(bars, [n or "" for n in counts[state]], label_type="center",
@@ -48,17 +58,22 @@ def bar(board: pd.DataFrame) -> Figure:
     axis.grid(False)
     axis.set(xlabel="claims")
     axis.locator_params(axis="x", integer=True)
-    figure.legend(loc="outside upper center", ncols=len(STATES), fontsize=9)
+    figure.legend(loc="outside upper center", ncols=-(-len(states) // 2), fontsize=9)
     return figure
 
 
 def before_after(first: pd.DataFrame, now: pd.DataFrame, names: Mapping[str, str]) -> Figure:
-    """:func:`bar` of two scoreboards, paper by paper, for the claims that both have."""
+    """:func:`bar` of two scoreboards, paper by paper, for the claims that both have.
+
+    In the words of the first rules.
+    """
     both = [claim for claim in now.index if claim in first.index]
     return bar(pd.concat([
         board.loc[both].query("paper == @paper").assign(
-            paper=f"{name.replace(', ', chr(10))}: {when}")
-        for paper, name in names.items() for when, board in (("first", first), ("now", now))]))
+            paper=f"{name.replace(', ', chr(10))}: {when}",
+            verdict=lambda rows: first_words(rows["verdict"]))
+        for paper, name in names.items() for when, board in (("first", first), ("now", now))]),
+        {word: STATES[words[0]] for word, words in FIRST.items()})
 
 
 def outcomes() -> pd.DataFrame:

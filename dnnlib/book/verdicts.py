@@ -10,11 +10,14 @@ import pandas as pd
 from dnnlib import published
 from dnnlib.book import derived, intervals, records
 from dnnlib.book.intervals import Estimate
+from dnnlib.book.moderation import moderated
 from dnnlib.published import cells as published_cells
 
 SEEDS = 3  # fewer runs of a cell decide nothing
+ENOUGH = 5  # runs of every cell, fixed beforehand: with fewer a verdict is provisional
 MOST = 0.5  # of the paper's cells: more than this share must have been run for "reproduced"
-STATES = ("reproduced", "reproduced where run", "partly", "undecided", "not reproduced", "not run")
+STATES = ("reproduced", "reproduced where run", "mostly", "partly, some fail", "not reproduced",
+          "too few runs", "nothing to compare", "not run")
 
 # By rule: the p-values of a cell that holds and of one that fails, and what being on the threshold
 # exactly, with every seed, counts as.
@@ -49,7 +52,7 @@ class Verdict:
     ``cells``: a row for each cell with its mean, interval, seeds and outcome, 'holds', 'fails' or
     'open': whether the 95 % interval over the seeds is on the claim's side, on the other, or
     neither; 'deciding' is :func:`seeds_to_decide`. ``sure_holds`` and ``sure_fails``: how many
-    stand after Holm's correction.
+    stand after Holm's correction. ``provisional``: some cell has fewer seeds than ``ENOUGH``.
     """
 
     claim: published.Claim
@@ -61,34 +64,72 @@ class Verdict:
     sure_fails: int
     cells: pd.DataFrame
     scale: str  # of the runs: inputs, population, iterations, seeds
+    provisional: bool = False
 
 
 def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     """Apply a claim's rule to the records of its experiment.
 
-    'reproduced': every cell that was run holds, and most of the paper's were run; 'reproduced where
-    run': every one holds, of fewer; 'partly': after Holm's correction some hold; 'not reproduced':
-    none does, and some fail; 'undecided': none holds or fails; 'not run': no cell has three seeds.
+    What some or no cells do is asked of all together, by Simes's test:
+
+    - 'reproduced': every cell that was run holds, and most of the paper's were run; 'reproduced
+      where run': every one holds, of fewer,
+    - 'mostly': more than half of those that can tell hold, and none is known to fail,
+    - 'partly, some fail': some hold and some fail,
+    - 'not reproduced': some fail, and none is known to hold,
+    - 'too few runs': none is known to fail, and half or fewer hold; more seeds may decide,
+    - 'nothing to compare': the same, and no open cell can tell anything,
+    - 'not run': no cell has three seeds.
     """
-    found = [(key, len(values), intervals.estimate(values, claim.scale))
-             for key, values in cells(claim, root) if len(values) >= SEEDS]
-    p = [RULES[claim.rule](estimate, claim) for *_, estimate in found]
+    seen = [(key, values.iloc[:ENOUGH]) for key, values in cells(claim, root)
+            if len(values) >= SEEDS]
+    found = moderated([intervals.estimate(values, claim.scale) for _, values in seen],
+                      _floors(claim, seen, root))
+    p = [RULES[claim.rule](estimate, claim) for estimate in found
+         if not math.isnan(estimate.error)]  # without one, nothing is tested
     judged = [dict(zip(claim.cells, key)) | {"mean": e.mean, "low": e.low, "high": e.high,
-                                             "seeds": seeds, "outcome": outcome(claim, e),
+                                             "seeds": len(values), "outcome": outcome(claim, e),
                                              "deciding": seeds_to_decide(claim, e)}
-              for key, seeds, e in found]
+              for (key, values), e in zip(seen, found)]
     holds = sum(cell["outcome"] == "holds" for cell in judged)
     fails = sum(cell["outcome"] == "fails" for cell in judged)
     sure_holds, sure_fails = (sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1))
-    if not judged:
-        state = "not run"
-    elif holds == len(judged):  # an intersection of tests needs no correction
-        state = "reproduced" if len(judged) > MOST * claim.expected else "reproduced where run"
+    return Verdict(claim, _state(claim, p, len(judged), holds,
+                                 sum(not math.isnan(e.mean) for e in found)), holds, fails, len(judged), sure_holds,
+                   sure_fails, pd.DataFrame(judged),
+                   scale(rows(claim, root), (cell["seeds"] for cell in judged)) if judged else "",
+                   any(cell["seeds"] < ENOUGH for cell in judged))
+
+
+def _state(claim: published.Claim, p: list[tuple[float, float]], run: int, holds: int,
+           telling: int) -> str:
+    if not run:
+        return "not run"
+    if holds == run:  # an intersection of tests needs no correction
+        return "reproduced" if run > MOST * claim.expected else "reproduced where run"
+    some_hold, some_fail = (intervals.simes([pair[side] for pair in p]) for side in (0, 1))
+    if some_fail:
+        return "partly, some fail" if some_hold else "not reproduced"
+    if some_hold and 2 * holds > telling:
+        return "mostly"
+    return "too few runs" if telling else "nothing to compare"
+
+
+def _floors(claim: published.Claim, seen: list[tuple[tuple, pd.Series]],
+            root: Path | None) -> list[float]:
+    """The standard error of each cell's mean if its share of n is all that varies, on the arcsine.
+
+    There the variance of a binomial share is 1 / (4 n) whatever it is, so that 0 of n has one too.
+    """
+    if not (claim.out_of and seen):
+        return []
+    found, of_cell = rows(claim, root), list(claim.cells)
+    if claim.out_of == "rows":
+        count = found.groupby([*of_cell, "seed"]).size().groupby(of_cell).min()
     else:
-        state = "partly" if sure_holds else "not reproduced" if sure_fails else "undecided"
-    return Verdict(claim, state, holds, fails, len(judged), sure_holds, sure_fails,
-                   pd.DataFrame(judged),
-                   scale(rows(claim, root), (cell["seeds"] for cell in judged)) if judged else "")
+        count = found.assign(n=found.get(claim.out_of, claim.out_of)).groupby(of_cell)["n"].min()
+    return [math.sqrt(1 / (4 * count.loc[key if len(key) > 1 else key[0]] * len(values)))
+            for key, values in seen]
 
 
 def outcome(claim: published.Claim, found: Estimate) -> str:
@@ -103,9 +144,10 @@ def seeds_to_decide(claim: published.Claim, found: Estimate, most: int = 30) -> 
 
     Infinity if ``most`` would not, as where a value is undefined.
     """
-    seeds = found.degrees + 1
+    seeds = found.seeds
     for more in range(seeds, most + 1):
-        later = replace(found, error=found.error * math.sqrt(seeds / more), degrees=more - 1)
+        later = replace(found, error=found.error * math.sqrt(seeds / more),
+                        degrees=found.degrees + more - seeds)
         if min(RULES[claim.rule](later, claim)) <= intervals.LEVEL:
             return more
     return math.inf
@@ -155,7 +197,7 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
     """The cells of a claim: of each its key, and the value of each seed.
 
     A cell that pools networks or datasets has only the seeds that all of them were run with. A
-    seed whose counts are all at the claim's ceiling has NaN.
+    seed whose counts cannot tell anything apart, by the claim's ceiling, has NaN.
     """
     found = derived.values(claim, lambda part: rows(part, root))
     if found.empty:
@@ -168,20 +210,27 @@ def cells(claim: published.Claim, root: Path | None = None) -> list[tuple[tuple,
         found = found[pd.MultiIndex.from_frame(found[by_seed]).isin(whole.index[whole])]
     found = found[[*claim.cells, "seed", "value"]].astype({"value": float})
     if claim.ceiling:
-        found = found.merge(_at_ceiling(claim, root), how="left", on=[*claim.cells, "seed"])
+        full = _at_ceiling(claim, root)
+        found = found.merge(full, how="left", on=[*full.columns[:-1]])
         found["value"] = found["value"].mask(found["full"].eq(True))
     return [(key, group.groupby("seed")["value"].agg(lambda v: v.to_numpy().mean()))
             for key, group in found.groupby(list(claim.cells))]
 
 
 def _at_ceiling(claim: published.Claim, root: Path | None) -> pd.DataFrame:
-    """'full' for each cell and seed: whether every one of its counts has all inputs."""
-    counts = _rows(replace(claim, quantity=claim.ceiling), root)
+    """'full' for each cell and seed: whether its counts are all 0, or all as many as can be."""
+    where = dict(claim.ceiling)
+    quantity, whole = where.pop("quantity"), where.pop("of", None)
+    keys = [key for key in claim.cells if key not in where]
+    counts = _rows(replace(claim, quantity=quantity, where=claim.where | where, cells=keys),
+                   root)
     if counts.empty:
         raise ValueError(f"claim {claim.id}: its records have no ceiling {claim.ceiling!r}")
-    full = counts["value"].astype(float) == counts["seeds_count"]
-    return full.groupby([counts[name] for name in (*claim.cells, "seed")]).all().rename(
-        "full").reset_index()
+    values = counts["value"].astype(float)
+    of_cell = [counts[name] for name in (*keys, "seed")]
+    ends = [(values == end).groupby(of_cell).all()
+            for end in (0, counts["seeds_count"] if whole is None else whole)]
+    return (ends[0] | ends[1]).rename("full").reset_index()
 
 
 def scale(runs: pd.DataFrame, seeds: Iterable[int]) -> str:

@@ -31,12 +31,18 @@ class Claim:
     text a row without one) must lie on the side of ``threshold`` that ``rule`` names, or, for the
     rule 'about', within ``margin`` of it. ``expected``: how many cells the paper has. ``scale``:
     what the quantity is, and so the scale on which its interval is taken
-    (:data:`dnnlib.book.intervals.SCALES`). ``ceiling``: a count of the same records; where it has
-    all inputs whatever is varied, nothing is left to compare, and the cell is open.
+    (:data:`dnnlib.book.intervals.SCALES`). ``ceiling``: counts of the same
+    records, its 'quantity' and what replaces parts of ``where``: of inputs, or 'of' a number. Where
+    they are all 0 or all as many as can be, whatever is done, nothing is left to compare, and the
+    cell is open. ``out_of``: how many a share counts among: a number,
+    a column, or 'rows', as many as there are. ``weak_baseline``: which cells hold because a baseline
+    finds far less than in print.
 
     What is judged may follow from rows (:mod:`dnnlib.book.derived`). ``along``: a column whose
     values make one of what stands along it, ``take``: its 'slope' for a step, or its 'range'.
     ``against``: as ``where``, which it replaces in part, for the rows to compare with, ``by``:
+
+    Its 'quantity' is the claim's unless named.
 
     - 'less': less the largest of them,
     - 'over': a multiple of their mean,
@@ -58,7 +64,9 @@ class Claim:
     note: str = ""
     scale: str = "linear"
     margin: float = 0.0
-    ceiling: str = ""
+    ceiling: dict = field(default_factory=dict)
+    out_of: str | int = ""
+    weak_baseline: str = ""
     along: str = ""
     take: str = ""
     against: dict = field(default_factory=dict)
@@ -69,10 +77,11 @@ class Claim:
 class Amendment:
     """A rule that changed after records existed: ``what`` it was and is, and the ``reason``.
 
-    ``claims``: the ids of those it touches, or 'all'.
+    ``claims``: the ids of those it touches, or 'all'. ``date``: of the change, year-month-day.
     """
 
     id: str
+    date: str
     claims: list[str] | str
     what: str
     reason: str
@@ -170,7 +179,8 @@ def _entries(path: Path, kind: str = "claim") -> list[dict]:
 
 def _claim(entry: dict) -> Claim:
     name = entry.get("id", entry)
-    optional = ("where", "note", "scale", "margin", "ceiling", "along", "take", "against", "by")
+    optional = ("where", "note", "scale", "margin", "ceiling", "out_of", "weak_baseline", "along",
+                "take", "against", "by")
     missing = [f.name for f in fields(Claim) if f.name not in entry and f.name not in optional]
     unknown = sorted(set(entry) - {f.name for f in fields(Claim)})
     if missing or unknown:
@@ -192,6 +202,11 @@ def _claim(entry: dict) -> Claim:
         "expected": (isinstance(claim.expected, int) and _number(claim.expected)
                      and claim.expected >= 1, "is not a count from 1"),
         "where": (isinstance(claim.where, dict), "is not a table"),
+        "ceiling": (isinstance(claim.ceiling, dict)
+                    and (not claim.ceiling or _text(claim.ceiling.get("quantity"))),
+                    "is not a table with a quantity"),
+        "out_of": (not claim.out_of or claim.scale in ("share", "percent"),
+                   "is of a claim about no share"),
         "against": (isinstance(claim.against, dict), "is not a table"),
         "by": (claim.by in BY if claim.against else claim.by == "",
                f"is none of {', '.join(BY)}, which 'against' needs, and only that"),

@@ -3,10 +3,10 @@
 #
 # Every {term}`claim` of the five papers became a rule. Its threshold is a number that the paper prints, or
 # what its words mean; where it gives neither, we chose one. The plots of the verdicts name each. A *cell* is one
-# combination of dataset, network and measure: a square below. It holds (green) if its whole 95 %
+# combination of dataset, network and measure: a dot below. It holds (green) if its whole 95 %
 # {term}`interval` over at least three random seeds is on the claim's side. It fails (orange) if the interval
-# is on the other side. Otherwise it is open (gray). An empty square is a cell of the paper that was not run.
-# Point at a square, or go to it with the tab key, to see its mean, its interval, its seeds, and the command
+# is on the other side. Otherwise it is open (gray). An empty dot is a cell of the paper that was not run.
+# Point at a dot, or go to it with the tab key, to see its mean, its interval, its seeds, and the command
 # that runs it. Each claim leads to the {term}`verdict` in its chapter, where each cell is drawn as a line
 # beside the paper's value.
 
@@ -26,10 +26,10 @@ plt.show()
 
 # %% [markdown]
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
-# fewer were run. *Partly*: not all hold, but some do after Holm's correction. *Not reproduced*: after
-# the correction no cell holds, and some fail. *Undecided*: after it, no cell holds and none fails,
-# because the seeds were too few or because there is nothing to tell apart. *Not run*: no cell
-# has three seeds or more. Where a claim fails, its chapter says what we know of the reason. [How to read this
+# fewer were run. *Mostly*: more than half hold and none is known to fail. *Partly, some fail*: some hold and
+# some fail. *Not reproduced*: some fail and none is known to hold. *Too few runs*: more seeds may decide.
+# *Nothing to compare*: no cell can tell anything apart. *Not run*: no cell
+# has three seeds or more. A verdict is *provisional* until each of its cells has five seeds. Where a claim fails, its chapter says what we know of the reason. [How to read this
 # book](../../book/how_to_read.md) has the rules, and [a page of amendments](05_amendments) has
 # those that changed. {term}`NSS` is judged as its text describes it. [Its chapter on fault
 # detection](../nss/02_fault_detection.ipynb) says what the released code assumes beyond the text,

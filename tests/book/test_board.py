@@ -37,6 +37,22 @@ def test_a_claim_without_a_chapter_has_no_link_and_no_command(folders):
     assert "<a " not in line and verdict.state in line
 
 
+def test_a_verdict_says_what_it_rests_on(monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    claims = {claim.id: claim for claim in verdicts.published.claims()}
+    shown = {name: board.marks(verdicts.verdict(claims[f"deepsensor-sensitivity-{name}"]))
+             for name in ("errors", "errors-size", "asr")}
+    assert "The paper's own numbers fail the rule in 7 of 7 cells" in shown["errors-size"]
+    assert "It rests on one cell" in shown["asr"]
+    assert any("DeepHunter" in mark for mark in shown["errors"])
+
+
+def test_the_word_tells_how_many_hold_and_that_it_may_change():
+    claim = verdicts.published.claims("nss")[0]
+    found = verdicts.Verdict(claim, "mostly", 17, 0, 18, 11, 0, None, "", True)
+    assert board.worded(found) == "mostly (17 of 18), provisional"
+
+
 def test_cards_show_pixels_as_squares_and_escape_what_is_written():
     pixels = np.zeros((1, 4, 4))
     pixels[0, 1, 2] = 1

@@ -13,20 +13,20 @@ from dnnlib.book.verdicts import STATES, verdict
 
 def test_verdicts_are_counted_for_each_paper():
     board = pd.DataFrame({"paper": ["b", "b", "a", "b"],
-                          "verdict": ["partly", "not run", "reproduced", "partly"]})
+                          "verdict": ["mostly", "not run", "reproduced", "mostly"]})
     figure = verdict_plots.bar(board)
     axis, = figure.axes
     widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
     assert [t.get_text() for t in axis.get_yticklabels()] == ["b", "a"]
     assert list(widths) == list(STATES)
     assert {state: width for state, width in widths.items() if any(width)} == {
-        "reproduced": [0, 1], "partly": [2, 0], "not run": [1, 0]}
+        "reproduced": [0, 1], "mostly": [2, 0], "not run": [1, 0]}
     assert [t.get_text() for t in axis.texts if t.get_text()] == ["1", "2", "1"]
 
 
 def test_before_and_after_are_two_bars_of_the_claims_that_have_both():
     first = pd.DataFrame({"paper": ["a", "a"], "verdict": ["partly", "partly"]}, index=["x", "y"])
-    now = pd.DataFrame({"paper": ["a"] * 3, "verdict": ["reproduced", "partly", "not run"]},
+    now = pd.DataFrame({"paper": ["a"] * 3, "verdict": ["reproduced", "mostly", "not run"]},
                        index=["x", "y", "added"])
     axis, = verdict_plots.before_after(first, now, {"a": "A, all"}).axes
     widths = {bars.get_label(): [bar.get_width() for bar in bars] for bars in axis.containers}
@@ -70,7 +70,8 @@ def test_only_open_cells_are_listed(monkeypatch):
                                         [{"quantity": "q", "value": value}]))
     monkeypatch.setattr(published, "claims", lambda: [claim])
     assert verdict_plots.open_cells().to_dict("records") == [
-        {"paper": "nsatp", "claim": "More errors.", "cell": "MNIST, 5", "seeds": 3, "deciding": 7}]
+        {"paper": "nsatp", "claim": "More errors.", "cell": "MNIST, 5", "seeds": 3,
+         "deciding": 9}]  # variances of 1 in both cells: 1.33 t(n + 1) / sqrt(n) is below 1 from 9 on
 
 
 def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), **more):

@@ -4,7 +4,7 @@ import pytest
 
 from dnnlib import published
 
-GOOD = '[[amendment]]\nid = "x"\nclaims = ["nsatp-motivation"]\nwhat = "a: b"\nreason = "c"\n'
+GOOD = '[[amendment]]\nid = "x"\ndate = "2026-11-27"\nclaims = ["nsatp-motivation"]\nwhat = "a: b"\nreason = "c"\n'
 
 
 def test_each_has_its_own_name_and_reason():
