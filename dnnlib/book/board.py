@@ -79,7 +79,8 @@ def marks(found: verdicts.Verdict) -> list[str]:
         alone = [intervals.estimate([v, v], found.claim.scale) for v in print_["value"]]
         failing = sum(verdicts.outcome(found.claim, each) != "holds" for each in alone)
         if failing:
-            marks.append(f"The paper's own numbers fail the rule in {failing} of {len(alone)} cells")
+            marks.append("The paper's own numbers fail the rule in "
+                         f"{failing} of {len(alone)} cells")
     if found.claim.weak_baseline:
         marks.append(found.claim.weak_baseline.rstrip("."))
     if found.run == 1:

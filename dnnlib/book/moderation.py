@@ -2,8 +2,9 @@
 
 G. K. Smyth, Linear models and empirical Bayes methods for assessing differential expression in
 microarray experiments, Statistical Applications in Genetics and Molecular Biology 3(1), 2004,
-Sections 4 and 6.2. Assumed: values of a cell are normal on the claim's scale, and the true variances
-of the cells are draws of one scaled inverse chi-squared distribution, whatever their means.
+Sections 4 and 6.2. Assumed: values of a cell are normal on the claim's scale, and the true
+variances of the cells are draws of one scaled inverse chi-squared distribution, whatever their
+means.
 """
 
 import math

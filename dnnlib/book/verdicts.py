@@ -94,9 +94,9 @@ def verdict(claim: published.Claim, root: Path | None = None) -> Verdict:
     holds = sum(cell["outcome"] == "holds" for cell in judged)
     fails = sum(cell["outcome"] == "fails" for cell in judged)
     sure_holds, sure_fails = (sum(intervals.holm([pair[side] for pair in p])) for side in (0, 1))
-    return Verdict(claim, _state(claim, p, len(judged), holds,
-                                 sum(not math.isnan(e.mean) for e in found)), holds, fails, len(judged), sure_holds,
-                   sure_fails, pd.DataFrame(judged),
+    telling = sum(not math.isnan(e.mean) for e in found)
+    return Verdict(claim, _state(claim, p, len(judged), holds, telling), holds, fails, len(judged),
+                   sure_holds, sure_fails, pd.DataFrame(judged),
                    scale(rows(claim, root), (cell["seeds"] for cell in judged)) if judged else "",
                    any(cell["seeds"] < ENOUGH for cell in judged))
 

@@ -55,8 +55,9 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         files.write_atomically(Path(output).expanduser(), board.to_csv().encode())
         say(f"wrote {output}")
     print_table(board.reset_index(drop=True), "Claims and verdicts", {
-        "reproduced": "[green]{}[/]", "mostly": "[green]{}[/]", "partly, some fail": "[yellow]{}[/]",
-        "not reproduced": "[red]{}[/]", "too few runs": "[dim]{}[/]",
+        "reproduced": "[green]{}[/]", "mostly": "[green]{}[/]",
+        "partly, some fail": "[yellow]{}[/]", "not reproduced": "[red]{}[/]",
+        "too few runs": "[dim]{}[/]",
         "nothing to compare": "[dim]{}[/]", "not run": "[dim]{}[/]"})
 
 

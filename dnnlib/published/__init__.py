@@ -35,8 +35,8 @@ class Claim:
     records, its 'quantity' and what replaces parts of ``where``: of inputs, or 'of' a number. Where
     they are all 0 or all as many as can be, whatever is done, nothing is left to compare, and the
     cell is open. ``out_of``: how many a share counts among: a number,
-    a column, or 'rows', as many as there are. ``weak_baseline``: which cells hold because a baseline
-    finds far less than in print.
+    a column, or 'rows', as many as there are. ``weak_baseline``: which cells hold because a
+    baseline finds far less than in print.
 
     What is judged may follow from rows (:mod:`dnnlib.book.derived`). ``along``: a column whose
     values make one of what stands along it, ``take``: its 'slope' for a step, or its 'range'.

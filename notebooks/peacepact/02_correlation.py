@@ -165,7 +165,8 @@ for name in ("net1_peacepact", "net1"):
         ("*Falling:* on each dataset, Eff falls as PD grows.", (fit["examples", "b"] < 0).all()),
         f"*Monotone:* in the mean over the seeds, of the steps from one interval of PD to the next {100 * rising.min():.0f} % to "
         f"{100 * rising.max():.0f} % go up.",
-        *([("In no run does a step go up by more than chance.", (clearly == 0).all())] if len(clearly) else []),
+        *([("In no run does a step go up by more than chance; this alone does not prove that none goes up.",
+            (clearly == 0).all())] if len(clearly) else []),
         *([("*Non-linear:* in every run, an exponential through Eff of all inputs correlates better with them than a "
             "straight line does.", (beyond > 0).all())] if len(beyond) else []),
         (f"*Exponential:* the line through ln Eff of the inputs that ever change correlates with them at "
