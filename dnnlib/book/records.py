@@ -24,7 +24,10 @@ ALL = "all"  # stands in `asked` for every experiment
 asked: set[str] = set()  # the experiments whose records this process has read
 # By experiment (stored names): the value that records had before a parameter was one. It is read
 # where a record lacks the parameter, and left out of names, so that a new one renames no record.
-OLDER: dict[str, dict] = {}
+OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trained ones trained on
+    f"{paper}/{name}": {"retrained": False}
+    for paper in ("deepsensor_sensitivity", "deepsensor_excitable")
+    for name in ("polluted", "thresholds", "start")}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

@@ -12,6 +12,7 @@ from dnnlib import checks, files, inference, models, reproducible
 from dnnlib.data import Dataset, load
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.models import parsed
+from dnnlib.models.fingerprints import described
 from dnnlib.training import augmentation, graphs, kept, recipes
 from dnnlib.training.recipes import Recipe
 
@@ -60,23 +61,28 @@ def pretrained(model_name: str, dataset: str) -> nn.Module:
 
 
 @reproducible.fixed()
-def fitted(model_name: str, data: Dataset, recipe: Recipe, *, seed: int = 0,
-           device: str = "cpu") -> nn.Module:
+def fitted(model_name: str, data: Dataset, recipe: Recipe, *, start: nn.Module | None = None,
+           seed: int = 0, device: str = "cpu") -> nn.Module:
     """Network ``model_name`` trained on ``data``, whatever it is, or taken from the cache.
 
     As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
-    ``device``: where it is trained and stays, as of :func:`inference.device`. It is trained
-    with the threads of :func:`reproducible.threads`, whatever the caller uses. A kept network that
+    ``start``: a trained network of that name to go on from, which stays as it is; default: new
+    weights. ``device``: where it is trained and stays, as of :func:`inference.device`. It is
+    trained with the threads of :func:`reproducible.threads`, whatever the caller uses. A kept network that
     its code, or that of the training, would not give is trained again: see :func:`kept.load`.
     """
     place = inference.device(device)
 
     def fresh() -> nn.Module:
-        return models.build(model_name, shape=data.shape, classes=len(data.classes),
-                            seed=seed).to(place)
+        model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
+        if start is not None:
+            model.load_state_dict(start.state_dict())
+        return model.to(place)
 
     key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
            "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", place)}
+    if start is not None:
+        key["start"] = described(start)
     if recipe.augment:
         key["augmentation"] = reproducible.revision("augmentation")
     _note(recipe)

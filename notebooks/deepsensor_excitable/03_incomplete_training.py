@@ -88,7 +88,7 @@ print(differ[["model", "training", "fuzzer", "value", "value before"]].to_string
 # ## Three networks
 #
 # The networks are made [as in the first paper's
-# chapter](../deepsensor_sensitivity/05_incomplete_training), and each has its own inputs: test
+# chapter](../deepsensor_sensitivity/05_incomplete_training), all from new weights, and each has its own inputs: test
 # images that it gets right. The table has the accuracy, in percent, and the `loss`, which is the
 # mean cross-entropy of these inputs in nats:
 

@@ -15,6 +15,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table 2 has none
+retrained = True  # the polluted network: trained on from the well trained; reading: False, new
 seed = 0  # of the trainings, of the choice of inputs and of the swarms
 inputs = 5  # benign inputs to start from; the paper has 1,000 for lambda and 500 for epsilon
 iterations = 20  # of every swarm
@@ -50,7 +51,8 @@ from dnnlib.training import faulty
 
 style()
 run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
-                 model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
+                 model_name=model_name, recipe=recipe, learning_rate=learning_rate,
+                 retrained=retrained, seed=seed,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
                  points=points, lambdas=lambdas, epsilons=epsilons, kinds=kinds)
 
@@ -112,7 +114,8 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, errors=checks.words(kinds, "kinds"),
-                         recipe_name=recipe, seed=seed, learning_rate=learning_rate, device=device)
+                         recipe_name=recipe, seed=seed, learning_rate=learning_rate, retrained=retrained,
+                         device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)

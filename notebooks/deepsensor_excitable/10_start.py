@@ -15,6 +15,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table 2 has none
+retrained = True  # the polluted network: trained on from the well trained; reading: False, new
 seed = 0  # of the trainings, of the choice of inputs and of the swarms
 inputs = 8  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every swarm
@@ -43,7 +44,8 @@ from dnnlib.training import faulty
 
 style()
 run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, learning_rate=learning_rate, seed=seed, inputs=inputs,
+                 recipe=recipe, learning_rate=learning_rate,
+                 retrained=retrained, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, near=near)
 
 # %% tags=["remove-input"]
@@ -104,7 +106,8 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate, device=device)
+                         learning_rate=learning_rate, retrained=retrained,
+                         device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)

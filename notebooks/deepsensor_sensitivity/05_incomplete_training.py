@@ -75,6 +75,9 @@ plt.show()
 # %% [markdown]
 # ## Three networks
 #
+# Table V heads its column "retrained", but the text says that underfitted and overfitted networks were
+# *trained*, and one epoch could not make a well trained network underfitted. So all three are new networks.
+#
 # Table V gives epochs, batch sizes and accuracies: underfitted networks have 76 to 79 %,
 # overfitted ones 98 to 99.9 %. It gives no learning rate. We use 0.02 with momentum, which is meant to bring LeNet-5
 # on MNIST near 80 % in one epoch; Table V below shows how near it comes. An epoch of the embedded

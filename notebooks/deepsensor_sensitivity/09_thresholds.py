@@ -14,6 +14,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
 recipe = "default"  # of the well trained network: a name of `training.RECIPES`
 learning_rate = 0.02  # of the overfitted network; Table V has none
+retrained = True  # the polluted network: trained on from the well trained; reading: False, new
 seed = 0  # of the trainings, of the choice of inputs and of the swarms
 inputs = 20  # benign inputs to start from; the paper has 500
 iterations = 20  # of every swarm
@@ -45,7 +46,8 @@ from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
-                 model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
+                 model_name=model_name, recipe=recipe, learning_rate=learning_rate,
+                 retrained=retrained, seed=seed,
                  swarm=swarm, budget="none", inputs=inputs, iterations=iterations,
                  population=population, lambdas=lambdas, epsilons=epsilons)
 
@@ -97,7 +99,8 @@ for threshold in (0.05, 0.3, 0.6):
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
-                         learning_rate=learning_rate, device=device)
+                         learning_rate=learning_rate, retrained=retrained,
+                         device=device)
 targets = faulty.targets(dataset)
 benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)

@@ -27,27 +27,40 @@ def test_only_incomplete_training_has_a_learning_rate_of_its_own():
     usual = training.recipe("default", "mnist")
     rates = {kind: faulty.recipe(kind, "lenet5", "mnist", learning_rate=0.3).learning_rate
              for kind in faulty.KINDS}
-    assert rates == {"well_trained": usual.learning_rate, "polluted": usual.learning_rate,
+    assert rates == {"well_trained": usual.learning_rate, "polluted": faulty.RETRAINING_RATE,
                      "underfitted": 0.3, "overfitted": 0.3}
     assert faulty.recipe("well_trained", "lenet5", "mnist") == usual
 
 
 @pytest.fixture
 def fitted(monkeypatch):
-    """What would be trained: (data, recipe, seed)."""
+    """What would be trained: (data, recipe, seed, start)."""
     calls = []
-    monkeypatch.setattr(training, "fitted", lambda model, data, steps, seed, device: calls.append(
-        (data, steps, seed)))
+    monkeypatch.setattr(training, "fitted", lambda model, data, steps, start, seed, device: (
+        calls.append((data, steps, seed, start))))
+    monkeypatch.setattr(training, "trained", lambda *names, **options: (names, options))
     return calls
 
 
 def test_a_polluted_network_sees_the_polluted_set(fitted):
     faulty.trained("polluted", "lenet5", "digits", alpha=20, seed=3)
-    data, steps, seed = fitted[0]
+    data, steps, seed, _ = fitted[0]
     expected = pollution.pollute(load("digits", "train"), 0.2, seed=3,
                                 **pollution.setting("digits"))
     assert torch.equal(data.images, expected.images) and torch.equal(data.labels, expected.labels)
     assert (steps, seed) == (faulty.recipe("polluted", "lenet5", "digits"), 3)
+
+
+def test_only_a_polluted_network_goes_on_from_the_well_trained_one(fitted):
+    for kind in faulty.KINDS:
+        faulty.trained(kind, "lenet5", "digits", seed=3)
+    faulty.trained("polluted", "lenet5", "digits", retrained=False)
+    starts = dict(zip([*faulty.KINDS, "new"], (start for *_, start in fitted), strict=True))
+    before = (("lenet5", "digits"), {"recipe_name": "default", "seed": 3, "device": "cpu"})
+    assert starts == dict.fromkeys(starts) | {"polluted": before}
+    anew = faulty.recipe("polluted", "lenet5", "digits", retrained=False)
+    assert fitted[-1][1] == anew
+    assert anew.learning_rate == training.recipe("default", "digits").learning_rate
 
 
 @pytest.mark.parametrize("kind", ["well_trained", "underfitted", "overfitted"])

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import files, models, training
-from dnnlib.data import Dataset
+from dnnlib.data import Dataset, load
 from dnnlib.inference import accuracy
 from dnnlib.training import Recipe, faulty, fit, fitted, loop, trained
 
@@ -206,3 +206,15 @@ def test_pretrained_weights_are_those_of_the_file(folders, monkeypatch, tmp_path
                        given.state_dict())
     found = trained("mobilenet", "imagenet", recipe_name="pretrained", seed=1)
     assert weights(found) == weights(given) and not found.training
+
+
+def test_training_goes_on_from_a_network_that_stays_as_it_is():
+    data = load("digits", "train")
+    first = fitted("lenet1", data, Recipe(0.05, 64, 1))
+    before = {name: value.clone() for name, value in first.state_dict().items()}
+    still = fitted("lenet1", data, Recipe(1e-9, 512, 1), start=first)
+    for name, value in still.state_dict().items():
+        assert torch.equal(first.state_dict()[name], before[name])
+        assert torch.allclose(value, before[name], atol=1e-5)
+    anew = fitted("lenet1", data, Recipe(1e-9, 512, 1))  # not what the cache has of the start
+    assert not torch.allclose(next(anew.parameters()), next(first.parameters()), atol=1e-3)
