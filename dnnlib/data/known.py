@@ -14,6 +14,8 @@ KNOWN = {
     "4718853ea946": ("mnist", "test", ""),
     "a8007d7be041": ("fashion_mnist", "train", ""),
     "3581bf52f521": ("fashion_mnist", "test", ""),
+    "11acf7913233": ("svhn", "train", "a part: 4,434 digits"),
+    "0a632ef340ab": ("svhn", "test", "a part: 8,372 digits"),
     "7309d238d374": ("imagenet", "test", "a photograph of each class"),
     "f178ce133952": ("fsdd", "train", ""),
     "447b530ac740": ("fsdd", "test", ""),

@@ -85,9 +85,18 @@ def _cifar(dataset: str) -> Callable[[Path, str, bool], Raw]:
 
 
 def _svhn(root: Path, split: str, download: bool) -> Raw:
-    data = _torchvision("SVHN")(root, split=split, download=download)
-    return Raw(torch.from_numpy(data.data), torch.from_numpy(data.labels).long(),
-               tuple("0123456789"), "mat")
+    path = root / f"{split}_32x32.mat"
+    if not path.exists():
+        _torchvision("SVHN")(root, split=split, download=download)
+    from scipy.io import loadmat  # torchvision would refuse a part of the digits
+
+    try:
+        table = loadmat(path)
+        images = torch.from_numpy(table["X"]).permute(3, 2, 0, 1).contiguous()
+        labels = torch.from_numpy(table["y"].astype("int64")).flatten()
+    except (KeyError, TypeError, NotImplementedError) as error:
+        raise ValueError(f"{path} is damaged: expected the arrays X and y: {error}") from error
+    return Raw(images, labels.where(labels != 10, 0), tuple("0123456789"), "mat")  # 10 is a zero
 
 
 def _digits(root: Path, split: str, download: bool) -> Raw:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from dnnlib import checks
 from dnnlib.models.layers import EPSILON, Add, at_least, convolved, same_conv
 
 
@@ -33,12 +34,36 @@ class Residual(nn.Module):
         return self.relu(self.add(self.main(x), y))
 
 
-def resnet20(channels: int, size: int, classes: int) -> nn.Module:
+class Padded(nn.Module):
+    """He et al.'s shortcut A, without parameters: every second pixel, and zeros as new channels.
+
+    (N, C, H, W) -> (N, C + 2 ``margin``, ceil(H / 2), ceil(W / 2)); as many zeros on both sides.
+
+    >>> Padded(8)(torch.ones(1, 16, 32, 32)).shape
+    torch.Size([1, 32, 16, 16])
+    """
+
+    def __init__(self, margin: int):
+        super().__init__()
+        self.margin = margin
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.margin, self.margin))
+
+
+VARIANTS = ("keras", "he")
+
+
+def resnet20(channels: int, size: int, classes: int, *, variant: str = "keras") -> nn.Module:
     """Three stages of three basic blocks, of 16, 32 and 64 channels.
 
+    ``variant``: 'keras', its CIFAR-10 example: where the channels change, a convolution as shortcut
+    and padding to the right and below; or 'he', as most networks that others trained on CIFAR-10:
+    :class:`Padded` shortcuts, symmetric padding, and an epsilon of 1e-5 in BatchNorm.
     (N, C, H, W) in [0, 1], at least 8 x 8 -> logits (N, classes).
     """
     at_least(size, 8, "ResNet-20")
+    he = checks.known(variant, VARIANTS, "variant") == "he"
     layers = [*convolved(channels, 16, 3), nn.ReLU()]
     before = 16
     for after in (16, 32, 64):
@@ -46,11 +71,19 @@ def resnet20(channels: int, size: int, classes: int) -> nn.Module:
             stride = 2 if after > 16 and block == 0 else 1
             main = nn.Sequential(*convolved(before, after, 3, stride), nn.ReLU(),
                                  *convolved(after, after, 3))
-            # the example's shortcut is a bare convolution, without BatchNorm
-            shortcut = same_conv(before, after, 1, stride=stride) if before != after else None
+            shortcut: nn.Module | None = None
+            if before != after and he:
+                main[0] = nn.Conv2d(before, after, 3, stride, padding=1)
+                shortcut = Padded((after - before) // 2)
+            elif before != after:  # the example's is a bare convolution, without BatchNorm
+                shortcut = same_conv(before, after, 1, stride=stride)
             layers.append(Residual(main, shortcut))
             before = after
-    return nn.Sequential(*layers, *_head(before, classes))
+    model = nn.Sequential(*layers, *_head(before, classes))
+    for module in model.modules():
+        if he and isinstance(module, nn.BatchNorm2d):
+            module.eps = 1e-5
+    return model
 
 
 def resnet50(channels: int, size: int, classes: int) -> nn.Module:

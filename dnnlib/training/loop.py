@@ -68,8 +68,9 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, start: nn.Module |
     As :func:`trained`, which calls it; a checkpoint is found again by the data's fingerprint.
     ``start``: a trained network of that name to go on from, which stays as it is; default: new
     weights. ``device``: where it is trained and stays, as of :func:`inference.device`. It is
-    trained with the threads of :func:`reproducible.threads`, whatever the caller uses. A kept network that
-    its code, or that of the training, would not give is trained again: see :func:`kept.load`.
+    trained with the threads of :func:`reproducible.threads`, whatever the caller uses. A kept
+    network that its code, or that of the training, would not give is trained again: see
+    :func:`kept.load`.
     """
     place = inference.device(device)
 

@@ -59,12 +59,9 @@ def write_cifar(root, dataset, monkeypatch, labels=LABELS):
     return folder
 
 
-def write_svhn(root, monkeypatch, labels):
+def write_svhn(root, labels):
     path = root / "test_32x32.mat"
     scipy.io.savemat(path, {"X": COLOUR.transpose(1, 2, 3, 0), "y": labels[:, None]})
-    md5 = hashlib.md5(path.read_bytes()).hexdigest()
-    monkeypatch.setattr(datasets.SVHN, "split_list",
-                        datasets.SVHN.split_list | {"test": ["", path.name, md5]})
     return path
 
 
@@ -104,7 +101,7 @@ def test_cifar(root, monkeypatch, name, dataset, count, parts):
 
 
 def test_svhn_ten_is_zero(root, monkeypatch):
-    write_svhn(root, monkeypatch, np.where(LABELS == 0, 10, LABELS).astype(np.uint8))
+    write_svhn(root, np.where(LABELS == 0, 10, LABELS).astype(np.uint8))
     data = load("svhn")
     assert np.array_equal(pixels(data), COLOUR)
     assert data.labels.tolist() == LABELS.tolist()
@@ -128,7 +125,7 @@ def test_labels_out_of_range(root, monkeypatch, name, labels):
     elif name == "cifar10":
         write_cifar(root, datasets.CIFAR10, monkeypatch, wrong)
     else:
-        write_svhn(root, monkeypatch, wrong.astype(np.uint8))
+        write_svhn(root, wrong.astype(np.uint8))
     with pytest.raises(ValueError, match=rf"{name} \(test\) labels: .*0 to 9, got .*{labels[0]}"):
         load(name)
 
@@ -154,9 +151,9 @@ def test_damaged_batches_name_their_folder(root, monkeypatch):
     (folder / "test_batch").write_bytes(b"broken")
     with pytest.raises(ValueError, match=f"{folder} .*cifar10.*corrupted"):
         load("cifar10")
-    path = write_svhn(root, monkeypatch, LABELS)
+    path = write_svhn(root, LABELS)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(ValueError, match="test_32x32.mat .*corrupted"):
+    with pytest.raises(ValueError, match="test_32x32.mat could not be read as svhn"):
         load("svhn")
 
 
