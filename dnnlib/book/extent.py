@@ -39,6 +39,10 @@ def items(root: Path | None = None) -> pd.DataFrame:
 
 def _run(entry: dict, root: Path | None) -> int:
     """How many cells of an item have records of three seeds."""
+    return sum(_cells(part, root) for part in (entry, *entry.get("also", ())))
+
+
+def _cells(entry: dict, root: Path | None) -> int:
     if "experiment" not in entry:
         return 0
     rows = records.frame(entry["experiment"], root)

@@ -174,9 +174,13 @@ def start_ratio(start: str) -> Derivation:
     return rule
 
 
-def starts_gain(table: Table, row: Mapping) -> float:
-    random, seed = (table.value("gain", **_where(row), start=start) for start in ("random", "seed"))
-    return random - seed
+def starts_gain(quantity: str) -> Derivation:
+    def rule(table: Table, row: Mapping) -> float:
+        random, seed = (table.value(quantity, **_where(row), start=start)
+                        for start in ("random", "seed"))
+        return random - seed
+
+    return rule
 
 
 def order_lead(of: str) -> Derivation:
@@ -327,7 +331,8 @@ DERIVED: dict[str, dict[str, Derivation]] = {  # by the start of an experiment's
     f"{_SENSITIVITY}/robustness": {
         "asr_gain": gain("asr", -1), "asr_lead": gain_lead("asr", ceiling=100),
         "clever_gain": gain("clever"), "clever_lead": gain_lead("clever"),
-        "accuracy_gain": gain("accuracy")},
+        "accuracy_gain": gain("accuracy"),
+        "accuracy_unseen_gain": gain("accuracy_unseen")},
     f"{_EXCITABLE}/cost": {"times_deepsensor": multiple("seconds"),
                            "times_passes": multiple("passes")},
     f"{_SENSITIVITY}/time": {
@@ -343,7 +348,8 @@ DERIVED: dict[str, dict[str, Derivation]] = {  # by the start of an experiment's
                                    "least_step_all": least_step("test_errors_all", 0.6)},
     **{f"{paper}/start": {"random_over_fixed": start_ratio("seed"),
                           "random_over_signed": start_ratio("seed, signed")}
-       | ({"random_less_fixed": starts_gain} if paper == _SENSITIVITY else {})
+       | ({"random_less_fixed": starts_gain("gain"),
+           "random_less_fixed_alone": starts_gain("gain_alone")} if paper == _SENSITIVITY else {})
        for paper in (_SENSITIVITY, _EXCITABLE)},
     f"{_SENSITIVITY}/examples": {"distance_over_deephunter": distance_over_unbounded},
     f"{_SENSITIVITY}/coverage": {"gain_over": over("gain", 0.01)},

@@ -27,7 +27,12 @@ asked: set[str] = set()  # the experiments whose records this process has read
 OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trained ones trained on
     f"{paper}/{name}": {"retrained": False}
     for paper in ("deepsensor_sensitivity", "deepsensor_excitable")
-    for name in ("polluted", "thresholds", "start")}
+    for name in ("polluted", "thresholds", "start")
+} | {experiment: {"random_starts": 0} for experiment in (  # PGD started at the image
+    "deepsensor_sensitivity/robustness", "deepsensor_excitable/attack_success",
+    "deepsensor_excitable/clever")
+} | {experiment: {"one_class": False}  # pairs were of any classes
+     for experiment in ("nsatp/motivation", "peacepact/motivation")}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

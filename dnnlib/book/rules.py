@@ -15,7 +15,8 @@ Range = tuple[float, float]
 PERCENT, SHARE, CORRELATION, COUNT = (0, 100), (0, 1), (-1, 1), (0, math.inf)
 AT_MOST_ALL = (-math.inf, 100)  # a saving in percent, below 0 where more is spent
 RANGES: dict[Range, str] = {
-    PERCENT: "accuracy train_accuracy asr error_rate last_error_rate held_out_error_rate fdr apfd "
+    PERCENT: "accuracy accuracy_unseen train_accuracy asr error_rate last_error_rate "
+             "held_out_error_rate fdr apfd "
              "ftcr area confident_fdr fitted above_way above_deepfool excitable own_neighbour "
              "stamped_given_class same_as_constant last_share part excitable_neurons reached "
              "sensitive_neurons also_broken faults zero seeds overlap between_attacks chance "

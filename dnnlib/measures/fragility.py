@@ -21,11 +21,13 @@ def eff(success) -> np.ndarray:
     return success_matrix(success).mean(1)
 
 
-def agreement(undecided, decided) -> dict[str, float]:
+def agreement(undecided, decided, *, classes=None) -> dict[str, float]:
     """How many pairs of images show what NSATP and PEACEPACT saw on one pair (both II.B).
 
     ``undecided``: (A, R), ``decided``: (B, R), label changes of A and B images in R repetitions.
-    Every undecided image is paired with every decided one:
+    Every undecided image is paired with every decided one. ``classes``: (A,) and (B,), those that
+    the images are given; then only pairs of one class count, as that of the papers is. All is NaN
+    without a pair.
 
     - ``more_from_undecided``, ``strictly_more``: share of pairs and repetitions in which the
       undecided image changed at least as often, or more often.
@@ -34,16 +36,26 @@ def agreement(undecided, decided) -> dict[str, float]:
 
     >>> agreement([[3, 3]], [[3, 1], [0, 0]])["pairs_always_strictly"]
     0.5
+    >>> agreement([[3, 3]], [[3, 1], [0, 0]], classes=([4], [9, 4]))["pairs_always_strictly"]
+    1.0
     """
     first, second = checks.array(undecided), checks.array(decided)
     if not first.ndim == second.ndim == 2 or first.shape[1] != second.shape[1] or (
             0 in first.shape + second.shape):
         raise ValueError("undecided, decided: expected counts (A, R) and (B, R), "
                          f"got {first.shape} and {second.shape}")
-    least, more = (rule(first[:, None], second[None]) for rule in (np.greater_equal, np.greater))
-    return {"more_from_undecided": float(least.mean()), "strictly_more": float(more.mean()),
-            "pairs_always": float(least.all(2).mean()),
-            "pairs_always_strictly": float(more.all(2).mean())}
+    paired = np.ones((len(first), len(second)), dtype=bool)
+    if classes is not None:
+        given, other = map(np.asarray, classes)
+        if (given.shape, other.shape) != (first.shape[:1], second.shape[:1]):
+            raise ValueError(f"classes: expected {first.shape[:1]} and {second.shape[:1]}, "
+                             f"got {given.shape} and {other.shape}")
+        paired = given[:, None] == other[None]
+    least, more = (rule(first[:, None], second[None])[paired]  # (pairs, R)
+                   for rule in (np.greater_equal, np.greater))
+    found = {"more_from_undecided": least, "strictly_more": more,
+             "pairs_always": least.all(1), "pairs_always_strictly": more.all(1)}
+    return {name: float(held.mean()) if paired.any() else math.nan for name, held in found.items()}
 
 
 @dataclass(frozen=True)

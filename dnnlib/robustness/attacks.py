@@ -47,7 +47,8 @@ class FGSM:
 class PGD:
     """Steps of ``eps_step``, each projected into the ball of ``eps`` (Madry et al., 2018).
 
-    ``random_starts``: 0 starts at the image; with more, the best of so many random points.
+    ``random_starts``: random points of the ball to start from, of which the best counts: one, as
+    the authors have it; 0, a reading, starts at the image.
     Raises ``ValueError`` for an ``eps_step`` above ``eps``, with which an attack only jumps from
     corner to corner; a quarter of eps is common.
     """
@@ -55,7 +56,7 @@ class PGD:
     eps: float = 0.3
     eps_step: float = 0.1
     iterations: int = 100
-    random_starts: int = 0
+    random_starts: int = 1
     norm: str = "linf"
 
     def __post_init__(self):

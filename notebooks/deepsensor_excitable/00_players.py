@@ -89,6 +89,7 @@ mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, ot
 x, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
 cases = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+run.add({"pairs": len(cases["error"][0])})
 lengths = {group: (after - before).flatten(1).norm(dim=1)
            for group, (before, after) in cases.items()}
 print(data)

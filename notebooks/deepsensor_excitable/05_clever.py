@@ -24,6 +24,7 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 epochs = 20  # of the retraining, in batches of 32
 learning_rate = 0.01  # of the retraining; the paper has none
+random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
 eps = 0.3  # of PGD in L-infinity, whose examples are a control; 0.5 on ImageNet
 attack_steps = 10  # of PGD; 100 is the attack's default
 images = 3  # whose CLEVER scores are averaged; the paper doesn't say how many
@@ -60,7 +61,7 @@ run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
                  population=population, points=points, bounds=bounds, others=others,
                  references=references, held_out=held_out, epochs=epochs, learning_rate=learning_rate, eps=eps,
-                 attack_steps=attack_steps, images=images, batches=batches, samples=samples,
+                 attack_steps=attack_steps, random_starts=random_starts, images=images, batches=batches, samples=samples,
                  radius=radius, fit=fit, deepfool_steps=deepfool_steps)
 
 # %% tags=["remove-input"]
@@ -163,7 +164,8 @@ baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
 budgets = {"none": None} | fuzzing.bounds(bounds)
 found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
-pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps)
+pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps,
+                     random_starts=random_starts)
 by_pgd = robustness.attack_success_rate(model, x, labels, pgd, seed=seed).images
 
 # %% tags=["hide-input"]

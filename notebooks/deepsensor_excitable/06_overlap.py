@@ -111,7 +111,8 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 # %% [markdown]
 # ## The examples
 #
-# All kinds of example start from the same inputs. For the attacks we count only examples that fool the
+# All kinds of example start from the same inputs; PGD starts at the input itself, and a random start is tried
+# [below](#how-stable-is-a-top-ten). For the attacks we count only examples that fool the
 # network; for the {term}`swarms <swarm>` we count all last examples, as in the paper. Besides the swarm that is
 # guided by excitable neurons there are two others. One is guided by [sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors). The other, `constant`, is guided by nothing; its
@@ -122,7 +123,8 @@ data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
-attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations),
+attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations,
+                                 random_starts=0),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable sensitive constant", points=4)

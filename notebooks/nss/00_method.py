@@ -90,7 +90,8 @@ print("order: ", [list(printed.index)[i] for i in order])
 #
 # A {term}`benign mutation` should not change the class of an image. Table III gives the parameters
 # and their ranges. It does not say in which direction an image is shifted, or which kernel the blur
-# has. In some points the released code differs from the table (`reading="released"`).
+# has. We take the values as they are printed, without signs: shifts go to the right and down, and rotation and
+# shear have one direction each. The released code draws shifts of either sign. In some points the released code differs from the table (`reading="released"`).
 
 # %% tags=["hide-input"]
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
@@ -117,6 +118,9 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 #
 # The two stages of NSS, drawn after Fig. 2 and Algorithms 1 and 2 of the paper.
 # ```
+#
+# Each of the two algorithms draws a mutation of its own in the paper. Here, and in our records, one draw serves
+# both, so that a candidate is passed through the network twice and not three times.
 
 # %% tags=["hide-input"]
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -211,7 +215,8 @@ assert torch.allclose(by_hand, surprise.DSA(reference=train).score(model, candid
 # **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into
 # $k$ sections. For each neuron, a candidate covers the section that the activation falls into; if
 # the activation is outside of the range, it covers none. {term}`NAC` is the same with one section:
-# all values above a threshold.
+# all values above a threshold. We take the activations as they are (`activation="raw"`), as the words of NSS have
+# it; NAC's authors first scale each layer to [0, 1] for each input (`activation="scaled"`), which is another order.
 
 # %% tags=["hide-input"]
 k = 10  # the paper has 1,000; with few sections one sees more

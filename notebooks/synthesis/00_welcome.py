@@ -154,7 +154,7 @@ SHOWN = {"dlfuzz": "DLFuzz: a gradient", "deepsensor, paper": "DeepSensor: a gui
 figure, axis = plt.subplots(figsize=(6, 3))
 for who, words in SHOWN.items():
     mean = found[(found["who"] == who) & found["bound"].isin([2, 4, 8, 12])]
-    mean = mean.groupby("bound")["value"].mean()
+    mean = mean.groupby(["bound", "model"])["value"].mean().groupby("bound").mean()
     axis.plot(mean.index, mean, "o-", ms=4, color=colour(who), label=words)
 axis.set(xlabel="bound on the L2 distance", ylabel="test errors\n(% of examples)", ylim=(-3, 103))
 axis.legend(fontsize=8)

@@ -247,3 +247,15 @@ def test_no_steps_within_one_interval():
 
 def test_a_single_point_is_no_clear_rise():
     assert fragility.steps([0, 0, 1], [0.1, 0.2, 0.9], bins=2)["rising_clearly"] == 0
+
+
+def test_only_pairs_of_one_class_are_counted():
+    undecided, decided = [[2, 2], [0, 0]], [[1, 1], [3, 3]]
+    every = fragility.agreement(undecided, decided)
+    assert every["strictly_more"] == 0.25
+    alike = fragility.agreement(undecided, decided, classes=([4, 9], [4, 9]))
+    assert alike["strictly_more"] == 0.5 and alike["pairs_always"] == 0.5
+    none = fragility.agreement(undecided, decided, classes=([4, 4], [9, 9]))
+    assert all(np.isnan(value) for value in none.values())
+    with pytest.raises(ValueError, match=r"classes: expected \(2,\) and \(2,\), got \(1,\)"):
+        fragility.agreement(undecided, decided, classes=([4], [9, 9]))
