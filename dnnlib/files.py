@@ -32,6 +32,14 @@ def results_dir() -> Path:
     return (checkout if (checkout / "_toc.yml").exists() else Path.cwd()) / "results"
 
 
+def own_results_dir() -> Path:
+    """Folder that runs of one's own write records to, beside the book's, which stay as they are:
+    ``$DNNLIB_RESULTS``, else ``runs/results`` of the checkout, else here."""
+    if os.environ.get("DNNLIB_RESULTS"):
+        return results_dir()
+    return results_dir().parent / "runs" / "results"
+
+
 def writable(path: Path, name: str) -> Path:
     """``path``, if a file can be written there, also in folders that are yet to be made.
 

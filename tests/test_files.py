@@ -60,8 +60,15 @@ def test_folders_follow_the_environment(folders, monkeypatch):
     assert files.data_dir() == folders / "data"
     assert files.cache_dir() == folders / "cache"
     assert files.results_dir() == folders / "results"
+    assert files.own_results_dir() == folders / "results"
     monkeypatch.delenv("DNNLIB_DATA")
     assert files.data_dir() == folders / "cache" / "data"
+
+
+def test_runs_of_ones_own_leave_the_books_results_alone(monkeypatch):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    book, own = files.results_dir(), files.own_results_dir()
+    assert own == book.parent / "runs" / "results"
 
 
 def test_digest_tells_values_apart():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from dnnlib import inference, reproducible
+from dnnlib import files, inference, reproducible
 from dnnlib.book import records, tables, verdicts
 from dnnlib.data import Dataset
 
@@ -91,7 +91,7 @@ class Experiment:
         return records.save(records.Record(
             self.name, self.parameters, self.rows,
             records.provenance(data=data.fingerprint, device=str(inference.device(device)),
-                               clock=self.clock)))
+                               clock=self.clock)), files.own_results_dir())
 
     def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
         """The rows of all records, of those with these ``parameters``; ``where``: a query.

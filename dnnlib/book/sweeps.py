@@ -21,6 +21,7 @@ from pathlib import Path
 from dnnlib import checks, files
 from dnnlib.book import notebooks, plan, records, signed
 
+BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 TIMEOUT = 10  # seconds in which a scheduler must answer
 _VARIABLES = "distributed.nanny.pre-spawn-environ"  # of a worker's process
 _TRIMMING = "MALLOC_TRIM_THRESHOLD_"  # above it glibc returns freed memory; Dask says 64 KiB
@@ -80,6 +81,16 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
         raise ValueError("\n".join([f"{path}: {len(problems)} problems, nothing was run",
                                     *(f"  {problem}" for problem in problems)]))
     return list(found.values()), None if root is None else Path(str(root)).expanduser()
+
+
+def of_the_book(path: Path) -> bool:
+    """Whether a file is one of the sweeps that fill the book's results; others leave them alone.
+
+    >>> of_the_book(Path("sweeps/paper.toml").resolve()), of_the_book(Path("own.toml"))
+    (True, False)
+    """
+    home = notebooks.folder().parent / "sweeps"
+    return Path(path).resolve() in {(home / name).resolve() for name in BOOK}
 
 
 def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[Cell]:

@@ -98,6 +98,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     say(f"{path} -> {target}")
     _attempt(notebooks.run, path, values, target)
     say(f"done: {target}")
+    if values.get("profile") == "paper":
+        say(f"its record is below {files.own_results_dir()}; those of the book are as they were")
 
 
 app.command(epilog=examples(

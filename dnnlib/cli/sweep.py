@@ -20,7 +20,8 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
           workers: Annotated[int | None, typer.Option(
               help="Workers on this machine; one for each core, or as many as memory carries.",
               min=1)] = None,
-          results: Annotated[str, typer.Option(help="Where the records go.")] = "",
+          results: Annotated[str, typer.Option(
+              help="Where the records go; else runs/results, or results for the book's own.")] = "",
           gpu: Annotated[bool, typer.Option(
               "--gpu", help="Estimate the time left with the file's gpu_minutes.")] = False,
           show: Annotated[bool, typer.Option(
@@ -32,7 +33,8 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
     if scheduler and workers:
         raise ValueError("--workers: only without --scheduler, whose workers there are already")
     cells, named = sweeps.read(file, gpu=gpu)
-    root = Path(results).expanduser() if results else named or files.results_dir()
+    root = Path(results).expanduser() if results else named or (
+        files.results_dir() if sweeps.of_the_book(file) else files.own_results_dir())
     states = {cell.name: "done" if sweeps.done(cell, root) else "waiting" for cell in cells}
     left = [cell for cell in cells if states[cell.name] == "waiting"]
     for path in sweeps.set_aside(root):

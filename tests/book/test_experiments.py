@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from dnnlib import files
 from dnnlib.book import experiments, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.data import load
@@ -124,3 +125,11 @@ def test_the_records_have_the_names_that_follow_from_their_parameters():
     for path in [*root.glob("*/*/*.json"), *root.glob("unfinished/*/*/*.json")]:
         record = records.read(path)
         assert path.as_posix().endswith(records.name(record.experiment, record.parameters))
+
+
+def test_a_record_of_ones_own_lies_apart_from_the_books(run, monkeypatch, tmp_path):
+    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.setattr(files, "results_dir", lambda: tmp_path / "results")
+    path = run.save(load("digits"))
+    assert path.is_relative_to(tmp_path / "runs" / "results")
+    assert not (tmp_path / "results").exists() and run.recorded("fuzzer == 'noise'").empty
