@@ -1,7 +1,10 @@
 """Comparing fuzzers: the same benign inputs, the same bounds, each campaign run once and kept."""
 
 from collections.abc import Hashable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -12,10 +15,12 @@ from dnnlib.fuzzing.naming import Key
 from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
+from dnnlib.fuzzing.together import Choosing, Side, run_all
 from dnnlib.inference import device_of, predict
 from dnnlib.models.fingerprints import described
 from dnnlib.neurons.excitable import ExcitableNeurons
 
+Name = TypeVar("Name", bound=Hashable)
 _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
 
 
@@ -40,13 +45,14 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
 
 
 def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
-              fuzzers: Mapping[str, Fuzzer], *, iterations: int = 20,
-              seed: int = 0) -> dict[str, Campaign]:
+              fuzzers: Mapping[Name, Fuzzer], *, iterations: int = 20,
+              seed: int = 0) -> dict[Name, Campaign]:
     """The campaign of each fuzzer, under its name, all random numbers drawn from ``seed``.
 
     The key in the cache covers the weights, the inputs and every option; ``seconds`` are those of
-    the run that filled it. Raises ``TypeError`` for an option that has no key there, such as a
-    function of your own: call the fuzzer's ``run``.
+    the run that filled it. Small campaigns of one kind share their passes, as many as fit in one:
+    see :func:`together.side_by_side`. Raises ``TypeError`` for an option that has no key there,
+    such as a function of your own: call the fuzzer's ``run``.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> from dnnlib.fuzzing.noise import Noise
@@ -59,19 +65,56 @@ def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
            "labels": described(torch.as_tensor(labels)), "iterations": iterations, "seed": seed,
            **reproducible.key("campaigns", device_of(model))}
 
-    def make(fuzzer: Fuzzer) -> dict[str, torch.Tensor]:
-        generator = torch.Generator().manual_seed(seed)
-        found = fuzzer.run(model, inputs, labels, iterations=iterations, generator=generator)
-        cost = torch.tensor([found.passes, found.seconds], dtype=torch.float64)
-        return {name: getattr(found, name) for name in _TENSORS} | {"cost": cost}
-
+    keys = {name: key | {"fuzzer": described(fuzzer)} for name, fuzzer in fuzzers.items()}
+    paths = {name: files.cache_dir() / "campaigns" / f"{files.digest(each)}.safetensors"
+             for name, each in keys.items()}
+    missing = {path: name for name, path in paths.items() if not path.exists()}
+    running = _settled(model, inputs, {path: fuzzers[name] for path, name in missing.items()},
+                       iterations)
+    with tqdm(total=len(running), desc="fuzzers", leave=False) as bar:
+        for group in _groups(running, len(inputs)):
+            with ExitStack() as locks:  # in one order, so that no two processes wait for each other
+                left = [path for path in sorted(group) if locks.enter_context(files.making(path))]
+                made = run_all([running[path] for path in left], model, inputs, labels,
+                               iterations=iterations, seed=seed)
+                for path, found in zip(left, made):
+                    cost = torch.tensor([found.passes, found.seconds], dtype=torch.float64)
+                    tensors = {name: getattr(found, name) for name in _TENSORS} | {"cost": cost}
+                    files.save_tensors(path, tensors, key=keys[missing[path]])
+            bar.update(len(group))
     done = {}
-    for name, fuzzer in tqdm(fuzzers.items(), desc="fuzzers", leave=False):
-        kept = files.cached("campaigns", key | {"fuzzer": described(fuzzer)},
-                            lambda: make(fuzzer))
+    for name, path in paths.items():
+        kept, _ = files.load_tensors(path)
         passes, seconds = kept.pop("cost").tolist()
         done[name] = Campaign(**kept, passes=int(passes), seconds=seconds)
     return done
+
+
+def _settled(model: nn.Module, inputs: torch.Tensor, fuzzers: Mapping[Path, Fuzzer],
+             iterations: int) -> dict[Path, Fuzzer]:
+    """Each :class:`settings.Best` replaced by its choice, for which all settings run at once."""
+    asked: dict[str, tuple[torch.Tensor, torch.Tensor, dict[Hashable, Fuzzer]]] = {}
+    for path, fuzzer in fuzzers.items():
+        if isinstance(fuzzer, Choosing):
+            x, labels, each = fuzzer.held_out(model, inputs)
+            same = files.digest([described(x), described(labels)])
+            asked.setdefault(same, (x, labels, {}))[2].update(
+                {(path, name): setting for name, setting in each.items()})
+    for x, labels, every in asked.values():
+        campaigns(model, x, labels, every, iterations=iterations)  # into the cache
+    return {path: fuzzer.chosen(model, inputs, iterations=iterations)[1]
+            if isinstance(fuzzer, Choosing) else fuzzer for path, fuzzer in fuzzers.items()}
+
+
+def _groups(fuzzers: Mapping[Path, Fuzzer], count: int) -> list[list[Path]]:
+    """Fuzzers of one kind, as many together as ``count`` images of each fill a pass."""
+    kinds: dict[Hashable, tuple[int, list[Path]]] = {}
+    for path, fuzzer in fuzzers.items():
+        size = fuzzer.batch_size if isinstance(fuzzer, Side) else 1
+        kind = (type(fuzzer), size) if isinstance(fuzzer, Side) else path
+        kinds.setdefault(kind, (max(1, size // count), []))[1].append(path)
+    return [paths[i:i + at_once] for at_once, paths in kinds.values()
+            for i in range(0, len(paths), at_once)]
 
 
 def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
@@ -107,11 +150,9 @@ def at_bounds(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
               fuzzers: Mapping[Key, Fuzzer], bounds: Mapping[str, float | None], *,
               iterations: int = 20, seed: int = 0) -> dict[tuple[str, Key], Campaign]:
     """The campaign of every fuzzer at every bound on the L2 distance, by the names of both."""
-    return {(name, key): campaign for name, l2 in bounds.items()
-            for key, campaign in campaigns(
-                model, inputs, labels, iterations=iterations, seed=seed,
-                fuzzers={key: replace(fuzzer, budget=Budget(l2=l2))
-                         for key, fuzzer in fuzzers.items()}).items()}
+    return campaigns(model, inputs, labels, iterations=iterations, seed=seed, fuzzers={
+        (name, key): replace(fuzzer, budget=Budget(l2=l2)) for name, l2 in bounds.items()
+        for key, fuzzer in fuzzers.items()})
 
 
 def benign_for_each(models: Mapping[str, nn.Module], images: torch.Tensor, labels: torch.Tensor, *,

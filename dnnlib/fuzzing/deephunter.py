@@ -1,6 +1,6 @@
 """DeepHunter: mutate a queue of inputs, and queue what reaches new neuron boundaries."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import torch
@@ -9,7 +9,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.neurons.activations import record_classes
+from dnnlib.fuzzing.together import Asking, Look, Record, side_by_side
 from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
@@ -171,16 +171,23 @@ class DeepHunter:
 
         Model passes: one for each image of ``reference`` and each input, and for each mutant.
         """
+        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
+                                         generator=generator, watch=watch)])[0]
+
+    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
+               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
+        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
         checks.generator(generator)
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         if self.reference.shape[1:] != inputs.shape[1:]:
             raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "
                              f"inputs, got {tuple(self.reference.shape[1:])}")
-        seen = cov.boundaries(self._look(log, self.reference)[0])
+        seen = cov.boundaries((yield from self._look(log, self.reference))[0])
         queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
                                                  p_min=self.p_min))
-        for root, items in enumerate(self._items(self._look(log, log.inputs)[0], seen)):
+        values, _ = yield from self._look(log, log.inputs)
+        for root, items in enumerate(self._items(values, seen)):
             queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
         for _ in range(iterations):
             mutants = self.mutate(queue.pick(len(inputs), generator), generator)
@@ -188,7 +195,7 @@ class DeepHunter:
             home = log.inputs[roots.to(log.inputs.device)]
             x = self.budget.project(torch.stack([mutant.image for mutant in mutants]), home)
             moved = self.budget.project(torch.stack([m.reference for m in mutants]), home)
-            values, predicted = self._look(log, x)
+            values, predicted = yield from self._look(log, x)
             log.add(x, origin=roots, predicted=predicted)
             right = (predicted == log.labels[roots]).tolist()
             for i, items in enumerate(self._items(values, seen)):
@@ -230,12 +237,12 @@ class DeepHunter:
         return [Entry(x[i], references[i], parent.root, bool(affine[i]), int(l0[i]),
                       float(linf[i])) for i, parent in enumerate(parents)]
 
-    def _look(self, log: Log, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _look(self, log: Log, x: torch.Tensor
+              ) -> Generator[Look, tuple[torch.Tensor, torch.Tensor],
+                             tuple[torch.Tensor, torch.Tensor]]:
         """Activations (N, neurons) and classes (N,) of images, by one pass, on the CPU."""
-        found, predicted = record_classes(log.model, x, layers=self.layers,
-                                          batch_size=self.batch_size)
         log.passes += len(x)
-        return found.values, predicted
+        return (yield Record(log.model, x, self.batch_size, self.layers))
 
     def _items(self, values: torch.Tensor, seen: cov.Boundaries) -> list[set[int]]:
         """What each input covers."""

@@ -1,14 +1,15 @@
 """DeepXplore: ascent on disagreement and neuron coverage, under image constraints (SOSP 2017)."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.fuzzing.ascent import Hits, Response, ascent, look, normalise
+from dnnlib.fuzzing.ascent import Hits, Response, normalise
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+from dnnlib.fuzzing.together import Asking, Climb, Look, side_by_side
 from dnnlib.inference import device_of
 
 READINGS = ("differential", "single")
@@ -140,26 +141,34 @@ class DeepXplore:
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go with
         the model, labels that it does not have, or a square that is larger than the images."""
+        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
+                                         generator=generator, watch=watch)])[0]
+
+    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
+               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
+        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
         checks.generator(generator)
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         self._square(inputs.shape[2:])
         models = self._models(model)
         x, n = log.inputs, len(log.inputs)
-        seen = self._look(models, x, log)
+        seen = yield from self._look(models, x, log)
         labels = checks.labels(log.labels, n, seen[0].logits.shape[1]).to(x.device)
         hits = [Hits.none(s, self.threshold) for s in seen]
         self._cover(hits, seen, labels)
         aims = [h.uncovered(n, generator) for h in hits]
         for _ in range(iterations):
-            g = sum(ascent(each, x, self._objective(each is not model, labels, aim),
-                           batch_size=self.batch_size) for each, aim in zip(models, aims))
+            g = torch.zeros_like(x)
+            for each, aim in zip(models, aims):
+                g = g + (yield Climb(each, x, self.batch_size,
+                                     self._objective(each is not model, labels, aim)))
             log.passes += 3 * n * len(models)
             g = self._constrained(normalise(g), generator)
             x = x + self.step * g
             example = self.budget.project(x, log.inputs)
             x = example if self.clip == "step" else x
-            seen = self._look(models, x if self.clip == "saving" else example, log)
+            seen = yield from self._look(models, x if self.clip == "saving" else example, log)
             log.add(example, predicted=seen[0].logits.argmax(1))
             self._cover(hits, seen, labels)
             aims = [torch.where(h.covered[aim] & ~h.covered.all(), h.uncovered(n, generator), aim)
@@ -176,8 +185,11 @@ class DeepXplore:
                                  f"under test, got one on {device_of(other)}")
         return [model, *(other.eval() for other in self.others)]
 
-    def _look(self, models: list[nn.Module], x: torch.Tensor, log: Log) -> list[Response]:
-        seen = [look(each, x, batch_size=self.batch_size) for each in models]
+    def _look(self, models: list[nn.Module], x: torch.Tensor, log: Log
+              ) -> Generator[Look, Response, list[Response]]:
+        seen = []
+        for each in models:
+            seen.append((yield Look(each, x, self.batch_size)))
         log.passes += len(x) * len(models)
         if len({s.logits.shape for s in seen}) > 1:
             raise ValueError("others: expected as many classes as the model under test, "

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.fuzzing.ascent import Hits, Layout, Response, ascent, layout, look, normalise
+from dnnlib.fuzzing.ascent import Hits, Layout, Response, layout, normalise
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
+from dnnlib.fuzzing.together import Asking, Climb, Look, side_by_side
 
 STRATEGIES = ("none", "frequent", "rare", "weight", "threshold")
 _ABOVE, _BELOW = 0.25, 0.2  # how near a threshold is near (the code's)
@@ -126,11 +127,17 @@ class DLFuzz:
             generator: torch.Generator, watch: Watch | None = None) -> Campaign:
         """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for more neurons or runners-up than
         the model has, or labels that it does not have."""
+        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
+                                         generator=generator, watch=watch)])[0]
+
+    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
+               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
+        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
         checks.generator(generator)
         iterations = checks.positive(iterations, "iterations")
         log = Log(model, inputs, labels, watch)
         x, n = log.inputs, len(log.inputs)
-        seen = look(model, x, batch_size=self.batch_size)
+        seen = yield Look(model, x, self.batch_size)
         found = layout(model, x)
         log.passes += n + 1
         self._fits(seen)
@@ -149,9 +156,9 @@ class DLFuzz:
             return self.runner_up_weight * up - down + self.neuron_weight * fired
 
         for _ in range(iterations):
-            g = normalise(ascent(model, x, objective, batch_size=self.batch_size))
+            g = normalise((yield Climb(model, x, self.batch_size, objective)))
             x = self.budget.project(x + self.step * g, log.inputs)
-            seen = look(model, x, batch_size=self.batch_size)
+            seen = yield Look(model, x, self.batch_size)
             log.passes += 4 * n
             log.add(x, predicted=seen.logits.argmax(1))
             moved = (x - log.inputs).flatten(1).norm(dim=1)

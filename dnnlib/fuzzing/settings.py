@@ -129,11 +129,16 @@ class Best:
     def rates(self, model: nn.Module, inputs: torch.Tensor, *,
               iterations: int) -> dict[str, float]:
         """Test errors of each setting from the other inputs, in percent of the examples."""
-        fuzzers = {name: replace(fuzzer, budget=self.budget) for name, fuzzer in self.settings}
-        found = campaigns(model, *self.others(model, inputs), fuzzers, iterations=iterations)
+        found = campaigns(model, *self.held_out(model, inputs), iterations=iterations)
         wrong = {name: hits(campaign, self.target) for name, campaign in found.items()}
         return {name: 100 * float((each[-1] if self.last else each).double().mean())
                 for name, each in wrong.items()}
+
+    def held_out(self, model: nn.Module, inputs: torch.Tensor
+                 ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Fuzzer]]:
+        """The other inputs, their classes, and every setting within the budget."""
+        return *self.others(model, inputs), {
+            name: replace(fuzzer, budget=self.budget) for name, fuzzer in self.settings}
 
     def others(self, model: nn.Module, inputs: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The other inputs, at most ``count``, and their classes."""
