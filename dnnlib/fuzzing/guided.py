@@ -11,7 +11,7 @@ from tqdm import tqdm
 from dnnlib import checks
 from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.inference import fast_layout
+from dnnlib.inference import fast_layout, free_memory, outputs
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -20,7 +20,6 @@ Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
 # in a pass: on a CPU, more images of a small network leave the cache, and more pixels of a large
 # one fill the memory; a GPU gains nothing beyond _MOST
 _IMAGES, _PIXELS, _MOST = 256, 2**19, 2**16
-_UNSEEN = 256  # outputs of a network for each pixel value, where they cannot be counted
 _STATE = 10  # images that a search holds, or makes on the way, for each of its population
 
 
@@ -61,7 +60,7 @@ class Guided:
         """How many images go through ``model`` at once, and how many are held beside examples."""
         if self.batch_size:
             return self.batch_size, self.batch_size
-        pixels, free = inputs[0].numel(), room(inputs.device)
+        pixels, free = inputs[0].numel(), free_memory(inputs.device)
         if free is None:
             most = _IMAGES if inputs.device.type == "cpu" else _PIXELS
             size = max(1, min(most, _PIXELS // pixels))
@@ -70,7 +69,8 @@ class Guided:
         if getattr(self.fitness, "blind", False):
             return held, held
         # a gradient keeps every output, and as much again for what it makes of them
-        return max(1, min(_MOST, free // 4 // (3 * needed(model, inputs)))), held
+        one = outputs(model, fast_layout(inputs[:1], inputs.device))[0]
+        return max(1, min(_MOST, free // 4 // (3 * one))), held
 
     @torch.no_grad()
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
@@ -122,38 +122,6 @@ class Guided:
             return x.clamp_(0, 1)
         around = inputs.unsqueeze(1).expand_as(x).flatten(0, 1)
         return self.budget.project(x.flatten(0, 1), around).view_as(x)
-
-
-def room(device: torch.device) -> int | None:
-    """Bytes of a GPU's memory that are free; None for another device, which does not say."""
-    if device.type != "cuda":
-        return None
-    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-    return torch.cuda.mem_get_info(device)[0] + kept  # what PyTorch keeps for later is free too
-
-
-def needed(model: nn.Module, x: torch.Tensor) -> int:
-    """Bytes that all modules' outputs for the first of images (N, C, H, W) take up.
-
-    Of a model without modules, whose parts nobody sees, it is a guess.
-
-    >>> needed(nn.Sequential(nn.Flatten(), nn.Linear(4, 2)), torch.zeros(1, 1, 2, 2))
-    24
-    """
-    found: list[int] = []
-
-    def keep(module, given, output):
-        if isinstance(output, torch.Tensor):
-            found.append(output.numel() * output.element_size())
-
-    handles = [module.register_forward_hook(keep) for module in model.modules()
-               if not any(module.children())]
-    try:
-        model.forward(x[:1])  # not a pass that the model's own hooks count
-    finally:
-        for handle in handles:
-            handle.remove()
-    return sum(found) or _UNSEEN * x[0].numel() * x.element_size()
 
 
 def scores(score: Score, size: int, x: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:

@@ -441,16 +441,16 @@ def test_a_gpus_free_memory_sizes_passes_and_changes_nothing(run, monkeypatch, f
     swarm = Swarm(fitness=spy(towards(0.1, 0.9), calls), population=3)
     whole = run(swarm)[1]
     calls.clear()
-    monkeypatch.setattr(guided, "room", lambda device: free)
+    monkeypatch.setattr(guided, "free_memory", lambda device: free)
     assert torch.equal(run(swarm)[1], whole)
     assert max(len(x) for x, _ in calls) == largest
 
 
 def test_what_sends_nothing_needs_no_room_for_passes(model, inputs, monkeypatch):
-    monkeypatch.setattr(guided, "room", lambda device: 10**6)
+    monkeypatch.setattr(guided, "free_memory", lambda device: 10**6)
     size, held = Swarm(fitness=Constant()).sizes(model, inputs)
     assert size == held == 10**6 // 4 // (10 * 2 * 4)
-    assert Swarm(fitness=towards(0, 0)).sizes(model, inputs) == (10**6 // 4 // (3 * 5 * 4), held)
+    assert Swarm(fitness=towards(0, 0)).sizes(model, inputs) == (10**6 // 4 // (3 * (2 + 5) * 4), held)
 
 
 def test_random_fitness_does_not_depend_on_the_batch_size(run):
