@@ -190,11 +190,11 @@ def _planned() -> pd.DataFrame:
     rows = []
     for file in ("blank.toml", "paper.toml"):
         path = notebooks.folder().parent / "sweeps" / file
-        for cell, on_gpu in zip(sweeps.read(path)[0], sweeps.read(path, gpu=True)[0]):
+        for cell in sweeps.read(path)[0]:
             values = {key: value for key, value in cell.values.items() if key != "seed"}
             rows.append({"chapter": _name(cell.notebook), "dataset": values.get("dataset"),
                          "model": values.get("model_name"), "blank": file == "blank.toml",
                          "command": _command(_name(cell.notebook), values),
-                         "minutes": cell.minutes or 0, "gpu_minutes": on_gpu.minutes or 0})
+                         "minutes": cell.minutes or 0, "gpu_minutes": cell.gpu_minutes or 0})
     return pd.DataFrame(rows).groupby([*KEY, "blank", "command"], dropna=False, sort=False,
                                       as_index=False).sum()

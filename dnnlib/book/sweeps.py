@@ -14,17 +14,20 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from statistics import median
 
-from dnnlib import checks, files
+from dnnlib import checks, files, inference, reproducible
 from dnnlib.book import notebooks, plan, records, signed
 
 BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 TIMEOUT = 10  # seconds in which a scheduler must answer
 _VARIABLES = "distributed.nanny.pre-spawn-environ"  # of a worker's process
 _TRIMMING = "MALLOC_TRIM_THRESHOLD_"  # above it glibc returns freed memory; Dask says 64 KiB
+DEVICE = "device"  # the parameter, which tells no record from another
+NEEDS = ("minutes", "gpu_minutes", "memory_gib", "gpu_memory_gib")  # of a grid, not its parameters
 _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the process's environment
 
 
@@ -32,19 +35,36 @@ _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the pr
 class Cell:
     """One run of a notebook.
 
-    ``minutes``: estimated, on one core, and ``memory_gib`` that it needs; None if not given.
+    None if not given:
+
+    - ``minutes``: on one core; ``gpu_minutes``: on a GPU, estimated; ``measured``: on a GPU as the
+      one here, see :func:`measured`.
+    - ``memory_gib`` that it needs; ``gpu_memory_gib``: on a GPU.
     """
 
     notebook: Path
     values: dict
     minutes: float | None = None
     memory_gib: float | None = None
+    gpu_minutes: float | None = None
+    gpu_memory_gib: float | None = None
+    measured: float | None = None
 
     @property
     def name(self) -> str:
-        """'nss/02_fault_detection dataset=mnist seed=0'"""
+        """'nss/02_fault_detection dataset=mnist seed=0': without the device, as its record's"""
         place = f"{self.notebook.parent.name}/{self.notebook.stem}"
-        return " ".join([place, *(f"{k}={v}" for k, v in self.values.items())])
+        return " ".join([place, *(f"{k}={v}" for k, v in self.values.items() if k != DEVICE)])
+
+    @property
+    def device(self) -> str:
+        """Where it runs: 'cpu', 'cuda', 'cuda:1', 'mps' or, on the workers of others, 'auto'."""
+        return self.values.get(DEVICE, "cpu")
+
+    @property
+    def takes(self) -> float | None:
+        """The minutes that it takes on its device, measured there or estimated."""
+        return self.minutes if self.device == "cpu" else self.measured or self.gpu_minutes
 
 
 @dataclass(frozen=True)
@@ -56,16 +76,22 @@ class Outcome:
     seconds: float | None
 
 
-def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
+def read(path: Path, *, device: str = "", here: bool = True) -> tuple[list[Cell], Path | None]:
     """The cells of a sweep file, in order, each once; and the folder of its results, if it has one.
 
     The file has ``[[grid]]`` tables: ``notebook``, by path or the start of its name; parameters;
-    of each, a list gives a cell for every one of its values; and, if known, ``minutes`` for one
-    cell, or ``gpu_minutes``, which count with ``gpu``, and ``memory_gib`` that it needs.
+    of each, a list gives a cell for every one of its values; and, if known, for one cell
+    ``minutes``, ``gpu_minutes``, and ``memory_gib`` and ``gpu_memory_gib`` that it needs.
     ``results = "FOLDER"`` may stand first.
-    Raises ``ValueError`` naming every unknown notebook, parameter, dataset or network, before
-    anything runs.
+
+    - ``device``: of all cells; default: as the grids and their chapters say.
+    - ``here``: whether this machine runs them, and must have their devices.
+
+    Raises ``ValueError`` for such a device, and one naming every unknown notebook, parameter,
+    dataset, network or device of the file, before anything runs.
     """
+    if device and here:
+        device = str(inference.device(device))
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -75,8 +101,11 @@ def read(path: Path, *, gpu: bool = False) -> tuple[list[Cell], Path | None]:
         raise ValueError(f"{path}: expected [[grid]] tables and at most results = \"FOLDER\", got "
                          f"{', '.join(content) or 'no [[grid]]'}")
     for i, grid in enumerate(grids, 1):
-        for cell in _cells(dict(grid), f"grid {i}", problems, gpu):
-            found.setdefault(cell.name, cell)
+        asked = dict(grid) | ({DEVICE: device} if device else {})
+        for cell in _cells(asked, f"grid {i}", problems, here):
+            if found.setdefault(cell.name, cell).device != cell.device:
+                problems.append(f"grid {i}, {cell.name}: expected one device, as it has one "
+                                f"record, got {found[cell.name].device} and {cell.device}")
     if problems:
         raise ValueError("\n".join([f"{path}: {len(problems)} problems, nothing was run",
                                     *(f"  {problem}" for problem in problems)]))
@@ -93,8 +122,8 @@ def of_the_book(path: Path) -> bool:
     return Path(path).resolve() in {(home / name).resolve() for name in BOOK}
 
 
-def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[Cell]:
-    needs = {name: grid.pop(name, None) for name in ("minutes", "gpu_minutes", "memory_gib")}
+def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[Cell]:
+    needs = {name: grid.pop(name, None) for name in NEEDS}
     for name, value in needs.items():
         if value is not None and not (isinstance(value, int | float) and value > 0):
             problems.append(f"{where}: {name}: expected a number above 0, got {value!r}")
@@ -117,13 +146,14 @@ def _cells(grid: dict, where: str, problems: list[str], gpu: bool) -> Iterator[C
         for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
             try:  # each by itself, so that one problem hides no other
                 good = notebooks.typed(path, {name: str(value)})[name]
+                if name == DEVICE and here:
+                    good = str(inference.device(good))
             except ValueError as error:
                 problems.append(f"{where}, {path.stem}: {error}")
             else:
                 choices.setdefault(name, []).append(good)
         for combination in product(*choices.values()):
-            yield Cell(path, dict(zip(choices, combination)),
-                       needs["gpu_minutes"] if gpu else needs["minutes"], needs["memory_gib"])
+            yield Cell(path, dict(zip(choices, combination)), **needs)
 
 
 def _listed(value) -> list:
@@ -146,6 +176,24 @@ def done(cell: Cell, root: Path | None = None) -> bool:
         if all(record.parameters.get(k) == v for k, v in parameters.items()):
             return True
     return False
+
+
+def measured(cell: Cell, root: Path | None = None) -> Cell:
+    """A cell for a GPU of this machine with the minutes that its other seeds took on such a one.
+
+    ``root``: of the results. The median of the seconds in their provenance, where that names the
+    same kind of device and the same GPU. Any other cell stays as it is.
+    """
+    if cell.device == "cpu":
+        return cell
+    experiment, parameters = notebooks.recorded(cell.notebook, cell.values)
+    parameters.pop("seed", None)
+    kind, gpu = cell.device.partition(":")[0], reproducible.capability(cell.device)
+    about = [record.provenance for record in records.find(experiment, root, **parameters)]
+    seconds = [made["seconds"] for made in about if made.get("seconds")
+               and made.get("device", "cpu").partition(":")[0] == kind
+               and made.get("capability") == gpu]
+    return replace(cell, measured=median(seconds) / 60) if seconds else cell
 
 
 def set_aside(root: Path | None = None) -> list[Path]:
@@ -220,10 +268,13 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
     A cell that trains a network comes before the others that need it: :func:`plan.in_order`.
     The records go to ``root`` (default: the results), the notebooks that ran to ``runs``.
     ``watch``: called about once a second with the names of the cells that run now.
+    Raises ``ValueError`` if a worker lacks the GPU that a cell asks for, before anything runs.
     """
     from distributed import CancelledError, KilledWorker, wait
     from distributed import TimeoutError as Waited
 
+    for device in sorted({cell.device for cell in cells} - {"cpu"}):
+        client.run(inference.device, device)
     futures = {client.submit(work, str(cell.notebook.resolve()), cell.values, key=cell.name,
                              pure=False): cell for cell in plan.in_order(cells)}
     waiting = set(futures)

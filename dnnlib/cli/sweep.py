@@ -22,8 +22,9 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
               min=1)] = None,
           results: Annotated[str, typer.Option(
               help="Where the records go; else runs/results, or results for the book's own.")] = "",
-          gpu: Annotated[bool, typer.Option(
-              "--gpu", help="Estimate the time left with the file's gpu_minutes.")] = False,
+          device: Annotated[str, typer.Option(
+              help="Where all cells train and measure: cpu, cuda, mps or auto; else where the file "
+                   "says, or the CPU.")] = "",
           show: Annotated[bool, typer.Option(
               "--list", help="List the cells, run nothing.")] = False) -> None:
     """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""
@@ -32,21 +33,24 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
 
     if scheduler and workers:
         raise ValueError("--workers: only without --scheduler, whose workers there are already")
-    cells, named = sweeps.read(file, gpu=gpu)
+    cells, named = sweeps.read(file, device=device, here=not scheduler)
     root = Path(results).expanduser() if results else named or (
         files.results_dir() if sweeps.of_the_book(file) else files.own_results_dir())
     states = {cell.name: "done" if sweeps.done(cell, root) else "waiting" for cell in cells}
+    if not scheduler:  # whose GPUs are not known here
+        cells = [sweeps.measured(cell, root) if states[cell.name] == "waiting" else cell
+                 for cell in cells]
     left = [cell for cell in cells if states[cell.name] == "waiting"]
     for path in sweeps.set_aside(root):
         say(f"a record that cannot be read was set aside and does not count: {path}")
     if show:
         out.print(_cells(cells, states, {}))
-    _summary(cells, states, root, gpu)
+    _summary(cells, states, root)
     if show or not left:
         return
     workers = workers or (None if scheduler else plan.workers(left))
     errors = _run(cells, left, states, root, scheduler or None, workers)
-    _summary(cells, states, root, gpu)
+    _summary(cells, states, root)
     if errors:
         say("failed:", *(f"  {name}\n    {error}" for name, error in errors.items()))
         raise typer.Exit(1)
@@ -82,7 +86,7 @@ def _run(cells, left, states: dict[str, str], root: Path, scheduler: str | None,
 
 def _time_left(left, states: dict[str, str], start: float) -> str:
     """By what the ended cells took, as shares of the estimates."""
-    weights = {cell.name: cell.minutes or 1.0 for cell in left}
+    weights = {cell.name: cell.takes or 1.0 for cell in left}
     ended = sum(w for name, w in weights.items() if states[name] in ("done", "failed"))
     if not ended:
         return "time left: unknown until a cell has ended"
@@ -96,7 +100,7 @@ def _cells(cells, states: dict[str, str], seconds: dict[str, float], caption: st
     order = ("running", "failed", "waiting", "done")
     chosen = sorted(cells, key=lambda cell: order.index(states[cell.name]))
     rows = [{"cell": cell.name, "state": states[cell.name],
-             "estimate (min)": "" if cell.minutes is None else f"{cell.minutes:g}",
+             "estimate (min)": "" if cell.takes is None else f"{cell.takes:.3g}",
              "took (s)": f"{seconds[cell.name]:.0f}" if cell.name in seconds else ""}
             for cell in chosen[:ROWS if caption else None]]
     counts = Counter(states.values())
@@ -106,11 +110,17 @@ def _cells(cells, states: dict[str, str], seconds: dict[str, float], caption: st
     return made
 
 
-def _summary(cells, states: dict[str, str], root: Path, gpu: bool) -> None:
+def _summary(cells, states: dict[str, str], root: Path) -> None:
     from dnnlib.book import plan
 
-    counts, hours = Counter(states.values()), plan.hours(
-        [cell for cell in cells if states[cell.name] == "waiting"])
-    left = f", about {hours:.1f} h on one {'GPU' if gpu else 'core'}" if hours else ""
+    waiting = [cell for cell in cells if states[cell.name] == "waiting"]
+    left = ""
+    for where in ("core", "GPU"):
+        there = [cell for cell in waiting if (cell.device == "cpu") == (where == "core")]
+        if hours := plan.hours(there):
+            left += f", about {hours:.1f} h on one {where}"
+            if where == "GPU" and any(cell.measured is None for cell in there):
+                left += " (estimated)"
+    counts = Counter(states.values())
     say(f"{len(states)} cells: " + ", ".join(f"{n} {state}" for state, n in counts.items())
         + f"{left}; records in {root}")

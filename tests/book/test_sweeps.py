@@ -90,8 +90,8 @@ def test_lists_are_multiplied_out_and_each_cell_comes_once(sweep):
 def test_a_file_may_name_its_results_and_minutes_on_a_gpu(sweep):
     path = sweep("minutes = 9\ngpu_minutes = 0.5")
     path.write_text('results = "runs/x"\n' + path.read_text())
-    (cell,), root = sweeps.read(path, gpu=True)
-    assert root == Path("runs/x") and cell.minutes == 0.5
+    (cell,), root = sweeps.read(path)
+    assert root == Path("runs/x") and (cell.minutes, cell.gpu_minutes) == (9, 0.5)
 
 
 @pytest.mark.parametrize("change, words", [
