@@ -36,6 +36,7 @@ from dnnlib.book.plots import bar_panels, nothing, style
 from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
+from dnnlib.fuzzing.numbers import Numbers
 
 style()
 run = Experiment("deepsensor_excitable/optimisers", profile, dataset=dataset, model_name=model_name,
@@ -93,20 +94,20 @@ plt.show()
 count, pixels = 6, 4
 draws = torch.Generator().manual_seed(seed)
 images, strength = (torch.rand(*shape, generator=draws) for shape in ((count, pixels), (count,)))
-draws = torch.Generator().manual_seed(seed + 1)
+draws = Numbers(torch.tensor([seed + 1]))  # as the engine has them, for one input
 
 # %%
-rivals = (torch.rand(2, 2, count, generator=draws) * count).long()  # two fights for each child
+rivals = (draws.uniform(2, 2, count)[0] * count).long()  # two fights for each child
 left, right = rivals[:, 0], rivals[:, 1]
 winners = torch.where(strength[left] >= strength[right], left, right)
 mother, father = images[winners[0]], images[winners[1]]
-children = torch.where(torch.rand(count, pixels, generator=draws) < 0.5, mother, father)
-mutated = torch.rand(count, pixels, generator=draws) < 1 / pixels
-children = torch.where(mutated, torch.rand(count, pixels, generator=draws), children)
+children = torch.where(draws.uniform(count, pixels)[0] < 0.5, mother, father)
+mutated = draws.uniform(count, pixels)[0] < 1 / pixels
+children = torch.where(mutated, draws.uniform(count, pixels)[0], children)
 
 # %% tags=["hide-input"]
 engine = fuzzing.Genetic(population=count).children(
-    images.view(1, count, 1, 2, 2), strength[None], [torch.Generator().manual_seed(seed + 1)])
+    images.view(1, count, 1, 2, 2), strength[None], Numbers(torch.tensor([seed + 1])))
 assert torch.equal(engine.flatten(2)[0], children), "the engine's children differ"
 print(f"{int((children != mother).logical_and(children != father).sum())} of {count * pixels} "
       "pixels are neither the mother's nor the father's: the mutated ones.")

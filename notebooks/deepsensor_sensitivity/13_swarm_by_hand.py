@@ -29,6 +29,7 @@ from dnnlib import checks, fuzzing
 from dnnlib.book import plots
 from dnnlib.book.movies import movie
 from dnnlib.book.statements import says
+from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.neurons import activations
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
@@ -182,7 +183,7 @@ assert torch.allclose(fitness(every), height)
 #
 # | Algorithm 1 | in symbols | in Python |
 # |---|---|---|
-# | line 3, start | $x_p$ anywhere; $v$ is "the change of the pixel value" | `x_p = torch.rand(...)`, `v = x_p - x` |
+# | line 3, start | $x_p$ anywhere; $v$ is "the change of the pixel value" | `x_p = luck.uniform(...)[0]`, `v = x_p - x` |
 # | line 4, Eq. 3 | $\omega^g = (\omega_\text{initial} - \omega_\text{end})\,\frac{G_k - g}{G_k} + \omega_\text{end}$ | `omega[g]` |
 # | line 5, Eq. 2 | $\text{Fitness}(x_p)$ | `F = fitness(x_p)` |
 # | lines 7 and 8 | if it is above the particle's best: keep fitness and place, $p_\text{best} = x_p$ | `own = F > P` and the line below |
@@ -198,12 +199,12 @@ omega = [(omega_initial - omega_end) * (iterations - g) / iterations + omega_end
          for g in range(iterations)]  # Eq. 3
 
 # %% tags=["hide-input"]
-draw = int(torch.randint(2**62, (1,), generator=torch.Generator().manual_seed(seed)))
-luck = torch.Generator().manual_seed(draw)  # the engine gives each input random numbers of its own
+draw = torch.randint(2**62, (1,), generator=torch.Generator().manual_seed(seed))
+luck = Numbers(draw)  # the engine gives each input random numbers of its own
 path = []
 
 # %%
-x_p = torch.rand(particles, 2, generator=luck)  # line 3
+x_p = luck.uniform(particles, 2)[0]  # line 3
 v = x_p - x
 p_best, P, G = x_p.clone(), torch.full((particles,), -torch.inf), -torch.inf
 for g in range(iterations):
@@ -213,7 +214,7 @@ for g in range(iterations):
     P[own], p_best[own] = F[own], x_p[own]
     if P.max() > G:  # line 9
         G, g_best = P.max(), p_best[P.argmax()].clone()
-    r_1, r_2 = torch.rand(2, particles, 1, generator=luck)
+    r_1, r_2 = luck.uniform(2, particles, 1)[0]
     v = omega[g] * v + c1 * r_1 * (p_best - x_p) + c2 * r_2 * (g_best - x_p)  # Eq. 4
     x_p = (x_p + v).clamp(0, 1)  # Eq. 5
 
