@@ -8,6 +8,7 @@ from pathlib import Path
 from dnnlib import files, reproducible, training
 from dnnlib.book import records
 from dnnlib.book.records import Record
+from dnnlib.data import known
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
       (:data:`reproducible.REVISIONS`).
     - 'edited files': the code was not that of any commit.
     - 'lost commit': its commit stands in the table 'lost' of ``made``: there is no such commit.
+    - 'JPEG copy': its pictures are a copy of its dataset that was stored as JPEG.
     - 'unnamed threads': the record does not say how many threads it was made with.
     - 'unknown revisions': neither the record nor ``made``, the table for records from before
       their provenance named revisions (``results/made.toml``), tells.
@@ -39,9 +41,9 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
         made = made or {}
         rests = made.get("rests", {})
         names = rests.get(record.experiment, rests.get(record.experiment.split("/")[0]))
-        known = next((m["revisions"] for m in made.get("made", ()) if commit in m["commits"]), None)
-        if known is not None and names is not None:
-            found = {name: known.get(name, 0) for name in names}
+        told = next((m["revisions"] for m in made.get("made", ()) if commit in m["commits"]), None)
+        if told is not None and names is not None:
+            found = {name: told.get(name, 0) for name in names}
     if found is not None and "training" in found and _augments(record):
         found = {"augmentation": 1} | found  # a record from before this had a revision of its own
     why = ["unknown revisions"] if found is None else [
@@ -49,6 +51,8 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
         if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
     return (*why, *(["edited files"] if edited else []),
             *(["lost commit"] if commit in (made or {}).get("lost", {}) else []),
+            *(["JPEG copy"] if known.copy_of(str(record.provenance.get("data"))) == "JPEG copy"
+              else []),
             *([] if "threads" in record.provenance else ["unnamed threads"]))
 
 
@@ -60,11 +64,16 @@ def _augments(record: Record) -> bool:
         name, asked.get("dataset", ""), asked.get("model", "")).augment
 
 
+def earlier(root: Path) -> dict:
+    """The table for records from before their provenance named revisions, {} if there is none."""
+    table = root / "made.toml"
+    return tomllib.loads(table.read_text(encoding="utf-8")) if table.exists() else {}
+
+
 def old(paper: str = "", root: Path | None = None) -> tuple[list[Old], int]:
     """The records that are old, of all papers or of those that start so; and of how many."""
     root = root or files.results_dir()
-    table = root / "made.toml"
-    made = tomllib.loads(table.read_text(encoding="utf-8")) if table.exists() else {}
+    made = earlier(root)
     paths = [path for path in sorted(root.glob("*/*/*.json"))
              if path.relative_to(root).as_posix().startswith(paper)]
     found = [Old(path, reasons(records.read(path), made)) for path in paths]

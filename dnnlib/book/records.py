@@ -17,6 +17,7 @@ import pandas as pd
 
 from dnnlib import __version__, files, reproducible
 from dnnlib.book import counted
+from dnnlib.data import known
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
@@ -203,12 +204,25 @@ def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (
     return found.copy() if named else found.drop(columns="record", errors="ignore")
 
 
+def _network(record: Record) -> tuple:
+    return tuple(record.parameters.get(key) for key in ("dataset", "model", "recipe"))
+
+
 @lru_cache(maxsize=256)
 def _frame(experiment: str, root: Path | None, seen: tuple,
            parameters: tuple) -> tuple[pd.DataFrame, dict[str, frozenset[str]]]:
-    """All rows, and in which settings each record does not count."""
+    """All rows, and in which settings each record does not count.
+
+    Of a dataset and network with records on the published pictures, those on a JPEG copy are left
+    out: no table mixes the two.
+    """
     kept = {name(experiment, record.parameters): record
             for record in find(experiment, root, **dict(parameters))}
+    copies = {path for path, record in kept.items()
+              if known.copy_of(str(record.provenance.get("data"))) == "JPEG copy"}
+    published = {_network(record) for path, record in kept.items() if path not in copies}
+    kept = {path: record for path, record in kept.items()
+            if path not in copies or _network(record) not in published}
     rows = [record.parameters | row | {"record": path}
             for path, record in kept.items() for row in record.rows]
     return (pd.DataFrame(rows, columns=None if rows else COLUMNS),

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from dnnlib import checks, files, inference, reproducible
-from dnnlib.book import notebooks, plan, records, signed
+from dnnlib.book import ages, notebooks, plan, records, signed
 
 BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 TIMEOUT = 10  # seconds in which a scheduler must answer
@@ -160,21 +160,23 @@ def _listed(value) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def done(cell: Cell, root: Path | None = None) -> bool:
+def done(cell: Cell, root: Path | None = None, *, again: bool = False) -> bool:
     """Whether the results hold the record of a cell, made with its parameters and defaults.
 
-    ``root``: of the results. A damaged record is renamed to ``*.damaged`` and does not count;
+    ``root``: of the results. ``again``: one that is old (:mod:`ages`) does not count. A damaged
+    record is renamed to ``*.damaged`` and does not count;
     :func:`set_aside` lists them.
     """
     experiment, parameters = notebooks.recorded(cell.notebook, cell.values)
-    for path in sorted(((root or files.results_dir()) / experiment).glob("*.json")):
+    root = root or files.results_dir()
+    for path in sorted((root / experiment).glob("*.json")):
         try:
             record = records.read(path)
         except ValueError:
             path.rename(path.with_suffix(".damaged"))
             continue
         if all(record.parameters.get(k) == v for k, v in parameters.items()):
-            return True
+            return not (again and ages.reasons(record, ages.earlier(root)))
     return False
 
 

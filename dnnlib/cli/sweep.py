@@ -25,6 +25,10 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
           device: Annotated[str, typer.Option(
               help="Where all cells train and measure: cpu, cuda, mps or auto; else where the file "
                    "says, or the CPU.")] = "",
+          again: Annotated[bool, typer.Option(
+              "--again", help="Make old records again, in their place: those that `dnnlib replay "
+                              "--old` lists. `dnnlib scoreboard --check` then says what moved."
+              )] = False,
           show: Annotated[bool, typer.Option(
               "--list", help="List the cells, run nothing.")] = False) -> None:
     """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""
@@ -36,7 +40,8 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
     cells, named = sweeps.read(file, device=device, here=not scheduler)
     root = Path(results).expanduser() if results else named or (
         files.results_dir() if sweeps.of_the_book(file) else files.own_results_dir())
-    states = {cell.name: "done" if sweeps.done(cell, root) else "waiting" for cell in cells}
+    states = {cell.name: "done" if sweeps.done(cell, root, again=again) else "waiting"
+              for cell in cells}
     if not scheduler:  # whose GPUs are not known here
         cells = [sweeps.measured(cell, root) if states[cell.name] == "waiting" else cell
                  for cell in cells]

@@ -27,6 +27,8 @@ def revisions(monkeypatch):
     ({"commit": "aaaaaaaaaaaa"}, ("training",)),
     ({"commit": "aaaaaaaaaaaa+changes"}, ("training", "edited files")),
     ({"commit": "bbbbbbbbbbbb"}, ("unknown revisions",)),
+    ({"revisions": {"training": 2}, "data": "jpeg-c3578a95941b[2000]"}, ("JPEG copy",)),
+    ({"revisions": {"training": 2}, "data": "815bee49b921"}, ()),
     ({}, ("unknown revisions",))])
 def test_why_a_record_is_old(revisions, provenance, expected):
     assert ages.reasons(Record("toy/x", {}, [], provenance | {"threads": 1}), MADE) == expected

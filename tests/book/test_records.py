@@ -1,6 +1,7 @@
 import json
 import math
 import os
+from dataclasses import replace
 from importlib.metadata import version
 
 import numpy as np
@@ -160,6 +161,16 @@ def test_frame_repeats_parameters():
     frame = records.frame("nsatp/x")
     assert frame[["dataset", "seed", "value"]].values.tolist() == [["mnist", 0, 1], ["mnist", 1, 2]]
     assert len(records.frame("nsatp/x", seed=1)) == 1
+
+
+def test_a_table_never_mixes_published_pictures_and_a_copy():
+    copy, published = {"data": "jpeg-c3578a95941b"}, {"data": "815bee49b921"}
+    for seed in range(2):
+        records.save(replace(make(0.1, dataset="cifar10", seed=seed), provenance=copy))
+        records.save(replace(make(0.2, dataset="mnist", seed=seed), provenance=copy))
+    assert sorted(records.frame("nsatp/x")["value"]) == [0.1, 0.1, 0.2, 0.2]
+    records.save(replace(make(0.5, dataset="cifar10", seed=1), provenance=published))
+    assert sorted(records.frame("nsatp/x")["value"]) == [0.2, 0.2, 0.5]
 
 
 def test_frame_of_no_records_can_be_asked():
