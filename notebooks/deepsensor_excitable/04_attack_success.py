@@ -176,8 +176,8 @@ right = fuzzing.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
-every = torch.ones(len(data.labels), dtype=torch.bool)
-every[chosen] = False  # all that retraining has not seen, right before it or not
+outside = torch.ones(len(data.labels), dtype=torch.bool)
+outside[chosen] = False  # all that retraining has not seen, right before it or not
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
@@ -223,7 +223,7 @@ def measure(models: dict) -> pd.DataFrame:
     return pd.DataFrame({name: success(each)
                          | {"accuracy": 100 * inference.accuracy(each, *rest),
                             "accuracy_unseen": 100 * inference.accuracy(
-                                each, data.images[every], data.labels[every])}
+                                each, data.images[outside], data.labels[outside])}
                          for name, each in models.items()}).T
 
 

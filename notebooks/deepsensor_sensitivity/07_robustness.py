@@ -178,8 +178,8 @@ models = {BEFORE: model} | retraining.retrained(
 
 # %%
 rest = data.images[unseen], data.labels[unseen]
-every = torch.ones(len(data.labels), dtype=torch.bool)
-every[chosen] = False  # all that retraining has not seen, right before it or not
+outside = torch.ones(len(data.labels), dtype=torch.bool)
+outside[chosen] = False  # all that retraining has not seen, right before it or not
 attacks = {name: robustness.PGD(eps=size, eps_step=size / 3, iterations=attack_steps,
                                 random_starts=random_starts)
            for name, size in (("pgd", eps), ("pgd, small", small_eps))}
@@ -200,7 +200,7 @@ table["clever"] = {name: scores[name].untargeted.mean().item() if name in scores
                    for name in models}
 table["accuracy"] = {name: 100 * inference.accuracy(each, *rest) for name, each in models.items()}
 table["accuracy_unseen"] = {
-    name: 100 * inference.accuracy(each, data.images[every], data.labels[every])
+    name: 100 * inference.accuracy(each, data.images[outside], data.labels[outside])
     for name, each in models.items()}
 print(f"CLEVER of {len(common)} images; accuracy on those that the network got right before, and on all unseen")
 headed(table.round({"pgd": 1, "pgd, small": 1, "clever": 3, "accuracy": 1, "accuracy_unseen": 1}))
