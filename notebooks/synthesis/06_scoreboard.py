@@ -26,7 +26,7 @@ plt.show()
 
 # %% [markdown]
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
-# fewer were run. *Mostly*: more than half hold and none is known to fail. *Partly, some fail*: some hold and
+# fewer were run. *Mostly*: most of them hold and none is known to fail. *Partly, some fail*: some hold and
 # some fail. *Not reproduced*: some fail and none is known to hold. *Too few runs*: more seeds may decide.
 # *Nothing to compare*: no cell can tell anything apart. *Not run*: no cell
 # has three seeds or more. A verdict is *provisional* until each of its cells has five seeds. Where a claim fails, its chapter says what we know of the reason. [How to read this
