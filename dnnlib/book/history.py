@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from dnnlib.book import records
 from dnnlib.book.records import Record
 
 
@@ -42,7 +43,7 @@ def version(root: Path, path: str, wanted: Callable[[Record], bool]) -> Record |
     """The newest version of the record in ``path``, below ``root``, that is ``wanted``."""
     for commit in (git(root, "log", "--format=%H", "--", path) or "").split():
         try:
-            record = Record(**json.loads(content(root, commit, path) or ""))
+            record = records.parsed(content(root, commit, path) or "")
         except (json.JSONDecodeError, TypeError):  # deleted there, or damaged
             continue
         if wanted(record):

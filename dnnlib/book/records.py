@@ -146,16 +146,18 @@ def _slug(parameters: dict) -> str:
 
 
 def read(path: Path) -> Record:
-    """The record in a file; ``ValueError`` with its name if it is damaged or no record.
-
-    A parameter that is younger than the record has the value of ``OLDER``.
-    """
+    """The record in a file; ``ValueError`` with its name if it is damaged or no record."""
     try:
-        record = Record(**json.loads(path.read_bytes()))
-        if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
-            raise TypeError("expected a table of parameters and a list of rows")
+        return parsed(path.read_bytes())
     except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
         raise ValueError(f"{path} is not a record: {error}") from error
+
+
+def parsed(text: bytes | str) -> Record:
+    """The record in a file's content; a parameter younger than it has the value of ``OLDER``."""
+    record = Record(**json.loads(text))
+    if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
+        raise TypeError("expected a table of parameters and a list of rows")
     older = OLDER.get(record.experiment, {})
     return replace(record, parameters=older | record.parameters) if older else record
 
