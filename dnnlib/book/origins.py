@@ -1,13 +1,12 @@
 """Where records come from: commits, data and machines that cannot be, or that differ in a cell."""
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 
 from dnnlib import files
-from dnnlib.book import history, records
+from dnnlib.book import ages, history, records
 from dnnlib.book.records import Record
 from dnnlib.data import known
 
@@ -21,8 +20,7 @@ def wrong(paper: str = "", root: Path | None = None) -> list[str]:
     which :mod:`ages` counts, and no error here.
     """
     root = root or files.results_dir()
-    table = root / "made.toml"
-    made = tomllib.loads(table.read_text("utf-8")) if table.exists() else {}
+    made = ages.earlier(root)
     return [f"{name}: {why}" for name, record in _every(paper, root)
             for why in reasons(record, root, made.get("lost", {}))]
 
@@ -58,8 +56,8 @@ def reasons(record: Record, root: Path, lost: dict | None = None) -> Iterator[st
         yield f"seconds: {seconds}, expected a number above 0"
     if not isinstance(threads, int) or threads < 1:
         yield f"threads: {threads}, expected a number of at least 1"
-    if about.get("device") not in ("cpu", "cuda"):
-        yield f"device: {about.get('device')}, expected cpu or cuda"
+    if about.get("device") not in ("cpu", "cuda", "mps"):
+        yield f"device: {about.get('device')}, expected cpu, cuda or mps"
 
 
 def summary(paper: str = "", root: Path | None = None) -> str:

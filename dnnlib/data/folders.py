@@ -64,6 +64,12 @@ def listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
     return paths, len(found) - len(paths), shut
 
 
+def any_image(folder: Path) -> bool:
+    """Whether there is an image somewhere below a folder, by its ending."""
+    return any(Path(name).suffix.lower() in EXTENSIONS
+               for _, _, names in os.walk(folder) for name in names)
+
+
 def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
     bar = tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
     return stacked(paths, [opened(path, lambda image: fitted(image, size)) for path in bar])

@@ -16,7 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from dnnlib import checks, files
-from dnnlib.data.folders import decoded, fitted, stacked
+from dnnlib.data.folders import any_image, decoded, fitted, stacked
 from dnnlib.data.raw import Raw
 
 SPLITS = {"train": ("train",), "test": ("test", "validation", "val")}
@@ -124,18 +124,23 @@ def split(folder: Path, name: str) -> tuple[Path, ...]:
 def inside(source: Path, name: str | None = None) -> tuple[Path, ...]:
     """The Parquet files that ``source`` means: itself, or those of a folder, () if there are none.
 
-    Of a folder whose files are named by splits those of split ``name``, or all without it. Raises
+    A folder that holds images as files means these, whatever tables lie beside them. Of a folder
+    whose files are named by splits those of split ``name``, or all without it. Raises
     ``FileNotFoundError`` for a split or a shard that is missing.
     """
     if source.is_file() or source.suffix == ".parquet":
         return (source,) if source.suffix == ".parquet" else ()
-    by_split = {word: split(source, word) for word in SPLITS} if source.is_dir() else {}
+    if not any(source.glob("*.parquet")) and not any(source.glob("*/*.parquet")):
+        return ()
+    if any_image(source):
+        return ()
+    by_split = {word: split(source, word) for word in SPLITS}
     if name is not None and any(by_split.values()):
         if not by_split[name]:
             raise FileNotFoundError(f"{source} has no file of the split {name}: "
                                     f"{' or '.join(SPLITS[name])}, and -00000-of-00001.parquet")
         return by_split[name]
-    return _whole(sorted(source.glob("*.parquet"))) if source.is_dir() else ()
+    return _whole(sorted(source.glob("*.parquet")))
 
 
 def _whole(found: list[Path]) -> tuple[Path, ...]:

@@ -34,7 +34,7 @@ def test_a_commit_must_exist_and_have_the_chapter():
     ({"commit": "8dfad6576578+changes"}, "expected one without changes"),
     ({"seconds": 0}, "seconds: 0, expected a number above 0"),
     ({"seconds": None}, "seconds: None"),
-    ({"threads": 0}, "threads: 0"), ({"device": "tpu"}, "device: tpu, expected cpu or cuda")])
+    ({"threads": 0}, "threads: 0"), ({"device": "tpu"}, "device: tpu, expected cpu, cuda or mps")])
 def test_what_a_record_says_of_its_origin_is_checked(changes, expected):
     assert any(expected in line for line in why(**changes))
 

@@ -231,6 +231,15 @@ def test_a_table_of_paths_is_still_a_list_of_paths(root):
     assert pictures.readable(root / "list.parquet").paths == ("own/a.png",)
 
 
+def test_a_folder_of_images_stays_one_beside_tables(root):
+    (root / "own" / "a").mkdir(parents=True)
+    Image.fromarray(GRAY[0]).save(root / "own" / "a" / "0.png")
+    pq.write_table(pa.table({"path": ["a/0.png"], "rank": [1]}), root / "own" / "ranking.parquet")
+    write(root / "own" / "train.parquet", [encoded(GRAY[1])])
+    assert pictures.readable(root / "own").paths == ("a/0.png",)
+    assert parquet.inside(root / "own", "test") == ()
+
+
 def test_no_more_than_a_few_row_groups_are_in_memory(root, monkeypatch):
     path = write(root / "own.parquet", [encoded(a) for a in COLOUR], labels=LABELS, group=1)
     read = []
