@@ -151,6 +151,25 @@ def corner_plane(points: torch.Tensor, groups: Mapping[str, int], number: torch.
     return figure
 
 
+def errors_of_estimators(rows: pd.DataFrame, players: Mapping[str, int]) -> Figure:
+    """Errors of estimated Shapley values against passes for an image; broken: the diagonal's gap.
+
+    ``rows``: tidy, the quantities 'passes', 'error' and 'gap' of each game ('players'), estimator
+    ('by') and setting. ``players``: how many each game has; each has a panel.
+    """
+    lines = rows.groupby(["players", "by", "quantity"])["value"].agg(list)
+    figure, axes = plt.subplots(1, len(players), figsize=(9, 3.4), sharey=True)
+    for axis, (where, count) in zip(axes, players.items()):
+        for i, by in enumerate(("diagonal", "leave one out", "permutation")):
+            line = lines[where, by]
+            axis.loglog(line["passes"], line["error"], "o-", ms=4, color=f"C{i}", label=by)
+        axis.loglog(*lines[where, "diagonal"][["passes", "gap"]], "--", color="C0", lw=1)
+        axis.set(xlabel="passes for an image", title=f"{where}, {count} players")
+    axes[0].set_ylabel("error")
+    axes[0].legend()
+    return figure
+
+
 def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: Key) -> Figure:
     """Test errors among the last examples up to an L2 distance: a panel for each network.
 

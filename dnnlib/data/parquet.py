@@ -21,6 +21,7 @@ from dnnlib.data.raw import Raw
 
 SPLITS = {"train": ("train",), "test": ("test", "validation", "val")}
 LABELS = ("label", "labels", "fine_label", "class", "target")  # the first that is there
+PATHS = ("path", "absolute_path", "duplicate_of")  # bytes there are names, as of a ranking
 SHARD = re.compile(r"-(\d+)-of-(\d+)(?:-[0-9a-f]+)?\.parquet$")
 GROUPS = 4  # row groups that are kept in memory
 
@@ -255,7 +256,8 @@ def _columns(schema: Any, features: dict) -> list[str]:
               and name in schema.names]
     structs = [field.name for field in schema if pa.types.is_struct(field.type)
                and any(part.name == "bytes" and of_bytes(part.type) for part in field.type)]
-    return called or structs or [field.name for field in schema if of_bytes(field.type)]
+    return called or structs or [field.name for field in schema if of_bytes(field.type)
+                                 and field.name not in PATHS]
 
 
 def _label(path: Path) -> str | None:

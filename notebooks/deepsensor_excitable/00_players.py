@@ -171,8 +171,6 @@ games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*
 truth = {"layer": shapley.exact(games["layer"]),
          "network": shapley.permutation(games["network"], permutations=orders,
                                         generator=torch.Generator().manual_seed(1000 + seed))}
-
-# %% tags=["hide-input"]
 for where, game in games.items():
     error = truth[where].error
     print(f"{where}: {game.players} players, reference by {truth[where].passes // len(mine):,} "
@@ -221,16 +219,8 @@ DIGITS = {"passes": 0, "error": 3, "rank": 3, "gap": 3}
 wide(run.live, index=["players", "by", "setting"], columns="quantity", digits=DIGITS)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Error of estimated Shapley values against the passes through the network for each image, a gradient counting as two more. Left: one layer, against exact values; right: all neurons of the small network, against a reference by many permutations. Broken lines: the gap to efficiency of the diagonal.", "name": "fig-excitable-estimators"}}
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True)
-lines = run.live.groupby(["players", "by", "quantity"])["value"].agg(list)
-for axis, where in zip(axes, games):
-    for i, by in enumerate(("diagonal", "leave one out", "permutation")):
-        line = lines[where, by]
-        axis.loglog(line["passes"], line["error"], "o-", ms=4, color=f"C{i}", label=by)
-    axis.loglog(*lines[where, "diagonal"][["passes", "gap"]], "--", color="C0", lw=1)
-    axis.set(xlabel="passes for an image", title=f"{where}, {games[where].players} players")
-axes[0].set_ylabel("error")
-axes[0].legend()
+campaign_plots.errors_of_estimators(run.live[run.live["players"].notna()],
+                                    {where: game.players for where, game in games.items()})
 plt.show()
 
 # %% [markdown]
@@ -265,8 +255,6 @@ found = {group: values(*pair, seed_class) for group, pair in cases.items()}
 many = {(scale, t): {group: excitable.excitable(got.values, t, scale=scale).sum(1)
                      for group, got in found.items()}
         for scale in excitable.SCALES for t in (0.1, 0.3, 0.5, 0.7, 0.9)}
-
-# %% tags=["hide-input"]
 for (scale, t), counts in many.items():
     where = {"fuzzer": "deephunter", "scale": scale, "lambda": t}
     mean = {group: float(count.double().mean()) for group, count in counts.items()}
@@ -330,8 +318,6 @@ for n in (1, 2, 4, 8, 16):
     run.add({"share": 100 * mine.double().mean(),
              "agreement": (mine & settled).sum() / max(1, int((mine | settled).sum())),
              "gap": got.gap.abs().sum() / got.total.abs().sum()}, gradients=n)
-
-# %% tags=["hide-input"]
 wide(run.live, "gradients.notna()", index="gradients", columns="quantity", digits=2)
 
 # %% tags=["hide-input"]

@@ -217,7 +217,6 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 # - Gaussian **noise**, as strong as the bound allows.
 
 # %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {
     Key("deepsensor", "paper"): swarm,
@@ -225,15 +224,12 @@ fuzzers = {
     Key("deepsensor", "constant"): replace(swarm, fitness=fuzzing.Constant()),
     Key("deepsensor", "random"): replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
 
-# %% tags=["hide-input"]
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
-
-# %% tags=["hide-input"]
-rivals = fuzzing.rivals(oracles, known[:references], best=(data.images[left], data.labels[left]),
+rivals = fuzzing.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
-if oracles:
+if models[1:]:
     fuzzers[Key("deepxplore", "single")] = fuzzing.fuzzer("deepxplore", reading="single")
 fuzzers |= rivals | {Key("noise"): fuzzing.fuzzer("noise", scale=1.0)}
 
@@ -284,7 +280,7 @@ headed(measured.loc["none", SHOWN].round(2))
 for budget, bound in bounds.items():
     run.add(fuzzing.choices(rivals, model, x, iterations=iterations, bound=bound), budget=budget,
             bound=bound)
-settings = fuzzing.every_setting(oracles, known[:references])
+settings = fuzzing.every_setting(models[1:], known[:references])
 run.add(outcomes.tidy(outcomes.table(
     {("none", key): campaign for key, campaign in fuzzing.campaigns(
         model, x[:200], labels[:200], settings, iterations=iterations, seed=seed).items()},
@@ -328,8 +324,6 @@ plt.show()
 rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
 reach = {key: outcomes.distance_needed(rates.xs(key, level="key"), goal(model_name, key.fuzzer))
          for key in fuzzers}
-
-# %% tags=["hide-input"]
 for key, value in reach.items():
     run.add({"distance_needed": value}, **key.columns)
 norm = float(x.flatten(1).norm(dim=1).mean())

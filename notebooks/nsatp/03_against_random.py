@@ -39,8 +39,6 @@ from dnnlib.perturb import vulnerability
 plots.style()
 run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, repeats=0, first=first, recipe=recipe)
-
-# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)

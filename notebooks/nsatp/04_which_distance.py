@@ -55,8 +55,6 @@ PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 plots.bars(run.recorded("quantity == 'met_in_first_tenth'", **PAPER), group=["model", "dataset"],
            hue="distance", ylabel="share met in the first tenth", line=0.1)
 plt.show()
-
-# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)

@@ -40,8 +40,6 @@ from dnnlib.selection import Key
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="each")
-
-# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_6 = published.table("nss", 6)

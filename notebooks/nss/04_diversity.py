@@ -38,8 +38,6 @@ from dnnlib.selection import Key
 plots.style()
 run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, candidates="random", references=references)
-
-# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]

@@ -25,7 +25,6 @@ from dnnlib.book.statements import says
 
 plots.style()
 first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id")
-before = pd.read_csv(files.results_dir() / "scoreboard_before.csv", index_col="id")
 now = verdicts.scoreboard()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
@@ -72,18 +71,19 @@ tables.sentences(both[~changed].set_index("claim"))
 # old word for *too few runs* and *nothing to compare*, and *partly* that for *mostly* and *partly, some fail*:
 # a new word alone is no change.
 
+# %% tags=["hide-input"]
+RANK = {"not reproduced": 0, "undecided": 1, "not run": 1, "partly": 2, "reproduced where run": 3, "reproduced": 4}
+previous = pd.read_csv(files.results_dir() / "scoreboard_before.csv", index_col="id")
+after, before = (verdict_plots.first_words(board["verdict"]).map(RANK) for board in (now, previous))
+moved = after - before.reindex(now.index)
+
 # %% tags=["hide-input", "statements"]
-RANK = {"not reproduced": 0, "undecided": 1, "too few runs": 1, "nothing to compare": 1, "not run": 1,
-        "partly": 2, "partly, some fail": 2, "mostly": 2, "reproduced where run": 3, "reproduced": 4}
-before = pd.read_csv(files.results_dir() / "scoreboard_before.csv", index_col="id")
-now = verdicts.scoreboard()
-moved = now["verdict"].map(RANK) - before["verdict"].map(RANK).reindex(now.index)
-says(f"Of {len(before)} claims, {int((moved > 0).sum())} went up and {int((moved < 0).sum())} went down.")
+says(f"Of {len(previous)} claims, {int((moved > 0).sum())} went up and {int((moved < 0).sum())} went down.")
 
 # %% tags=["hide-input"]
 tables.sentences(pd.DataFrame({
-    "claim": now["claim"], "before": before["verdict"] + ": " + before["cells (paper's)"],
-    "after": now["verdict"] + ": " + now["cells (paper's)"],
+    "claim": now["claim"], "before": previous["verdict"] + ": " + previous[cells],
+    "after": now["verdict"] + ": " + now[cells],
     "by": [", ".join(str(number) for number, a in amendments.items() if a.date == "2026-11-27"
                      and (a.claims == "all" or claim in a.claims)) for claim in now.index]})[
                          moved.fillna(0) != 0].set_index("claim"))

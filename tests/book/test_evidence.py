@@ -25,11 +25,11 @@ def test_one_seed_has_no_interval():
 def test_a_verdict_in_a_reading():
     claim = "deepsensor-excitable-share"  # of VGG16 on CIFAR-10
     assert evidence.state(claim) == "not run"
-    for seed in range(3):
+    for seed, value in enumerate((0.88, 0.9, 0.91)):
         records.save(records.Record("deepsensor_excitable/thresholds", {
             "dataset": "mnist", "model": "lenet5", "seed": seed}, [
             {"quantity": "excitable", "swarm": "excitable", "budget": "none", "iterations": 20,
-             "varied": "lambda", "threshold": 0.5, "errors": "adversarial", "value": 0.9}]))
+             "varied": "lambda", "threshold": 0.5, "errors": "adversarial", "value": value}]))
     assert evidence.state(claim) == "not run"
     assert evidence.state(claim, dataset="mnist", model="lenet5") == "reproduced"
 
