@@ -11,7 +11,8 @@ from sphinx.application import Sphinx
 from dnnlib import files
 from dnnlib.book import ages
 
-SHOWN = ("record", "threads", "recorded with", "rows", "identical", "within", "different")
+SHOWN = ("record", "date", "commit", "threads", "recorded with", "rows", "identical", "within",
+         "different", "changed since")
 
 
 def replayed() -> list[dict]:
@@ -20,7 +21,16 @@ def replayed() -> list[dict]:
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        return [{name: line[name] for name in SHOWN} for line in csv.DictReader(file)]
+        return [{name: line.get(name) or "" for name in SHOWN} for line in csv.DictReader(file)]
+
+
+def never_replayed() -> list[dict]:
+    """The experiments without such a line, and how many records each has."""
+    done = {line["record"].rpartition("/")[0] for line in replayed()}
+    root = files.results_dir()
+    counts = Counter(path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json"))
+    return [{"experiment": name, "records": count} for name, count in sorted(counts.items())
+            if name not in done]
 
 
 def old() -> list[dict]:
@@ -53,6 +63,12 @@ class Replayed(Directive):
         return [place]
 
 
+class Never(Replayed):
+    """``{never_replayed}``: the experiments of which no record was replayed."""
+
+    rows = staticmethod(never_replayed)
+
+
 class Old(Replayed):
     """``{old_records}``: the records that are older than the code they rest on, counted."""
 
@@ -61,5 +77,6 @@ class Old(Replayed):
 
 def setup(app: Sphinx) -> dict:
     app.add_directive("replayed", Replayed)
+    app.add_directive("never_replayed", Never)
     app.add_directive("old_records", Old)
     return {"parallel_read_safe": True}

@@ -56,6 +56,21 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
             *([] if "threads" in record.provenance else ["unnamed threads"]))
 
 
+def another_protocol(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
+    """What has changed since a record was made, so that its values may differ: a parameter that
+    chapters set otherwise now (:data:`records.OLDER`), a revision of the code, the pictures.
+
+    ``made``: as for :func:`reasons`, of which a lost commit or edited files excuse nothing.
+
+    >>> another_protocol(Record("nsatp/motivation", {"one_class": False}, [], {"revisions": {}}))
+    ('one_class',)
+    """
+    older = records.OLDER.get(record.experiment, {})
+    return (*(name for name, value in older.items() if record.parameters.get(name) == value),
+            *(why for why in reasons(record, made)
+              if why in reproducible.REVISIONS or why == "JPEG copy"))
+
+
 def _augments(record: Record) -> bool:
     """Whether its networks were trained on images cropped and flipped at random."""
     asked = record.parameters

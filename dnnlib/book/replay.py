@@ -15,14 +15,14 @@ import pandas as pd
 from scipy import stats
 
 from dnnlib import checks, files, reproducible
-from dnnlib.book import notebooks, records, sweeps
+from dnnlib.book import ages, notebooks, records, sweeps
 from dnnlib.book.experiments import STORED
 from dnnlib.book.records import Record
 from dnnlib.book.rows import named
 
 STATES = ("identical", "within", "different", "gone", "new", "timed")
 NOTED = ("record", "date", "rows", "identical", "within", "different", "new", "timed", "threads",
-         "recorded with", "processor", "torch", "commit")
+         "recorded with", "processor", "torch", "commit", "changed since")
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,15 @@ def chapter(record: Record, among: Iterable[Path] | None = None) -> tuple[Path, 
                      f"{json.dumps(record.parameters)} now")
 
 
-def replay(path: Path, *, threads: int | None = None, cache: bool = False,
+def replay(path: Path, *, threads: int | None = None, cache: bool | Path = False,
            keep: Path | None = None, among: Iterable[Path] | None = None) -> Replay:
     """Run the chapter of the record in ``path`` again, with its parameters, and compare.
 
     ``threads``: default those of the record, or one where it does not say. ``cache``: take
-    networks and measurements from the cache; else they are made anew, in an empty one. ``keep``:
-    a folder for the new record and the notebook that ran. No record of the book is touched.
-    Raises :class:`notebooks.CellFailed` or ``ValueError`` if the chapter leaves no such record.
+    networks and measurements from the cache, or from this one; else they are made anew, in an
+    empty one. ``keep``: a folder for the new record and the notebook that ran. No record of the
+    book is touched. Raises :class:`notebooks.CellFailed` or ``ValueError`` if the chapter leaves
+    no such record.
     """
     record = records.read(path)
     notebook, values = chapter(record, among)
@@ -119,8 +120,9 @@ def replay(path: Path, *, threads: int | None = None, cache: bool = False,
     with tempfile.TemporaryDirectory() as empty:
         environment = {reproducible.THREADS: str(count), "OMP_NUM_THREADS": str(count),
                        "PYTHONHASHSEED": "0"}
-        if not cache:
-            environment |= {"DNNLIB_CACHE": empty, "DNNLIB_DATA": str(files.data_dir().resolve())}
+        if cache is not True:
+            environment |= {"DNNLIB_CACHE": str(cache or empty),
+                            "DNNLIB_DATA": str(files.data_dir().resolve())}
         made, _ = sweeps.work(str(notebook.resolve()), values, **environment)
     if keep is not None:
         for name, content in made.items():
@@ -216,9 +218,11 @@ def note(done: Replay, root: Path | None = None, *, day: date | None = None) -> 
             "timed": counts["timed"], "threads": made["threads"],
             "recorded with": done.record.provenance.get("threads", "unknown"),
             "processor": made["capability"], "torch": made["libraries"]["torch"],
-            "commit": made["commit"]}
+            "commit": made["commit"],
+            "changed since": ", ".join(ages.another_protocol(done.record, ages.earlier(root)))}
     same = (lines["record"] == line["record"]) & (lines["threads"] == str(line["threads"]))
     lines = pd.concat([lines[~same], pd.DataFrame([{k: str(v) for k, v in line.items()}])])
+    lines = lines.fillna("")  # a column that is younger than a line
     text = StringIO()
     lines.sort_values(["record", "threads"]).to_csv(text, index=False, columns=list(NOTED))
     files.write_atomically(path, text.getvalue().encode())

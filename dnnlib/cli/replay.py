@@ -10,6 +10,10 @@ from dnnlib.cli.terminal import err, print_table, say
 SHOWN = 20  # rows of a replay that are printed, without --rows
 COLOURS = {"identical": "[green]{}[/]", "within": "[yellow]{}[/]", "different": "[red]{}[/]",
            "gone": "[red]{}[/]", "new": "[dim]{}[/]", "timed": "[dim]{}[/]"}
+WORDS = {"agrees": "agree", "differs": "differ", "of another protocol": "are of another protocol",
+         "failed": "failed", "did not fit": "did not fit into the minutes"}
+OUTCOMES = {"agrees": "[green]{}[/]", "differs": "[red]{}[/]", "failed": "[red]{}[/]",
+            "of another protocol": "[yellow]{}[/]", "did not fit": "[dim]{}[/]"}
 
 
 def replay(names: Annotated[list[str], typer.Argument(
@@ -20,6 +24,12 @@ def replay(names: Annotated[list[str], typer.Argument(
            seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
            every: Annotated[bool, typer.Option(
                "--all", help="Replay all of these records.")] = False,
+           each: Annotated[bool, typer.Option(
+               "--each", help="Replay one of these records of each experiment, the cheapest "
+                              "first, with one empty cache for all.")] = False,
+           minutes: Annotated[float, typer.Option(
+               min=0.1, help="With --each: start none that is expected to take longer than what "
+                             "is left of so many minutes.")] = 60,
            threads: Annotated[int | None, typer.Option(
                min=1, help="Threads; default: those of the record, or 1 if it does not "
                            "say.")] = None,
@@ -42,7 +52,8 @@ def replay(names: Annotated[list[str], typer.Argument(
     It runs with the record's own parameters and number of threads, into a folder that is deleted.
     A value that is not identical is *within* if it lies in the 95 % interval in which one more
     seed of the same cell is expected. Seconds are not compared. Exit code 1 if a row is different,
-    or is gone, or if a chapter fails.
+    or is gone, or if a chapter fails; with --each a record from before a change of the protocol, or
+    of its code, may differ, and is listed as such.
     """
     from dnnlib.book import replay as engine
     from dnnlib.book.notebooks import CellFailed
@@ -50,8 +61,14 @@ def replay(names: Annotated[list[str], typer.Argument(
     if old:
         _old(names[0] if names else "")
         return
+    if each:
+        if sample or every or cache or keep or threads:
+            raise ValueError("--each: only with --minutes, --rows and --note")
+        _each(engine.find(names), minutes, rows, note)
+        return
     if not names and not sample:
-        raise ValueError("expected the name of a record, or --sample: dnnlib replay --sample 5")
+        raise ValueError("expected the name of a record, --sample or --each: "
+                         "dnnlib replay --sample 5")
     paths = engine.find(names)
     if sample:
         paths = engine.sample(paths, sample, seed)
@@ -75,6 +92,33 @@ def replay(names: Annotated[list[str], typer.Argument(
     if len(paths) > 1:
         say(f"{good} of {len(paths)} records: every row is identical or within the spread")
     if good < len(paths):
+        raise typer.Exit(1)
+
+
+def _each(paths: list[Path], minutes: float, rows: bool, note: bool) -> None:
+    import pandas as pd
+
+    from dnnlib.book import budget, replay
+
+    ended = []
+    for one in budget.each(paths, minutes):
+        ended.append(one)
+        if one.done is not None:
+            _shown(one.done, rows)
+            if note:
+                say(f"noted in {replay.note(one.done)}")
+        elif one.why:
+            say(f"{one.record}: cannot be replayed: {one.why}")
+    counts = [one.done.counts if one.done else {} for one in ended]
+    print_table(pd.DataFrame(
+        {"record": one.record, "outcome": one.outcome, "minutes": f"{one.minutes:.1f}",
+         **{state: str(found.get(state, "")) for state in ("identical", "within")},
+         "different": str(found["different"] + found["gone"]) if found else "",
+         "changed since": one.why if one.done else ""}
+        for one, found in zip(ended, counts)), f"{len(ended)} experiments", OUTCOMES)
+    say(", ".join(f"{sum(one.outcome == outcome for one in ended)} {word}"
+                  for outcome, word in WORDS.items()))
+    if any(one.wrong for one in ended):
         raise typer.Exit(1)
 
 

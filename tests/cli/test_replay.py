@@ -1,6 +1,7 @@
 """The command ``dnnlib replay``, around an engine whose runs cost nothing."""
 
 import json
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -74,7 +75,7 @@ def test_a_sample_needs_no_name_but_something_is_needed(dnnlib, toys):
     code, out, _ = dnnlib("replay", "--sample", 3)
     assert code == 1 and "1 of 3 records" in out
     _, _, error = dnnlib("replay")
-    assert "expected the name of a record, or --sample" in str(error)
+    assert "expected the name of a record, --sample or --each" in str(error)
     _, _, error = dnnlib("replay", "toy/y")
     assert "unknown record 'toy/y'" in str(error)
 
@@ -88,3 +89,26 @@ def test_old_records_are_listed_and_flagged_but_fail_nothing(dnnlib, toys, monke
     monkeypatch.setattr("dnnlib.book.origins.wrong", lambda paper: [])  # toys come from nowhere
     code, out, _ = dnnlib("scoreboard", "--check")
     assert code == 0 and "3 of 3 records should be made again" in out
+
+
+def test_one_of_each_experiment_is_a_table_and_a_difference_fails(dnnlib, monkeypatch):
+    """The outcomes are those of :mod:`budget`, which its own tests look at."""
+    from dnnlib.book import budget
+
+    def record(value):
+        return Record("toy/x", {}, [{"quantity": "fdr", "value": value}], {
+            "threads": 1, "capability": "AVX2", "libraries": {"torch": "2"}, "commit": "c"})
+
+    def ended(value):
+        done = replay.Replay(Path("a.json"), record(1.0), record(value),
+                             replay.compared(record(1.0), record(value), []))
+        return [budget.Ended("toy/x/a", "differs" if done.differs else "agrees", 0.1, done=done),
+                budget.Ended("toy/y/b", "did not fit", 50.0)]
+
+    for value, expected in ((1.0, 0), (2.0, 1)):
+        monkeypatch.setattr(budget, "each", lambda paths, minutes: iter(ended(value)))
+        code, out, _ = dnnlib("replay", "--each", "--minutes", 5)
+        assert code == expected and "2 experiments" in out and "50.0" in out
+        assert f"{1 - expected} agree, {expected} differ" in out and "1 did not fit" in out
+    _, _, error = dnnlib("replay", "--each", "--cache")
+    assert "--each: only with" in str(error)
