@@ -24,5 +24,5 @@ def variant(experiment: str, parameters: dict) -> frozenset[str]:
     """
     network = f"{parameters.get('dataset')} {parameters.get('model')}"
     fixed = _settings().get((experiment, network), {})
-    return frozenset(name for name, value in fixed.items()
-                     if name in parameters and parameters[name] != value)
+    return frozenset(name for name, value in fixed.items() if name in parameters and
+                     parameters[name] not in (value if isinstance(value, list) else [value]))

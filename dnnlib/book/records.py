@@ -207,7 +207,7 @@ def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (
 
 
 def _network(record: Record) -> tuple:
-    return tuple(record.parameters.get(key) for key in ("dataset", "model", "recipe"))
+    return record.parameters.get("dataset"), record.parameters.get("model")
 
 
 @lru_cache(maxsize=256)
@@ -216,7 +216,7 @@ def _frame(experiment: str, root: Path | None, seen: tuple,
     """All rows, and in which settings each record does not count.
 
     Of a dataset and network with records on the published pictures, those on a JPEG copy are left
-    out: no table mixes the two.
+    out, however it was trained: no table mixes the two.
     """
     kept = {name(experiment, record.parameters): record
             for record in find(experiment, root, **dict(parameters))}

@@ -169,8 +169,27 @@ def test_a_table_never_mixes_published_pictures_and_a_copy():
         records.save(replace(make(0.1, dataset="cifar10", seed=seed), provenance=copy))
         records.save(replace(make(0.2, dataset="mnist", seed=seed), provenance=copy))
     assert sorted(records.frame("nsatp/x")["value"]) == [0.1, 0.1, 0.2, 0.2]
-    records.save(replace(make(0.5, dataset="cifar10", seed=1), provenance=published))
+    records.save(replace(make(0.5, dataset="cifar10", seed=1, recipe="new"), provenance=published))
     assert sorted(records.frame("nsatp/x")["value"]) == [0.2, 0.2, 0.5]
+
+
+def test_of_several_values_that_count_the_copys_gives_way_to_the_published_pictures():
+    """On CIFAR-10, both DeepSensors' own recipe instead of the one that the copy was run with."""
+    copy, published = {"data": "jpeg-c3578a95941b"}, {"data": "815bee49b921"}
+
+    def save(value, recipe, provenance):
+        records.save(replace(make(value, "deepsensor_sensitivity/test_errors", dataset="cifar10",
+                                  model="resnet20", recipe=recipe), provenance=provenance))
+
+    def counting():
+        return list(records.frame("deepsensor_sensitivity/test_errors")["value"])
+
+    save(0.1, "nss", copy)
+    save(0.2, "default", copy)
+    assert counting() == [0.1]
+    save(0.3, "default", published)  # a reading: it counts as little as before
+    save(0.4, "deepsensor", published)
+    assert counting() == [0.4]
 
 
 def test_frame_of_no_records_can_be_asked():
