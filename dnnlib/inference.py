@@ -11,6 +11,7 @@ from dnnlib import checks
 # returns, to get it back page by page in the next pass, which can take as long as the pass itself.
 torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
+NO_DOUBLES = ("mps",)  # kinds of devices without numbers in float64
 _MOST = 65_536  # images in a pass: more gain nothing on the largest GPUs
 _ELEMENTS = 2**31 - 1  # of a tensor that every GPU kernel takes
 
@@ -39,6 +40,16 @@ def device(name: str = "auto") -> torch.device:
     if kind == "mps" and not torch.backends.mps.is_available():
         raise ValueError(f"device: mps is not there, as PyTorch {torch.__version__} sees it")
     return torch.device(name)
+
+
+def doubles(device: torch.device | str) -> torch.device:
+    """Where what lies on ``device`` is computed in float64: there, or on the CPU if not (mps).
+
+    >>> doubles("cpu"), doubles("mps")
+    (device(type='cpu'), device(type='cpu'))
+    """
+    found = torch.device(device)
+    return torch.device("cpu") if found.type in NO_DOUBLES else found
 
 
 def device_of(model: nn.Module) -> torch.device:

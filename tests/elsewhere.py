@@ -21,6 +21,9 @@ INDEXING = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_
             "aten::_unsafe_index"}
 
 
+SINGLE = False  # whether it has no numbers in float64, as mps
+
+
 class Mixed(RuntimeError):
     """Tensors of two devices in one operation."""
 
@@ -35,6 +38,8 @@ class Elsewhere(torch.Tensor):
             dtype=held.dtype, layout=held.layout, device=DEVICE)
 
     def __init__(self, held: torch.Tensor):
+        if SINGLE and held.dtype == torch.float64:
+            raise TypeError("a tensor elsewhere: expected no float64, which mps does not have")
         self.held = held
 
     @classmethod

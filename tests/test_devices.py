@@ -257,7 +257,21 @@ def test_what_sees_traces_wherever_they_lie(device):
         sensitivity.neuron_sensitivity(*moved))
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_a_device_without_float64_leaves_it_to_the_cpu(name, device, monkeypatch):
+    monkeypatch.setattr(inference, "NO_DOUBLES", (elsewhere.DEVICE.type,))
+    monkeypatch.setattr(elsewhere, "SINGLE", True)
+    device()
+    CALLS[name](case(*WAYS["all"]))
+
+
 # mistakes of each kind, planted: without them the same calls pass above
+
+def test_float64_on_a_device_without_it_is_found(device, monkeypatch):
+    monkeypatch.setattr(elsewhere, "SINGLE", True)
+    with pytest.raises(TypeError, match="expected no float64"):
+        CALLS["estimator exact"](case(*WAYS["all"]))
+
 
 def test_a_label_left_behind_is_found(device, monkeypatch):
     slopes = gates.Gates.slopes

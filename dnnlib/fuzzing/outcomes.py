@@ -156,7 +156,7 @@ def reached(campaign: Campaign, score: Callable[..., torch.Tensor]) -> float:
     """
     parts = zip(campaign.images.split(64), campaign.origin[-1].split(64))
     with torch.no_grad():
-        return float(100 * torch.cat([score(*part) for part in parts]).double().mean())
+        return float(100 * torch.cat([score(*part) for part in parts]).cpu().double().mean())
 
 
 def over(count: float, others: Mapping[str, float], *, least: float = 1) -> dict[str, float]:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of
+from dnnlib.inference import device_of, doubles
 from dnnlib.neurons.gates import Gates, finite
 from dnnlib.neurons.shapley import nodes, permutation
 from dnnlib.neurons.shapley.game import players
@@ -135,7 +135,8 @@ class _Loss:
         for rows in torch.arange(len(self.x) * k, device=device).split(_BATCH):
             of = rows // k
             with self.gates.applied(coalitions.to(device)[rows % k].float()):
-                logits = self.gates.model(self.x[of]).double()
-            losses.append(nn.functional.cross_entropy(logits, self.labels[of], reduction="none"))
+                logits = self.gates.model(self.x[of]).to(doubles(device)).double()
+            labels = self.labels[of].to(logits.device)
+            losses.append(nn.functional.cross_entropy(logits, labels, reduction="none"))
             finite(losses[-1])
         return torch.cat(losses).view(-1, k)

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 import torch
 from torch.nn import functional
 
+from dnnlib.inference import doubles
+
 READINGS = ("paper", "released")
 STRENGTHS = (1, 2, 3, 4, 5)
 BLUR_SIZES = (2, 3, 5, 7)
@@ -86,7 +88,7 @@ def _contrast(x: torch.Tensor, p: torch.Tensor, reading: str) -> torch.Tensor:
 
     grey = x if x.shape[1] == 1 else rgb_to_grayscale(x)
     # in double: the order of a sum depends on the batch, its rounding to float does not
-    mean = _each(grey.mean((1, 2, 3), dtype=torch.float64), x)
+    mean = _each(grey.to(doubles(x.device)).mean((1, 2, 3), dtype=torch.float64), x)
     factor = _each(p[:, 0], x)
     return (x * factor + mean * (1 - factor)).clamp(0, 1)
 

@@ -28,7 +28,7 @@ class Covering:
       dnn-tip.
     - ``layers``, ``neuron``: see :func:`activations.record`.
     - ``seed``: of all that is random.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     method: str = "cam"

@@ -137,7 +137,7 @@ class Density(Scored):
     - ``per_class``: compare with training images of the same predicted class, as LSA's paper and
       TIP's experiments do, or with all.
     - ``seed``: of what is random in a fit.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     reference: torch.Tensor = field(repr=False)

@@ -28,7 +28,7 @@ class Excitable(Scored):
     - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
       or None, all of NSS's Table III.
     - ``seed``: of the mutation; must not be that of the candidates' own mutations.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
 
     Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
     scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.

@@ -122,7 +122,7 @@ class NSS(Scored):
     - ``layer``: name of a module; default :func:`last_map`.
     - ``neuron``: 'unit' (the released code) or 'channel'.
     - ``seed``: of the mutation; must not be that of the candidates' own mutations.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     pair: str = "remutated"

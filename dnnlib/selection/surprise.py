@@ -7,7 +7,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.inference import device_of
+from dnnlib.inference import device_of, doubles
 from dnnlib.neurons.activations import NEURONS, record_classes
 from dnnlib.neurons.layers import SOFTMAX, layers_of
 from dnnlib.selection.protocol import Scored, beside, by_score, candidates
@@ -41,7 +41,7 @@ def dsa(traces, predicted, reference, reference_predicted, *,
     if len(classes[1].unique()) < 2:
         raise ValueError("reference: expected inputs of at least two predicted classes, got "
                          f"{len(b)} of class {int(classes[1][0])}")
-    there = "cpu" if torch.device(device).type == "mps" else device
+    there = doubles(device)
     a, b, *classes = (each.to(there) for each in (a, b, *classes))
     middle = b.mean(0)  # products of what is far from the origin lose digits
     a, b = a - middle, b - middle
@@ -87,7 +87,7 @@ class DSA(Scored):
     - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
     - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
     - ``seed``: of the sample and the fill.
-    - ``batch_size``: images in a pass.
+    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     reference: torch.Tensor = field(repr=False)

@@ -58,8 +58,8 @@ RECIPES = {
             "cifar10": replace(_LONGER, learning_rate=0.1, epochs=10, augment=True),
             "cifar10 vgg16": replace(_LONGER, learning_rate=0.01, epochs=6,
                                      augment=True),  # at higher rates it learns slowly
-            # not measured on the whole of SVHN; of a part, 4,434 digits in 33 epochs, LeNet-5 gets
-            # 74.5 % of its test digits right at this rate, 55.2 % at 0.05
+            # not measured on the whole of SVHN; a part, 4,434 digits, needs more epochs: in 33 of
+            # it LeNet-5 gets 74.5 % of its test digits right at this rate, 55.2 % at 0.05
             "svhn": replace(_LONGER, learning_rate=0.02, epochs=4),
             "svhn vgg16": replace(_LONGER, learning_rate=0.01, epochs=4),
             "digits": _BRIEF, "mnist_small": _BRIEF, "fashion_mnist_small": _BRIEF},

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout, predict, size_for
+from dnnlib.inference import device_of, doubles, fast_layout, predict, size_for
 from dnnlib.neurons.activations import NEURONS, Activations, record
 from dnnlib.neurons.gates import Gates, finite
 from dnnlib.neurons.layers import SOFTMAX, layers_of
@@ -96,10 +96,10 @@ class Game:
         """
         changes = []
         for x, of, labels, gates, sign in self._rows(coalitions):
-            logits = self.gates.logits(x, of, gates).double()
-            loss = nn.functional.cross_entropy(logits, labels, reduction="none")
+            logits = self.gates.logits(x, of, gates).to(doubles(x.device)).double()
+            loss = nn.functional.cross_entropy(logits, labels.to(logits.device), reduction="none")
             finite(loss)
-            changes.append(loss * sign)
+            changes.append(loss * sign.to(loss.device))
         return torch.cat(changes).view(len(self.clean), 2, -1).sum(1).cpu()
 
     def slopes(self, coalitions: torch.Tensor) -> torch.Tensor:
