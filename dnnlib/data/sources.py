@@ -31,6 +31,7 @@ class Source:
     classes: int
     get: str
     fetched: bool = True  # by torchvision, if asked to
+    hub: str = ""  # the folder of the hub's files, if it may lie below the root by itself
 
     @property
     def embedded(self) -> bool:
@@ -137,11 +138,12 @@ SOURCES = {
     "fashion_mnist": Source(_idx("FashionMNIST"), "FashionMNIST/raw", (1, 28, 28),
                             {"train": 60000, "test": 10000}, 10, _FETCH.format("fashion_mnist")),
     "cifar10": Source(_cifar("CIFAR10"), "cifar-10-batches-py", (3, 32, 32),
-                      {"train": 50000, "test": 10000}, 10, _FETCH.format("cifar10")),
+                      {"train": 50000, "test": 10000}, 10, _FETCH.format("cifar10"),
+                      hub="plain_text"),
     "cifar100": Source(_cifar("CIFAR100"), "cifar-100-python", (3, 32, 32),
                        {"train": 50000, "test": 10000}, 100, _FETCH.format("cifar100")),
     "svhn": Source(_svhn, "{split}_32x32.mat", (3, 32, 32), {"train": 73257, "test": 26032}, 10,
-                   _FETCH.format("svhn")),
+                   _FETCH.format("svhn"), hub="cropped_digits"),
     "imagenet": Source(None, "", (3, 224, 224), {"train": 1281167, "test": 50000}, 1000,
                        "register at image-net.org, unpack to imagenet/val/<wnid>/*.JPEG",
                        fetched=False),
@@ -176,8 +178,14 @@ def locate(name: str, split: str) -> Path | None:
     """
     source, root = SOURCES[name], files.data_dir()
     found = sorted(root.glob(source.layout.format(split=split))) if source.layout else ()
-    found = found or parquet.split(root / name, split)
+    found = found or _tables(name, split)
     return found[0] if found else _split_folder(root / name, split)
+
+
+def _tables(name: str, split: str) -> tuple[Path, ...]:
+    """The Parquet files of a named dataset: in a folder of its name, else in that of the hub."""
+    root, hub = files.data_dir(), SOURCES[name].hub
+    return parquet.split(root / name, split) or (parquet.split(root / hub, split) if hub else ())
 
 
 def _split_folder(folder: Path, split: str) -> Path | None:
@@ -187,10 +195,11 @@ def _split_folder(folder: Path, split: str) -> Path | None:
 
 def _missing(name: str, split: str) -> MissingData:
     source = SOURCES[name]
+    hub = f" or {source.hub}/ with these" if source.hub else ""
     return MissingData(
         f"dataset {name!r} ({split}) is not under {files.data_dir()}: looked for "
         f"{source.layout.format(split=split) or '-'} (its own layout), {name}/**/"
-        f"{'train' if split == 'train' else 'test'}-*.parquet (the hub's) and "
+        f"{'train' if split == 'train' else 'test'}-*.parquet (the hub's){hub} and "
         f"{name}/{'train' if split == 'train' else '{test,val}'}/<class>/ (images). "
         f"To get it: {source.get}. Set DNNLIB_DATA to the folder that holds it.")
 
@@ -244,7 +253,7 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
     found = locate(name, split)
     if found is not None and (found.suffix == ".parquet" or found.name in ("train", "test", "val")):
         size = size or default_size(name)
-        raw = (parquet.read(parquet.split(root / name, split), size=size)
+        raw = (parquet.read(_tables(name, split), size=size)
                if found.suffix == ".parquet" else folders.read(found, size=size))
         if len(raw.classes) != source.classes:
             raise ValueError(f"{found} has {len(raw.classes)} classes; {name} has {source.classes}")

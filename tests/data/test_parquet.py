@@ -112,6 +112,28 @@ def test_svhn_takes_the_cropped_digits(root):
     assert load("svhn", "train").shape == (3, 32, 32)
 
 
+@pytest.mark.parametrize("name, folder, column, array", [
+    ("svhn", "cropped_digits", "image", COLOUR), ("cifar10", "plain_text", "img", COLOUR),
+    ("mnist", "mnist", "image", GRAY), ("fashion_mnist", "fashion_mnist", "image", GRAY)])
+def test_the_folders_of_the_hub_may_lie_in_the_data_folder(root, name, folder, column, array):
+    with pytest.raises(FileNotFoundError, match=f"{folder}/"):
+        load(name)
+    write(root / folder / "test-00000-of-00001.parquet", [encoded(a) for a in array],
+          column=column, labels=LABELS, names=TEN)
+    sources.check(name)
+    data = load(name)
+    assert data.labels.tolist() == LABELS
+    seen = (data.images * 255).round().byte().permute(0, 2, 3, 1).squeeze(-1)
+    assert np.array_equal(seen, array)
+
+
+def test_the_folder_of_a_datasets_name_comes_first(root):
+    for folder, labels in (("cropped_digits", LABELS), ("svhn", LABELS[::-1])):
+        write(root / folder / "test-00000-of-00001.parquet", [encoded(a) for a in COLOUR],
+              labels=labels, names=TEN)
+    assert load("svhn").labels.tolist() == LABELS[::-1]
+
+
 def test_names_with_blanks_around_their_marks_are_those_of_torchvision(root):
     names = ["T - shirt / top", "Trouser", *TEN[2:]]
     write(root / "fashion_mnist" / "fashion_mnist" / "test-00000-of-00001.parquet",
