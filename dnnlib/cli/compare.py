@@ -44,6 +44,7 @@ def compare(model: own.Model = "", images: own.Images = "",
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
     from dnnlib import checks, custom, files
     from dnnlib.custom.comparing_picture import picture
+    from dnnlib.custom.naming import order_told
     from dnnlib.custom.worth import fuzzers_table, selectors_table
 
     if by != "all":
@@ -73,6 +74,7 @@ def compare(model: own.Model = "", images: own.Images = "",
         wrote += f" and {target.with_suffix('.png').name}"
     except ModuleNotFoundError as error:
         wrote += f"; no picture: {error}"
-    say(f"{found.images:,} images; the model gets {found.wrong:,} of them wrong",
+    say(*([] if class_names else order_told(photos.paths)),
+        f"{found.images:,} images; the model gets {found.wrong:,} of them wrong",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
         *found.sentences, wrote)

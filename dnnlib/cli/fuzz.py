@@ -54,6 +54,7 @@ def fuzz(model: own.Model, images: own.Images,
          strict: own.Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom, files
+    from dnnlib.custom.naming import order_told
     from dnnlib.data import audio
 
     options = custom.Options(
@@ -106,6 +107,8 @@ def fuzz(model: own.Model, images: own.Images,
     if len(missed) > LISTED:
         lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
     unread = found.inputs[found.inputs["outcome"] == "unreadable"]
+    if labels == "folders" and not class_names:
+        lines += order_told(photos.paths)
     say(*lines, *left_out(images, photos, dict(zip(unread["path"], unread["note"]))),
         *left_out(reference, seen))
     if len(unread) or seen and seen.skipped:

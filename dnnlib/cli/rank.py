@@ -72,12 +72,13 @@ def rank(model: own.Model = "", images: own.Images = "",
             raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
         if model or images:
             raise ValueError("--outputs: either it, or --model and --images")
-        p, names = custom.read_outputs(outputs, probabilities=not logits)
-        table = custom.rank_outputs(p, names, by, top=top, seed=seed, merge=merge)
+        found = custom.read_outputs(outputs, probabilities=not logits)
+        p = found.probabilities
+        table = custom.rank_outputs(p, found.names, by, top=top, seed=seed, merge=merge)
         custom.write(table, target)
         methods = [c.removesuffix("_rank") for c in table if c.endswith("_rank")]
         _show(table, methods)
-        say(f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
+        say(*found.said, f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
             f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
         return
     custom.parse_methods(by, reference=bool(reference))

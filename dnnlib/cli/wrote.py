@@ -18,9 +18,12 @@ def gallery_page(page: Path, wanted: str, make: Callable[[], bytes]) -> list[str
 
 
 def save(sheet, path: Path) -> None:
+    from PIL.PngImagePlugin import PngInfo
+
     from dnnlib import files
 
-    sheet.save(picture := io.BytesIO(), format="PNG")
+    (made := PngInfo()).add_text("Software", "dnnlib")  # so that it is never taken for a photo
+    sheet.save(picture := io.BytesIO(), format="PNG", pnginfo=made)
     files.write_atomically(path, picture.getvalue())
 
 
@@ -33,6 +36,10 @@ def left_out(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
     lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
     if photos is not None and photos.others:
         lines.append(f"files in {folder} that are not images by their ending: {photos.others:,}")
+    if photos is not None and photos.litter:
+        more = f", and {len(photos.litter) - 3:,} more" if len(photos.litter) > 3 else ""
+        lines.append(f"left by programs in {folder}, no data: "
+                     f"{', '.join(photos.litter[:3])}{more}")
     if skipped:
         lines += [f"images in {folder} that were skipped: {len(skipped):,}",
                   *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]

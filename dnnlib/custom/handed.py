@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 from PIL import Image
 
@@ -122,7 +123,7 @@ def label_studio(table: pd.DataFrame, *, model: str = "model") -> Tasks:
     for rank, row in enumerate(rows.to_dict("records"), start=1):
         inside = os.path.relpath(row["absolute_path"], root).replace(os.sep, "/")
         scores = {name: row[f"{name}_score"] for name in methods
-                  if not pd.isna(row[f"{name}_score"])}
+                  if np.isfinite(row[f"{name}_score"])}  # JSON knows no infinity
         task: dict = {"data": {"image": f"/data/local-files/?d={quote(os.fsencode(inside))}",
                                "path": row["path"], "rank": rank, "scores": scores}}
         if not pd.isna(row["predicted"]):
@@ -138,5 +139,5 @@ def label_studio(table: pd.DataFrame, *, model: str = "model") -> Tasks:
     for name in names:
         ElementTree.SubElement(choices, "Choice", value=name)
     ElementTree.indent(view)
-    return Tasks(json.dumps(tasks, indent=1).encode() + b"\n",
+    return Tasks(json.dumps(tasks, indent=1, allow_nan=False).encode() + b"\n",
                  ElementTree.tostring(view, "utf-8") + b"\n", folder, root)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dnnlib import checks
+from dnnlib.data import delimited
+from dnnlib.data.folders import in_order
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -18,11 +20,10 @@ def read_names(text: str) -> tuple[str, ...]:
         return checks.words(text, "class_names")
     if not path.is_file():
         raise FileNotFoundError(f"class_names: there is no file {text}")
-    try:
-        lines = path.read_text("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"class_names: {path.name} is not text in UTF-8") from error
-    return tuple(line.strip() for line in lines if line.strip())
+    lines = [line.strip() for line in delimited.lines(path)]
+    if any("\udc80" <= character <= "\udcff" for line in lines for character in line):
+        raise ValueError(f"class_names: {path.name} is not text in UTF-8")
+    return tuple(line for line in lines if line)
 
 
 def published_names(model: str, classes: int | None = None) -> tuple[str, ...] | None:
@@ -39,6 +40,21 @@ def published_names(model: str, classes: int | None = None) -> tuple[str, ...] |
     from torchvision.models import get_model_weights
 
     return tuple(next(iter(get_model_weights(name))).meta["categories"])
+
+
+def order_told(paths: Sequence[str]) -> list[str]:
+    """A line where the order of folders named by number is not that of their names as text.
+
+    >>> order_told(["9/a.png", "10/b.png", "10/c.png"])
+    ["classes: folders in order of number, 9, 10; as text, as torchvision's ImageFolder, 10, 9"]
+    """
+    found = in_order(path.split("/")[0] for path in paths if "/" in path)
+    if (text := tuple(sorted(found))) == found:
+        return []
+    first, other = (", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+                    for names in (found, text))
+    return [f"classes: folders in order of number, {first}; as text, as torchvision's "
+            f"ImageFolder, {other}"]
 
 
 def distinct(names: Sequence[str], n: int) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ class Photos(Dataset):
     some show it only when they are read. ``others``: how many files of the folder are not images by
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
     if the source says so by number; images in folders have none, and their paths say it by name.
+    ``litter``: what programs left in the folder.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -44,6 +45,7 @@ class Photos(Dataset):
     others: int = 0
     labels: torch.Tensor | None = None
     classes: tuple[str, ...] = ()
+    litter: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -232,7 +234,7 @@ def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None
     found = readable(Path(source).expanduser(), fit=given.apply, fitted=given.fitted,
                      channels=channels or shape[0])
     return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
-                  found.classes)
+                  found.classes, found.litter)
 
 
 def prepare(model: nn.Module, **options) -> nn.Module:

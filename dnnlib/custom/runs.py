@@ -28,6 +28,7 @@ from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scoring import classes_of
+from dnnlib.data.folders import in_order
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import device_of, fast_layout, predict
 from dnnlib.models.fingerprints import fingerprint
@@ -193,8 +194,9 @@ def classes_named(photos: Photos, n: int, kind: str,
 
     ``names``: of the classes, in the order of the model's outputs. If each image is in a sub-folder
     with the name of its class, these may be of some classes only; without such names they are all
-    classes, in the order of their names. Images of a Parquet file bring the numbers and the names
-    of their classes. Raises ``ValueError`` for classes that are not the model's.
+    classes, in the order of their names, or of numbers: folders called 0 to n - 1 are these
+    classes. Images of a Parquet file bring the numbers and the names of their classes. Raises
+    ``ValueError`` for classes that are not the model's.
     """
     names = None if names is None else distinct(names, n)
     if kind == "prediction":
@@ -214,10 +216,11 @@ def classes_named(photos: Photos, n: int, kind: str,
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
-    found = sorted({path.split("/")[0] for path in [*photos.paths, *photos.skipped]
-                    if "/" in path})
-    if names is not None and set(found) <= set(names):
-        return names
+    found = in_order(path.split("/")[0] for path in [*photos.paths, *photos.skipped]
+                     if "/" in path)
+    numbers = [str(i) for i in range(n)]
+    if set(found) <= set(names or numbers):
+        return names or numbers
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "

@@ -3,8 +3,9 @@
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,24 +16,31 @@ from dnnlib import files
 from dnnlib.data.raw import Raw
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
+LITTER = {"__MACOSX", "@eaDir", "$RECYCLE.BIN", "System Volume Information", "lost+found"}
+TABLES = (".csv", ".parquet")  # beside which a command puts its picture
+MADE = b"tEXtSoftware\0dnnlib"  # in such a picture
 BUFFER = re.compile(r" <_io.BytesIO object at 0x[0-9a-f]+>")  # Pillow's name of bytes in memory
 UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
 
 
-def read(folder: Path, *, size: int | None = None) -> Raw:
+def read(folder: Path, *, size: int | None = None, classes: tuple[str, ...] = ()) -> Raw:
     """The images of a folder.
 
-    Classes are the sub-folders in order of name; a flat folder has none and labels of -1.
+    Classes are the sub-folders, :func:`in_order`, or ``classes``, of which some may be missing;
+    a flat folder has none and labels of -1.
     With ``size`` an image is scaled to that short side and cropped at the centre; without it,
     all must have one size. Gray-scale if all images are, else RGB. A photo that says by EXIF how
     it was held is turned upright. Raises ``ValueError`` naming the file that is broken or differs,
     ``FileNotFoundError`` if there are no images.
     """
-    paths, _, shut = listed(folder)
+    paths, _, shut, _ = listed(folder)
     if shut:
         raise ValueError(f"{folder}: {' '.join(next(iter(shut.items())))}")
     names = tuple(p.relative_to(folder).as_posix() for p in paths)
-    classes = tuple(sorted({n.split("/")[0] for n in names if "/" in n}))
+    classes = classes or in_order(n.split("/")[0] for n in names if "/" in n)
+    if other := sorted({n.split("/")[0] for n in names if "/" in n} - {*classes}):
+        raise ValueError(f"{folder / other[0]}: expected a class of the training images, "
+                         f"{', '.join(classes[:5])}")
     labels = torch.tensor([classes.index(n.split("/")[0]) if "/" in n else -1 for n in names])
     stats = [p.stat() for p in paths]
     key = {"folder": str(folder.resolve()), "size": size, "upright": True,
@@ -43,9 +51,22 @@ def read(folder: Path, *, size: int | None = None) -> Raw:
     return Raw(images, labels, classes, "+".join(sorted(suffixes)), names)
 
 
-def listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
-    """The images below a folder, in order, how many other files there are, and the reason for
-    each folder that cannot be entered."""
+class Listed(NamedTuple):
+    """``paths``: the images below a folder, in order; ``others``: how many other files there are;
+    ``shut``: the reason for each folder that cannot be entered; ``litter``: what other programs
+    left there, and this one, relative to the folder."""
+
+    paths: list[Path]
+    others: int
+    shut: dict[str, str]
+    litter: tuple[str, ...]
+
+
+def listed(folder: Path) -> Listed:
+    """What lies below a folder; linked folders are walked too, each once.
+
+    Raises ``FileNotFoundError`` if there are no images.
+    """
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is not a folder")
     shut: dict[str, str] = {}
@@ -54,20 +75,54 @@ def listed(folder: Path) -> tuple[list[Path], int, dict[str, str]]:
         place = Path(error.filename).relative_to(folder).as_posix()
         shut[f"{place}/"] = f"cannot be entered: {error.strerror}"
 
-    found = [path for place, _, names in os.walk(folder, onerror=note)
-             for path in (Path(place) / name for name in names) if path.is_file()]
+    found, litter, walked = [], [], set()
+    for place, inside, names in os.walk(folder, onerror=note, followlinks=True):
+        at = Path(place)
+        if (real := os.path.realpath(place)) in walked:  # a link to where we have been
+            inside.clear()
+            continue
+        walked.add(real)
+        left = [name for name in inside if _is_litter(at / name)]
+        inside[:] = [name for name in inside if name not in left]
+        files_here = [at / name for name in names if (at / name).is_file()]
+        dropped = [path for path in files_here if _is_litter(path)]
+        found += [path for path in files_here if path not in dropped]
+        litter += [f"{(at / name).relative_to(folder).as_posix()}/" for name in left]
+        litter += [path.relative_to(folder).as_posix() for path in dropped]
     paths = sorted(p for p in found if p.suffix.lower() in EXTENSIONS)
     if not paths:
         first = "".join(f"; {name} {why}" for name, why in [*shut.items()][:1])
         raise FileNotFoundError(f"{folder} holds no images "
                                 f"({', '.join(sorted(EXTENSIONS))}){first}")
-    return paths, len(found) - len(paths), shut
+    return Listed(paths, len(found) - len(paths), shut, tuple(sorted(litter)))
+
+
+def _is_litter(path: Path) -> bool:
+    """Whether it is hidden, another program's, the folder of a run, or a picture of a table."""
+    if path.name.startswith(".") or path.name in LITTER:
+        return True
+    if path.is_dir():
+        return path.suffix == ".run" or (path / "run.json").is_file()
+    if path.suffix == ".png" and any(path.with_suffix(end).is_file() for end in TABLES):
+        return MADE in path.read_bytes()[:1000]
+    return False
+
+
+def in_order(names: Iterable[str]) -> tuple[str, ...]:
+    """The names of classes in order of name; if all are numbers, in order of number.
+
+    >>> in_order(["10", "9", "0"]), in_order(["dog", "10", "cat"])
+    (('0', '9', '10'), ('10', 'cat', 'dog'))
+    """
+    found = sorted({*names})
+    numbers = all(name.isdecimal() for name in found)
+    return tuple(sorted(found, key=int) if numbers else found)
 
 
 def any_image(folder: Path) -> bool:
     """Whether there is an image somewhere below a folder, by its ending."""
-    return any(Path(name).suffix.lower() in EXTENSIONS
-               for _, _, names in os.walk(folder) for name in names)
+    return any(Path(name).suffix.lower() in EXTENSIONS and not name.startswith(".")
+               for _, _, names in os.walk(folder, followlinks=True) for name in names)
 
 
 def _decode(paths: list[Path], size: int | None) -> torch.Tensor:

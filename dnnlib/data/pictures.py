@@ -12,11 +12,12 @@ import torch
 from PIL import Image
 from tqdm import tqdm
 
-from dnnlib.data import parquet
-from dnnlib.data.folders import BUFFER, UNREADABLE, deep, listed, opened
+from dnnlib.data import delimited, parquet
+from dnnlib.data.folders import BUFFER, UNREADABLE, Listed, deep, listed, opened
 from dnnlib.data.parquet import Rows
 
 LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
+COLUMNS = ("absolute_path", "path")
 ORIENTATION = 0x0112  # EXIF's tag; from 5 on, width and height change places
 READERS = 8  # threads that look at headers
 
@@ -55,14 +56,16 @@ class Readable(NamedTuple):
 
     ``paths``: those of the pictures, relative to the folder; of rows of a Parquet file its name and
     their numbers. ``skipped``: the reason for each image that cannot be read, by path; ``others``:
-    how many files have another ending. ``labels``, of a Parquet file with labels: the number of
-    each picture's class, -1 where there is none, and ``classes``, their names.
+    how many files have another ending; ``litter``: what no person put there. ``labels``, of a
+    Parquet file with labels: the number of each picture's class, -1 where there is none, and
+    ``classes``, their names.
     """
 
     pictures: Pictures | Rows
     paths: tuple[str, ...]
     skipped: dict[str, str]
     others: int
+    litter: tuple[str, ...] = ()
     labels: torch.Tensor | None = None
     classes: tuple[str, ...] = ()
 
@@ -92,7 +95,7 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     tables = _tables(source)
     if tables:
         return _of_rows(parquet.table(tables), fit, fitted, channels)
-    paths, others, skipped = listed(source) if source.is_dir() else _of_list(source)
+    paths, others, skipped, litter = listed(source) if source.is_dir() else _of_list(source)
     folder = source if source.is_dir() else source.parent
     names = [(path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
              for path in paths]
@@ -101,7 +104,7 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     places = tuple(str(paths[i].absolute()) for i in good)  # perhaps read by another process
     pictures = Pictures(places, fit, channels or _channels(good.values()),
                         np.array([header.stamp for header in good.values()], np.int64))
-    return Readable(pictures, tuple(names[i] for i in good), skipped | why, others)
+    return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter)
 
 
 def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readable:
@@ -113,7 +116,7 @@ def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readabl
                       np.int64)
     rows = Rows(tuple(str(path.absolute()) for path in found.files), found.column,
                 found.places[places], fit, channels or _channels(good.values()), states)
-    return Readable(rows, tuple(names[i] for i in places), skipped, 0,
+    return Readable(rows, tuple(names[i] for i in places), skipped, 0, (),
                     found.labels[places] if found.label else None, found.classes)
 
 
@@ -155,7 +158,7 @@ def _channels(headers: Iterable[Header]) -> int:
     return 1 if all(header.gray for header in headers) else 3
 
 
-def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
+def _of_list(source: Path) -> Listed:
     """The same for the paths in a list; in their order, each once."""
     if source.suffix.lower() not in LISTS:
         raise FileNotFoundError(f"{source} is not a folder, nor a list of paths "
@@ -163,23 +166,40 @@ def _of_list(source: Path) -> tuple[list[Path], int, dict[str, str]]:
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}")
     if source.suffix.lower() == ".txt":
-        lines = source.read_text("utf-8", "surrogateescape").splitlines()
-    else:
+        lines = delimited.lines(source)
+    elif source.suffix.lower() == ".parquet":
         import pandas as pd  # only here: the ground floor does without tables
 
-        table = (pd.read_parquet(source) if source.suffix.lower() == ".parquet" else pd.read_csv(
-            source, sep="\t" if source.suffix.lower() == ".tsv" else ",", dtype=object,
-            encoding_errors="surrogateescape"))
-        column = next((name for name in ("absolute_path", "path") if name in table), None)
-        if column is None:
-            raise ValueError(f"{source}: expected a column 'path', got "
-                             f"{', '.join(map(str, table.columns[:5]))}")
-        lines = [value.decode("utf-8", "surrogateescape") if isinstance(value, bytes)
-                 else str(value) for value in table[column].dropna()]
-    paths = [source.parent / line.strip() for line in dict.fromkeys(lines) if line.strip()]
+        lines = _paths_in(source, pd.read_parquet(source))
+    else:
+        lines = _paths_in(source, delimited.table(source))
+    paths = [_place(source.parent, line.strip()) for line in dict.fromkeys(lines) if line.strip()]
     if not paths:
         raise FileNotFoundError(f"{source} lists no paths")
-    return paths, 0, {}
+    return Listed(paths, 0, {}, ())
+
+
+def _paths_in(source: Path, table) -> list[str]:
+    """The column of paths: one with a name of :data:`COLUMNS`, or the only one whose first cell is
+    a file."""
+    column = next((name for name in COLUMNS if name in table), None)
+    if column is None:
+        there = [name for name, cells in table.items() for first in cells[:1]
+                 if isinstance(first, str) and first and _place(source.parent, first).is_file()]
+        if len(there) != 1:
+            raise ValueError(f"{source}: expected a column 'path', got "
+                             f"{', '.join(map(str, table.columns[:5]))}")
+        column, = there
+    return [value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+            for value in table[column].dropna()]
+
+
+def _place(folder: Path, line: str) -> Path:
+    """The file that a line means; its backslashes separate folders if only so there is one."""
+    path = folder / line
+    if "\\" in line and not path.exists() and (other := folder / line.replace("\\", "/")).exists():
+        return other
+    return path
 
 
 def _header(source: Path | bytes | None) -> Header | str:

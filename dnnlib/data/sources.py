@@ -226,11 +226,14 @@ def check(name: str | Path) -> None:
         for split in ("train", "test"):
             parquet.inside(folder, split)
         return
+    known: tuple[str, ...] = ()
     for split in ("train", "test"):
         place = _split_folder(folder, split) or folder
-        paths = folders.listed(place)[0]
-        inside = [path.relative_to(place).parts for path in paths]
-        classes = {parts[0] for parts in inside if len(parts) > 1}
+        known = known or _classes(place)
+        paths, classes = folders.listed(place).paths, _classes(place)
+        if other := [name for name in classes if name not in known]:
+            raise ValueError(f"dataset: expected the classes of the training images in {place}, "
+                             f"{', '.join(known[:5])}, got {other[0]}")
         if len(classes) < 2:
             raise ValueError(f"dataset: expected a sub-folder of {place} for each of at least two "
                              f"classes, got {', '.join(classes) or 'none'}")
@@ -240,13 +243,25 @@ def check(name: str | Path) -> None:
                              f"{height} pixels")
 
 
+def _of_folder(folder: Path, split: str, size: int | None) -> Raw:
+    """The images of a split; the training folders say which number a class has."""
+    place = _split_folder(folder, split) or folder
+    return folders.read(place, size=size, classes=_classes(_split_folder(folder, "train") or place))
+
+
+def _classes(folder: Path) -> tuple[str, ...]:
+    """The classes of a folder: its sub-folders in which there is an image."""
+    return folders.in_order(path.relative_to(folder).parts[0]
+                            for path in folders.listed(folder).paths if path.parent != folder)
+
+
 def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
     """The raw images of a dataset, or of a user's folder or Parquet files."""
     if is_folder(name):
         folder = Path(name).expanduser()
         if tables := parquet.inside(folder, split):
             return parquet.read(tables, size=size)
-        return folders.read(_split_folder(folder, split) or folder, size=size)
+        return _of_folder(folder, split, size)
     source, root = SOURCES[checks.known(name, SOURCES, "dataset")], files.data_dir()
     if source.embedded:
         return source.read(root, split, False)
@@ -254,7 +269,7 @@ def read(name: str | Path, split: str, *, size: int | None, download: bool) -> R
     if found is not None and (found.suffix == ".parquet" or found.name in ("train", "test", "val")):
         size = size or default_size(name)
         raw = (parquet.read(_tables(name, split), size=size)
-               if found.suffix == ".parquet" else folders.read(found, size=size))
+               if found.suffix == ".parquet" else _of_folder(root / name, split, size))
         if len(raw.classes) != source.classes:
             raise ValueError(f"{found} has {len(raw.classes)} classes; {name} has {source.classes}")
         return raw._replace(classes=tuple(_SPACED.sub(r"\1", c) for c in raw.classes))

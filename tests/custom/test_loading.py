@@ -227,13 +227,13 @@ def test_outputs_alone_are_ranked_as_with_the_model(tiny_model, x, folders):
     logits = folders / "z.npy"
     np.save(logits, model(x).detach().numpy())
     for name, options in [("p.npy", {}), ("p.csv", {}), ("z.npy", {"probabilities": False})]:
-        found = custom.rank_outputs(*custom.read_outputs(folders / name, **options), by, top=3,
-                                    seed=4)
+        read = custom.read_outputs(folders / name, **options)
+        found = custom.rank_outputs(read.probabilities, read.names, by, top=3, seed=4)
         assert (found.index == expected.index).all()
         for method in by.split(","):
             assert found[f"{method}_rank"].equals(expected[f"{method}_rank"])
-    assert custom.read_outputs(folders / "p.csv")[1] == list("abcdefgh")
+    assert custom.read_outputs(folders / "p.csv").names == list("abcdefgh")
     with pytest.raises(ValueError, match="are these logits"):
         custom.read_outputs(logits)
     with pytest.raises(ValueError, match="nss: needs a model and images"):
-        custom.rank_outputs(*custom.read_outputs(folders / "p.npy"), "gini,nss")
+        custom.rank_outputs(read.probabilities, read.names, "gini,nss")

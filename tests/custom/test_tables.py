@@ -212,9 +212,11 @@ def test_names_are_as_many_as_classes(tiny_model, folder, names):
 def test_names_come_from_a_file_or_commas(tmp_path):
     (tmp_path / "names.txt").write_text("cat, wild\n dog \n\n")
     assert custom.read_names(str(tmp_path / "names.txt")) == ("cat, wild", "dog")
+    (tmp_path / "marked.txt").write_text("café\ndog", encoding="utf-16")
+    assert custom.read_names(str(tmp_path / "marked.txt")) == ("café", "dog")
     assert custom.read_names("cat,dog") == ("cat", "dog")
     with pytest.raises(FileNotFoundError, match="there is no file none.txt"):
         custom.read_names("none.txt")
-    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xff")
     with pytest.raises(ValueError, match="bytes.txt is not text"):
         custom.read_names(str(tmp_path / "bytes.txt"))
