@@ -441,8 +441,11 @@ says("It is close to true by definition that errors have more excitable neurons 
       f"({scaled['low']:.2f} to {scaled['high']:.2f}), which "
       + ("is more than chance." if scaled["low"] > 1 else "may be chance."),
       scaled["high"] < nats["low"]))
-says("So a swarm that counts excitable neurons in nats climbs the loss by a detour. [The next "
-     "chapter](01_test_errors) asks whether this detour is worth its passes.")
+with_loss = evidence.by_seed(diagonal, AT.format("diagonal") + "quantity == 'count_with_loss'", "scale", "group")
+says(("So a swarm that counts excitable neurons in nats climbs the loss by a detour: over all these images, the rank "
+      f"correlation of the count with the loss is {span(with_loss['none', 'all'], 2)}.",
+      with_loss["none", "all"].min() > 0.7),
+     "[The next chapter](01_test_errors) asks whether this detour is worth its passes.")
 
 # %% tags=["hide-input", "statements"]
 network = diagonal.query("players == 'network'")

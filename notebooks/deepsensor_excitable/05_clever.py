@@ -315,9 +315,9 @@ excess = evidence.spread(of("clever_excess", "excitable")).loc[0]
 says(*([("The paper also claims three times the rivals' gain. We cannot judge this while DeepSensor's own gain is not "
          f"above zero. Its excess over three times the rivals' mean is {excess['mean']:.2f} on average "
          f"({excess['low']:.2f} to {excess['high']:.2f}), but such an excess can come from losses: whoever loses less "
-         "than three times what the rivals lose is ahead.", len(lower) > 0),
+         "than three times what the rivals lose is ahead.", excess["mean"] > 0 > gain["mean"]),
         (f"On average the examples of {listed('the constant fitness' if each == 'constant' else shown(each) for each in lower)} "
-         "lower the score too.", len(lower) > 1)] if gain["low"] <= 0 else
+         "lower the score too.", len(lower) == 3)] if gain["low"] <= 0 else
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
         f"{excess['high']:.2f})."]))
 SETS = ("benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant",

@@ -162,8 +162,8 @@ says(
      best.idxmax(axis=1).eq("ats").all()))
 
 # %% [markdown]
-# The two ways to run NSS need two explanations. With the known original, the score finds many faults,
-# but not clearly more kinds than random selection. Perhaps it takes the candidates of the harshest mutations first, and one mutation
+# The two ways to run NSS need two explanations. With the known original, it finds many faults in
+# [the chapter before](02_fault_detection), but here not clearly more kinds. Perhaps it takes the candidates of the harshest mutations first, and one mutation
 # leads to the same few confusions over and over. Without the original, the score does not know which mutation
 # made a candidate, so this cannot be the reason why it shows few kinds. That it finds few faults may be one
 # reason, but not everywhere:

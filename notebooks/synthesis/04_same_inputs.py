@@ -209,7 +209,8 @@ distant = means("auc", "dsa", "wrong")
 says(
     ("So the scores look at different kinds of failure. NSATP's finds the fragile inputs. NSS's finds the inputs "
      "that its own mutation flips, but not the wrong ones, which are the faults of its paper.",
-     fragile.min() > 0.9 and (means("auc", "nss", "wrong") - 0.5).abs().max() < 0.06),
+     all((means("auc", name, best) > means("auc", name, way)).all() for name, best, others in (
+         ("pd", "fragile", ("wrong", "flipped")), ("nss", "flipped", ("wrong", "fragile"))) for way in others)),
     (f"DSA, which compares activations with those of the training images, finds wrong inputs too, but not with "
      f"every network: its areas are {distant.min():.2f} to {distant.max():.2f}.",
      distant.max() > wrong.min() and distant.min() < wrong.min()),
