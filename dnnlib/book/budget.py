@@ -49,10 +49,22 @@ def trainings(sweep: Path | None = None) -> dict[Network, float]:
     cells, _ = sweeps.read(sweep or notebooks.folder().parent / "sweeps" / "paper.toml")
     found: dict[Network, float] = {}
     for cell in cells:
-        about = cell.values | {"model": cell.values.get("model_name")}
+        asked = {name: one.default for name, one in notebooks.parameters(cell.notebook).items()}
+        about = asked | cell.values
         if cell.minutes:
-            found.setdefault(network(about), cell.minutes)
+            found.setdefault(network(about | {"model": about.get("model_name")}), cell.minutes)
     return found
+
+
+def training(costs: dict[Network, float], of: Network) -> float:
+    """Minutes to train a network; by another recipe, or the dearest, where its own is unknown.
+
+    >>> training({("mnist", "net2", "nsatp"): 3.0, ("cifar10", "vgg16", "nss"): 90.0},
+    ...          ("mnist", "net2", "other"))
+    3.0
+    """
+    alike = [minutes for network, minutes in costs.items() if network[:2] == of[:2]]
+    return costs.get(of, max(alike or [*costs.values()], default=0.0))
 
 
 def each(paths: Sequence[Path], minutes: float, *, costs: dict[Network, float] | None = None,
@@ -78,7 +90,7 @@ def each(paths: Sequence[Path], minutes: float, *, costs: dict[Network, float] |
     def expected(one: tuple[Path, Record]) -> float:
         of = network(one[1].parameters)
         return ((one[1].provenance.get("seconds") or 0) / 60
-                + (0 if (of, one[1].parameters.get("seed", 0)) in trained else costs.get(of, 0)))
+                + (0 if (of, one[1].parameters.get("seed", 0)) in trained else training(costs, of)))
 
     with tempfile.TemporaryDirectory() as empty:
         while left:
