@@ -62,7 +62,7 @@ class Numbers:
         return Numbers(self.keys[rows], self.draws)
 
     def uniform(self, *shape: int) -> torch.Tensor:
-        """Multiples of 2^-24 in [0, 1), float32 (s, *shape)."""
+        """Multiples of 2^-24 in [0, 1), float32 (s, ...)."""
         count = math.prod(shape)
         keys = numbered(self.keys, torch.tensor(self.draws, device=self.keys.device))
         self.draws += 1
@@ -73,6 +73,6 @@ class Numbers:
         return found.reshape(len(keys), *shape)
 
     def normal(self, *shape: int) -> torch.Tensor:
-        """Standard normal, float32 (s, *shape), by Box and Muller; on devices to rounding alike."""
+        """Standard normal, float32 (s, ...), by Box and Muller; on devices to rounding alike."""
         radius, angle = self.uniform(2, *shape).unbind(1)
         return (-2 * (1 - radius).log()).sqrt() * (2 * math.pi * angle).cos()

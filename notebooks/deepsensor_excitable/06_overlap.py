@@ -112,7 +112,7 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 # ## The examples
 #
 # All kinds of example start from the same inputs; PGD starts at the input itself, and a random start is tried
-# [below](#how-stable-is-a-top-ten). For the attacks we count only examples that fool the
+# below. For the attacks we count only examples that fool the
 # network; for the {term}`swarms <swarm>` we count all last examples, as in the paper. Besides the swarm that is
 # guided by excitable neurons there are two others. One is guided by [sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors). The other, `constant`, is guided by nothing; its
