@@ -38,12 +38,14 @@ def head(path: Path) -> list[list[str]]:
 
 
 def separator(path: Path) -> str:
-    """That of a table: each of its first rows has the same number of columns, the largest.
+    """That of a table: its first rows all have the same number of columns, of more than one.
 
-    Commas, semicolons, tabs or bars; a comma where no separator is found, as of one column.
+    Commas, semicolons, tabs or bars. Where rows differ in length, one that is in each of them; a
+    comma where there is none, as of one column.
     """
-    widths = {mark: {len(row) for row in _rows(_start(path), mark)} for mark in SEPARATORS}
-    return max(SEPARATORS, key=lambda mark: (len(widths[mark]) == 1) * max(widths[mark], default=0))
+    found = {mark: {len(row) for row in _rows(_start(path), mark)} or {1} for mark in SEPARATORS}
+    return max(SEPARATORS, key=lambda mark: (min(found[mark]) > 1 and len(found[mark]) == 1,
+                                             min(found[mark])))
 
 
 def table(path: Path, **options) -> "pd.DataFrame":
@@ -73,14 +75,16 @@ def is_number(cell: str) -> bool:
 
 
 def has_headings(first: Sequence[str]) -> bool:
-    """Whether a table's first row is one of headings: some are words, or they count from 0 or 1.
+    """Whether a table's first row is one of headings: no fractions; words, or counts from 0 or 1.
 
-    >>> has_headings(["path", "0"]), has_headings(["", "0", "1"]), has_headings(["0.5", "0.5"])
+    >>> has_headings(["path", "0"]), has_headings(["", "0", "1"]), has_headings(["a.png", "0.5"])
     (True, True, False)
     """
-    counts = [cell.strip() for cell in first]
-    return (any(not is_number(cell) for cell in counts)
-            or counts in ([str(i + start) for i in range(len(counts))] for start in (0, 1)))
+    cells = [cell.strip() for cell in first]
+    if any(is_number(cell) and any(mark in cell for mark in ".,") for cell in cells):
+        return False
+    return (any(not is_number(cell) for cell in cells)
+            or cells in ([str(i + start) for i in range(len(cells))] for start in (0, 1)))
 
 
 def _start(path: Path) -> list[str]:

@@ -82,13 +82,15 @@ def listed(folder: Path) -> Listed:
             inside.clear()
             continue
         walked.add(real)
-        left = [name for name in inside if _is_litter(at / name)]
+        left = {name for name in inside if _is_litter(at / name)}
         inside[:] = [name for name in inside if name not in left]
-        files_here = [at / name for name in names if (at / name).is_file()]
-        dropped = [path for path in files_here if _is_litter(path)]
-        found += [path for path in files_here if path not in dropped]
         litter += [f"{(at / name).relative_to(folder).as_posix()}/" for name in left]
-        litter += [path.relative_to(folder).as_posix() for path in dropped]
+        for path in (at / name for name in names):
+            if path.is_file():
+                if _is_litter(path):
+                    litter.append(path.relative_to(folder).as_posix())
+                else:
+                    found.append(path)
     paths = sorted(p for p in found if p.suffix.lower() in EXTENSIONS)
     if not paths:
         first = "".join(f"; {name} {why}" for name, why in [*shut.items()][:1])
@@ -104,7 +106,8 @@ def _is_litter(path: Path) -> bool:
     if path.is_dir():
         return path.suffix == ".run" or (path / "run.json").is_file()
     if path.suffix == ".png" and any(path.with_suffix(end).is_file() for end in TABLES):
-        return MADE in path.read_bytes()[:1000]
+        with path.open("rb") as file:
+            return MADE in file.read(1000)
     return False
 
 

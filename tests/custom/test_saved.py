@@ -34,6 +34,12 @@ def test_a_table_without_headings_keeps_its_first_row(tmp_path):
     assert found.said == ("4 columns taken as classes, without headings; rows by number",)
 
 
+def test_a_row_with_a_name_and_fractions_is_no_row_of_headings(tmp_path):
+    table(path=[f"{i}.png" for i in range(N)]).to_csv(tmp_path / "p.csv", index=False, header=False)
+    found = custom.read_outputs(tmp_path / "p.csv")
+    assert np.allclose(found.probabilities, P) and found.names[0] == "0.png"
+
+
 def test_the_index_of_pandas_is_no_class(tmp_path):
     pd.DataFrame(LOGITS, index=np.arange(N) + 3).to_csv(tmp_path / "z.csv")
     found = custom.read_outputs(tmp_path / "z.csv", probabilities=False)
@@ -91,5 +97,5 @@ def test_probabilities_are_no_logits(tmp_path):
 
 def test_rows_of_different_lengths_name_the_separator(tmp_path):
     (tmp_path / "p.csv").write_text("0.5;0.5\n0.5;0.5;1\n")
-    with pytest.raises(ValueError, match="p.csv"):
+    with pytest.raises(ValueError, match="separated by semicolons"):
         custom.read_outputs(tmp_path / "p.csv")
