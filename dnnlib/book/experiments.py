@@ -13,11 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 from dnnlib import files, inference, reproducible
-from dnnlib.book import records, tables, verdicts
+from dnnlib.book import declared, records, tables, verdicts
 from dnnlib.data import Dataset
 
-# A chapter's name of a parameter, and the key under which records keep it, which is older.
-STORED = {"model_name": "model", "inputs": "seeds_count", "pairs": "inputs"}
 # How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
 PROVENANCE = {"profile", "device", "keep"}
 _declared: dict = {}
@@ -29,8 +27,8 @@ class Experiment:
     ``name``: '<paper>/<experiment>', the folder of its records. ``profile``: 'paper', whose runs
     leave a record, or 'embedded'. ``parameters``: all that tells one record from another: every
     parameter of the chapter under its own name (:func:`undeclared`), and values that it fixes.
-    ``drawn``: the names of those that change only what is drawn. From here on the number of threads
-    is fixed: :func:`reproducible.fix`.
+    ``drawn``: those that change only what is drawn, or, as `keep`, how it is made. All are checked:
+    :func:`declared.check`. From here on the number of threads is fixed: :func:`reproducible.fix`.
 
     >>> run = Experiment("toy/luck", "embedded", model_name="lenet5", seed=0)
     >>> run.add({"error_rate": 12.5}, fuzzer="noise")
@@ -38,10 +36,13 @@ class Experiment:
     [['lenet5', 0, 'noise', 'error_rate', 12.5]]
     """
 
-    def __init__(self, name: str, profile: str, *, drawn: Sequence[str] = (), **parameters):
+    def __init__(self, name: str, profile: str, *, drawn: Mapping[str, object] | None = None,
+                 **parameters):
         reproducible.fix()
+        drawn = drawn or {}
+        good = declared.check(name, profile=profile, **parameters, **drawn)
         self.name, self.profile = name, profile
-        self.parameters = {STORED.get(key, key): value for key, value in parameters.items()}
+        self.parameters = {declared.stored(key, name): good[key] for key in parameters}
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
         _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])
@@ -127,13 +128,13 @@ class Experiment:
         return tables.sentences(board.set_index("claim")[[*first, "place", "runs"]])
 
 
-def undeclared(declared: Mapping, asked: Iterable[str]) -> list[str]:
+def undeclared(declared: Mapping, named: Iterable[str]) -> list[str]:
     """The parameters of a chapter that its declaration forgets, so that two runs share a name.
 
     >>> undeclared({"parameters": {"seed": 0}, "drawn": ["other"]}, ["seed", "rates", "profile"])
     ['rates']
     """
-    return [name for name in asked
+    return [name for name in named
             if name not in {*declared["parameters"], *declared["drawn"], *PROVENANCE}]
 
 

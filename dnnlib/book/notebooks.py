@@ -8,13 +8,13 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dnnlib import checks, files
-from dnnlib.book import records, statements
-from dnnlib.book.experiments import STORED, undeclared
-from dnnlib.book.parameters import Parameter, check_here, metadata, parameters, typed
+from dnnlib.book import declared, records, statements
+from dnnlib.book.experiments import undeclared
+from dnnlib.book.parameters import Parameter, listed, metadata, parameters, together, typed
 
-__all__ = ["CellFailed", "Parameter", "check_here", "dealt", "declaring", "execute", "find",
-           "folder", "kept", "make", "parameters", "recorded", "run", "solutions", "stale",
-           "starting", "typed"]
+__all__ = ["CellFailed", "Parameter", "dealt", "declaring", "execute", "find", "folder", "kept",
+           "listed", "make", "parameters", "recorded", "run", "solutions", "stale", "starting",
+           "together", "typed"]
 
 KEPT_METADATA = ("tags", "mystnb")
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
@@ -98,8 +98,9 @@ def recorded(path: Path, values: dict) -> tuple[str, dict] | None:
     if "experiment" not in about:
         return None
     given = {name: p.default for name, p in parameters(path).items()} | values
-    return about["experiment"], {STORED.get(name, name): given.get(name, value)
-                                 for name, value in about["parameters"].items()}
+    where = about["experiment"]
+    return where, {declared.stored(name, where): given.get(name, value)
+                   for name, value in about["parameters"].items()}
 
 
 def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
@@ -108,12 +109,12 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
     ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
     the book's records, and with others, or none, they need not be true. Raises what
-    :func:`parameters.check_here` does before a cell runs.
+    :func:`parameters.together` does before a cell runs.
     """
     with checks.extra("book"):
         import nbformat
 
-    check_here(path, values)
+    together(path, values)
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = [cell for cell in notebook.cells
                       if statements.TAG not in cell.metadata.get("tags", ())]
@@ -191,9 +192,9 @@ def make(source: Path, into: Path | None = None) -> Path:
     place = into / source.parent.name if into else source.parent
     product = place / f"{source.stem}.ipynb"
     ran = load_notebook_node(str(done))
-    declared = ran.cells[-len(extra)].outputs[0].text
+    said = ran.cells[-len(extra)].outputs[0].text
     del ran.cells[-len(extra):]
-    about = json.loads(declared)
+    about = json.loads(said)
     if "experiment" in about and (forgotten := undeclared(about, parameters(done))):
         raise ValueError(f"{source}: its Experiment does not name {', '.join(forgotten)}, so that "
                          "runs with other values would replace each other's records")

@@ -2,19 +2,13 @@
 
 import ast
 import json
-import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from dnnlib import checks, data, inference, models, training
+from dnnlib import checks
+from dnnlib.book import declared
 from dnnlib.data import sources
-from dnnlib.perturb import vulnerability
-
-OTHERS = {"others"}  # parameters that list networks by name
-PLACES = {"seed_class"}  # places among the classes, which begin at 0
-CHOICES = {"model_name": models.SPECS, "patch": vulnerability.PATCHES, "profile": data.PROFILES,
-           "split": ("train", "test"), "recipe": (*training.RECIPES, "pretrained")}
 
 
 @dataclass(frozen=True)
@@ -61,14 +55,17 @@ def _parameters(path: Path, changed: int) -> dict[str, Parameter]:
     return found
 
 
-def typed(path: Path, given: dict[str, str]) -> dict:
-    """Values from the command line as the types of the notebook's defaults.
+def where(path: Path) -> str:
+    """What the table of parameters calls a chapter: its experiment, else 'nss/00' or so."""
+    return metadata(path).get("dnnlib", {}).get("experiment") or (
+        f"{path.resolve().parent.name}/{path.stem.partition('_')[0]}")
 
-    Raises ``ValueError`` for a name that the notebook does not have (with the nearest), a value of
-    another type, a count below one (or below a default that is less), a number below zero where
-    the default is not, a seed beyond 32 bits, no other network in ``others`` than the one under
-    test, or a dataset, network, patch, profile or split that does not exist: before anything is
-    computed.
+
+def typed(path: Path, given: dict[str, str], *, alone: bool = False) -> dict:
+    """Values from the command line, in the type of their kind, checked before a cell runs.
+
+    ``alone``: each by itself, without the rules between parameters. Raises ``ValueError`` for a
+    name that the notebook does not have (with the nearest), and what :func:`declared.check` does.
     """
     known = parameters(path)
     values = {}
@@ -76,68 +73,52 @@ def typed(path: Path, given: dict[str, str]) -> dict:
         if not known:
             raise ValueError(f"{path.name} has no parameters; got {name!r}")
         default = known[checks.known(name, known, f"parameter of {path.stem}")].default
-        values[name] = _typed(name, text, default)
-    if "dataset" in values:
-        if sources.is_folder(values["dataset"]):  # the notebook runs in its own folder
-            values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
-        else:
-            checks.known(values["dataset"], sources.SOURCES, "dataset")
-    for name, choices in CHOICES.items():
-        if name in values:
-            checks.known(values[name], choices, name)
-    under_test = values.get("model_name", known["model_name"].default if "model_name" in known
-                            else None)
-    for name in OTHERS & set(values):
-        others = values[name].split()
-        for other in others:
-            checks.known(other, models.SPECS, f"network in {name}")
-        if others and set(others) == {under_test}:  # which would make another method of it
-            raise ValueError(f"{name}: {under_test} is the network under test; name another one, "
-                             "or none, '', for the rival without other networks")
-    for name, value in values.items():
-        default = known[name].default
-        if name == "seed":
-            checks.seed(value)
-        elif type(value) is int:
-            checks.whole(value, name, least=0 if name in PLACES else min(1, default))
-        elif type(value) is float:
-            checks.finite(value, name, least=0 if default >= 0 else -math.inf)
-        if _numbers(default) and not _numbers(value, min(*_numbers(default), 0)):
-            raise ValueError(f"parameter {name}: expected numbers with spaces between, such as "
-                             f"{default!r}, got {value!r}")
+        found = declared.entry(name, where(path))
+        values[name] = (declared.from_text(text, found["kind"]) if found
+                        else _typed(name, text, default))
+    values = declared.alone(where(path), values)
+    if sources.is_folder(values.get("dataset", "")):  # the notebook runs in its own folder
+        values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
+    if not alone:
+        together(path, values, here=False)
     return values
 
 
-def check_here(path: Path, values: dict) -> None:
-    """Whether this machine has the dataset and the device that a run asks for.
+def defaults(path: Path) -> dict[str, object]:
+    """The values of a notebook's parameters that nobody changed."""
+    return {name: parameter.default for name, parameter in parameters(path).items()}
 
-    Raises what :func:`sources.check` and :func:`inference.device` do, before a kernel starts.
+
+def together(path: Path, values: dict, *, here: bool = True) -> None:
+    """:func:`declared.check` of all values, before a kernel starts: by default for this machine."""
+    declared.check(where(path), here=here, **defaults(path) | values)
+
+
+def listed(path: Path) -> list[dict[str, str]]:
+    """A line for each parameter of a notebook: its name, what it may be, its default, its meaning.
+
+    The meaning is that of the table; of a name that the table does not have, the comment.
     """
-    known = {name: parameter.default for name, parameter in parameters(path).items()} | values
-    if "dataset" in known:
-        sources.check(known["dataset"])
-    if "device" in known:
-        inference.device(known["device"])
-
-
-def _numbers(text, least: float = -math.inf) -> tuple[float, ...]:
-    """The numbers of a list as text, "4 8 12", from ``least`` up; none if it is not such a list."""
-    try:
-        return checks.numbers(text, "text", least) if isinstance(text, str) else ()
-    except ValueError:
-        return ()
+    lines = []
+    for parameter in parameters(path).values():
+        found = declared.entry(parameter.name, where(path))
+        known = declared.choices(found)
+        lines.append({"parameter": parameter.name, "default": repr(parameter.default),
+                      "may be": ", ".join(sorted(known)) if known else
+                      declared.expected(found) if found else type(parameter.default).__name__,
+                      "meaning": found.get("help", parameter.help)})
+    return lines
 
 
 def _typed(name: str, text: str, default):
+    """As the default is, of a parameter that the table does not have."""
     kind = type(default)
     if kind is str:
         return text
-    if kind is bool and text.lower() in ("true", "false"):
-        return text.lower() == "true"
-    if kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
+    if kind in (bool, int, float):
+        name_of = {bool: "flag", int: "whole", float: "number"}[kind]
+        value = declared.from_text(text, name_of)
+        if type(value) is kind:
+            return value
     raise ValueError(f"parameter {name}: expected {kind.__name__}, such as {default!r}, "
                      f"got {text!r}")

@@ -15,8 +15,7 @@ import pandas as pd
 from scipy import stats
 
 from dnnlib import checks, files, reproducible
-from dnnlib.book import ages, notebooks, records, sweeps
-from dnnlib.book.experiments import STORED
+from dnnlib.book import ages, declared, notebooks, records, sweeps
 from dnnlib.book.records import Record
 from dnnlib.book.rows import named
 
@@ -93,12 +92,13 @@ def chapter(record: Record, among: Iterable[Path] | None = None) -> tuple[Path, 
     for path in among if among is not None else notebooks.starting([], ".ipynb"):
         if (about := notebooks.recorded(path, {})) is None or about[0] != record.experiment:
             continue
-        values = {name: record.parameters[STORED.get(name, name)]
-                  for name in notebooks.parameters(path)
-                  if STORED.get(name, name) in record.parameters}
+        kept = {name: declared.stored(name, record.experiment)
+                for name in notebooks.parameters(path)}
+        values = {name: record.parameters[key] for name, key in kept.items()
+                  if key in record.parameters}
         values["profile"] = "paper"
-        declared = notebooks.recorded(path, values)[1]
-        if declared.items() <= record.parameters.items():  # a run may add what follows from these
+        parameters = notebooks.recorded(path, values)[1]
+        if parameters.items() <= record.parameters.items():  # a run may add what follows from these
             return path, values
     raise ValueError(f"{record.experiment}: no chapter makes a record with the parameters "
                      f"{json.dumps(record.parameters)} now")

@@ -145,7 +145,7 @@ def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[
         choices = {}
         for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
             try:  # each by itself, so that one problem hides no other
-                good = notebooks.typed(path, {name: str(value)})[name]
+                good = notebooks.typed(path, {name: str(value)}, alone=True)[name]
                 if name == DEVICE and here:
                     good = str(inference.device(good))
             except ValueError as error:
@@ -153,7 +153,13 @@ def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[
             else:
                 choices.setdefault(name, []).append(good)
         for combination in product(*choices.values()):
-            yield Cell(path, dict(zip(choices, combination)), **needs)
+            values = dict(zip(choices, combination))
+            try:
+                notebooks.together(path, values, here=False)
+            except ValueError as error:
+                problem = f"{where}, {path.stem}: {error}"
+                problems.extend([problem] if problem not in problems else [])
+            yield Cell(path, values, **needs)
 
 
 def _listed(value) -> list:

@@ -85,16 +85,13 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
 
     path = notebooks.find(notebook)
     if show:
-        known = notebooks.parameters(path).values()
-        rows = [{"parameter": p.name, "type": type(p.default).__name__,
-                 "default": repr(p.default), "meaning": p.help} for p in known]
-        print_table(pd.DataFrame(rows), str(path))
+        print_table(pd.DataFrame(notebooks.listed(path)), str(path))
         return
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
     target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
     files.writable(target, "--out")
-    notebooks.check_here(path, values)
+    notebooks.together(path, values)
     say(f"{path} -> {target}")
     _attempt(notebooks.run, path, values, target)
     say(f"done: {target}")

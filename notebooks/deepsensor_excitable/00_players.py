@@ -13,21 +13,21 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of images and of all that is random
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 small = "lenet1"  # the network in which the estimators are compared
 layer = "4"  # of the small network: the layer whose exact values can be had, at most 16 neurons
 pairs = 4  # images, each with a mutant of it, on which the estimators are compared
 orders = 200  # permutations of the reference for the whole small network
 estimator = "diagonal"  # of the values that are counted, or `permutation`, by as many orders
-inputs = 40  # benign images, at most so many of each class
+inputs = 40  # benign images of each class, at most
 seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases, and of the swarm
-population = 20  # particles of the swarm of Fig. 3; the paper has 100
+population = 20  # particles to an input; the second paper on DeepSensor has 100
 references = 1000  # training images that give DeepHunter its neuron boundaries
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from itertools import permutations
@@ -55,7 +55,7 @@ plots.style()
 run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, small=small, layer=layer, pairs=pairs, orders=orders,
                  estimator=estimator, inputs=inputs, seed_class=seed_class, iterations=iterations,
-                 population=population, references=references, drawn=["other_class"])
+                 population=population, references=references, drawn={"other_class": other_class})
 
 # %% [markdown]
 # **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a

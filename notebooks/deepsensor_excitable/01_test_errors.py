@@ -14,20 +14,20 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 6  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 5  # particles to an input; the paper has 100
+population = 5  # particles to an input; the second paper on DeepSensor has 100
 points = 2  # gradients to a Shapley value: half the engine's 4, for half the passes
-near = 1.0  # an L2 distance at which an example is like its input: the bound of the first paper
+near = 1.0  # a bound on the L2 distance, that of the first paper; 2 on ImageNet
 distances = "4 8"  # other bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -51,7 +51,8 @@ plots.style()
 run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, near=near,
-                 distances=distances, others=others, references=references, held_out=held_out)
+                 distances=distances, others=others, references=references, held_out=held_out,
+                 drawn={"keep": keep})
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

@@ -12,18 +12,18 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the other two; Table 2 has none
-seed = 0  # of the trainings, of the choice of inputs and of the fuzzers
+recipe = "default"  # how the network is trained
+learning_rate = 0.02  # of the other two; the paper has none
+seed = 0  # of the training, and of all else that is random
 inputs = 12  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 5  # particles to an input; the paper has 100
+population = 5  # particles to an input; the second paper on DeepSensor has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -13,30 +13,30 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of the attacks
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 60  # benign inputs, each with one generated example; the paper has 500
 iterations = 20  # of every fuzzer
-population = 5  # particles to an input; the paper has 100
-points = 2  # gradients to a Shapley value, as in the chapter on test errors
+population = 5  # particles to an input; the second paper on DeepSensor has 100
+points = 2  # gradients to a Shapley value
 bounds = "2"  # bounds on the L2 distance of generated examples, beside the paper's: none
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
-epochs = 20  # of the retraining, in batches of 32
+epochs = 20  # of the retraining
 learning_rate = 0.01  # of the retraining; the paper has none
 attacked = 40  # test images under FGSM and PGD; the paper has 1,000 for each attack
 attacked_long = 5  # of these, under DeepFool and JSMA, which take some hundred times as long
 attack_steps = 10  # of PGD; 100 is the attack's default
 random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
-eps = 0.3  # of FGSM and PGD in L-infinity; 0.5 on ImageNet
+eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
 small_eps = 0.1  # a second one, since 0.3 may turn everything; 8/255 is common on colour images
 deepfool_steps = 10  # at most; 100 is the attack's default
 near = 1.0  # DeepFool's success also within this L2 distance
 theta = 1.0  # what JSMA adds to a pixel, as in its own paper; 0.1 in the toolbox, which is slower
 pixels = 0.145  # JSMA's success also within this share of pixels changed, that of its own paper
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

@@ -11,17 +11,17 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs, of the attacks and of the swarms
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 20  # benign inputs to start from; the paper takes 100 examples of each kind
-iterations = 20  # of the swarms
-population = 10  # particles to an input; the paper has 100
-eps = 0.3  # of PGD; 6.2.1 has 0.3 for MNIST and CIFAR-10, 0.5 for ImageNet
+iterations = 20  # of every fuzzer
+population = 10  # particles to an input; the second paper on DeepSensor has 100
+eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
 pgd_iterations = 40  # of PGD
 points = 8  # of the diagonal estimator of Shapley values
 most = 10  # neurons of an example that are compared
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

@@ -12,20 +12,20 @@
 # %% tags=["parameters"]
 dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
 model_name = "resnet34_s"  # or deep_speaker_s, slower: a quarter of the paper's resnet34, deep_speaker
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 4  # benign utterances; the paper has 4,000, of which the tables count 1,000
 iterations = 6  # of every fuzzer; the records have 20
-population = 3  # particles to an input; the paper has 100
-points = 2  # gradients to a Shapley value, as in the chapter on test errors
+population = 3  # particles to an input; the second paper on DeepSensor has 100
+points = 2  # gradients to a Shapley value
 near = 4.0  # a bound on the L2 distance; the paper has none
-others = "resnet34_s deep_speaker_s"  # trained alike, DeepXplore's oracles; the model is left out
+others = "resnet34_s deep_speaker_s"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 480  # training utterances that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 under_epochs = 2  # of the underfitted network; the paper has 5
 over_epochs = 6  # of the overfitted one; the paper has 80
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

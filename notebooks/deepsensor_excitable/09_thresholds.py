@@ -12,20 +12,20 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the overfitted network; Table 2 has none
-retrained = True  # the polluted network: trained on from the well trained; reading: False, new
-seed = 0  # of the trainings, of the choice of inputs and of the swarms
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+learning_rate = 0.02  # of the overfitted network; the paper has none
+retrained = True  # the polluted network: trained on from the clean one; reading: False, a new one
+seed = 0  # of the training, and of all else that is random
 inputs = 5  # benign inputs to start from; the paper has 1,000 for lambda and 500 for epsilon
-iterations = 20  # of every swarm
-population = 4  # particles to an input; the paper has 100
+iterations = 20  # of every fuzzer
+population = 4  # particles to an input; the second paper on DeepSensor has 100
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 lambdas = "0.1 0.3 0.5 0.6 0.8"  # values of the first threshold
 epsilons = "0.002 0.02 0.2"  # of the second, with 1, the paper's, in the end
 kinds = "adversarial polluted overfitted"  # of error; a record tells its kinds by its rows
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

@@ -13,17 +13,17 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the optimisers
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 8  # benign inputs to start from
-iterations = 20  # of every optimiser
+iterations = 20  # of every fuzzer
 population = 6  # images to an input, scored in each iteration
 fitness = "excitable"  # what is searched for: excitable, or sensitive (the first paper's)
 points = 2  # gradients to a Shapley value; with one, most neurons above 0.5 nats are missed
 near = 8.0  # a bound on the L2 distance, within which the optimisers are compared again
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

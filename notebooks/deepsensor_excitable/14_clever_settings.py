@@ -12,20 +12,20 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of images and of CLEVER's points
-images = 3  # that are scored; the paper doesn't say how many
-batches = 4  # N_b of our records' setting
-samples = 32  # N_s of our records' setting
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
+images = 3  # test images whose CLEVER scores are averaged
+batches = 4  # N_b of CLEVER, 500 in the paper
+samples = 32  # N_s of CLEVER, 1,024 in the paper
 many_batches = 20  # N_b of the printed setting, 500 in the paper
 many_samples = 64  # N_s of the printed setting, 1,024 in the paper
 pool = 128  # points that all batches share, where they do: ten times N_s in the records
 printed = 1  # images that are scored with all points of the printed setting as well
 radius = 2.0  # of the L2 ball; the paper has none
 large_radius = 10.0  # of the authors' code, as a setting of its own
-deepfool_steps = 100  # at most; the attack's default
+deepfool_steps = 100  # at most; 100 is the attack's default
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

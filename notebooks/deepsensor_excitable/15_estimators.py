@@ -13,16 +13,16 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1"  # lenet1, whose 42 neurons make permutations affordable; lenet4, lenet5
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs, of the orders and of the swarms
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 8  # benign inputs to start from
 iterations = 10  # of every swarm; the paper has 20
-population = 5  # particles to an input; the paper has 100
+population = 5  # particles to an input; the second paper on DeepSensor has 100
 permutations = 4  # orders of the last guide, an even number; ten in the records
 judged = 10  # orders of the values by which all swarms are judged; 40 in the records
 near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

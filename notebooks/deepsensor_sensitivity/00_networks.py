@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from dnnlib import inference, models, published, training
-from dnnlib.book import plots, records
+from dnnlib.book import declared, plots, records
 from dnnlib.book.tables import beside, headed
 from dnnlib.data import load
 from dnnlib.neurons import activations
@@ -25,8 +25,8 @@ plots.style()
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-seed = 0  # of the training
-recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
+seed = 0  # of the training, and of all else that is random
+recipe = "default"  # how the network is trained
 
 # %% [markdown]
 # ## What LeNet-5 makes of one image
@@ -36,6 +36,7 @@ recipe = "default"  # how the LeNets are trained: a name of `training.RECIPES`
 # numbers, one for each class. Which of these things is a neuron?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "One test image and the activations of LeNet-5, layer by layer: maps of convolutions and pools, then dense units, the last ten of them the logits. Each layer has a scale of its own.", "name": "fig-deepsensor-networks", "classes": "bitmap"}}
+declared.check("deepsensor_sensitivity/00", dataset=dataset, seed=seed, recipe=recipe)
 lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
           for name in ("lenet1", "lenet4", "lenet5")}
 data = load(dataset)

@@ -13,15 +13,15 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of images and of the fuzzer
-inputs = 40  # benign images, at most so many of each class
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
+inputs = 40  # benign images of each class, at most
 seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
 iterations = 20  # of DeepHunter, which makes the corner cases
 references = 1000  # training images that give DeepHunter its neuron boundaries
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -42,7 +42,7 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  seed_class=seed_class, iterations=iterations, references=references,
-                 drawn=["other_class"])
+                 drawn={"other_class": other_class})
 
 # %% [markdown]
 # ## Benign images, and their corner cases

@@ -11,19 +11,19 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 10  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm; 100 in the second paper, the first does not say
-near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 on ImageNet
+population = 10  # particles to an input; the second paper on DeepSensor has 100
+near = 1.0  # a bound on the L2 distance, that of the first paper; 2 on ImageNet
 distances = "4 8 12"  # other bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
-held_out = 4  # other inputs, on which each rival's best setting is chosen; 100 or 20 in the records
+held_out = 4  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: a look; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -51,7 +51,8 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, near=near, distances=distances,
-                 others=others, references=references, held_out=held_out)
+                 others=others, references=references, held_out=held_out,
+                 drawn={"keep": keep})
 
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)

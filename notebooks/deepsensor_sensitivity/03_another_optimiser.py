@@ -19,7 +19,7 @@ import torch
 from scipy.optimize import differential_evolution
 
 from dnnlib import fuzzing, interactive, training
-from dnnlib.book import plots
+from dnnlib.book import declared, plots
 from dnnlib.book.statements import says
 from dnnlib.data import load
 from dnnlib.fuzzing.protocol import Log
@@ -30,14 +30,16 @@ plots.style()
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the optimisers
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 12  # benign inputs to start from
 iterations = 20  # generations
 population = 10  # images scored in each
-l2 = 8.0  # bound on the L2 distance
+l2 = 8.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
 
 # %% tags=["hide-input"]
+declared.check("deepsensor_sensitivity/03", dataset=dataset, model_name=model_name, recipe=recipe,
+               seed=seed, inputs=inputs, iterations=iterations, population=population, l2=l2)
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]

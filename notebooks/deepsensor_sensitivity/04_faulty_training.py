@@ -13,19 +13,19 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # of `training.RECIPES`; Table V changes its epochs and its batch size
+recipe = "default"  # how the network is trained
 alpha = 10  # percent of the training images that are polluted
 patches = "each"  # reading: each polluted image has a patch of its own, or `one` for all
-retrained = True  # trained on from the clean network; reading: False, a new network
-seed = 0  # of the pollution, of the trainings, of the choice of inputs and of the fuzzers
+retrained = True  # the polluted network: trained on from the clean one; reading: False, a new one
+seed = 0  # of the training, and of all else that is random
 inputs = 40  # benign inputs to start from; the paper has 1,000
 iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm; the second paper has 100
+population = 10  # particles to an input; the second paper on DeepSensor has 100
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -12,10 +12,10 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the trainings, of the choice of inputs, of the fuzzers and of CLEVER's points
-inputs = 30  # benign, each with one generated example; the paper has 500
-population = 5  # particles of a swarm; the second paper has 100
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
+inputs = 30  # benign inputs, each with one generated example; the paper has 500
+population = 5  # particles to an input; the second paper on DeepSensor has 100
 iterations = 20  # of every fuzzer
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
@@ -25,14 +25,14 @@ learning_rate = 0.01  # of the retraining; the paper has none
 attacked = 20  # test images that PGD attacks
 attack_steps = 20  # of PGD; 100 is the attack's default
 random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
-eps = 0.3  # of PGD in L-infinity; 0.5 on ImageNet
+eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
 small_eps = 0.1  # a second one, since 0.3 may turn everything; 8/255 is common on colour images
-clever_images = 2  # whose CLEVER scores are averaged
-clever_batches = 2  # N_b, 500 in the paper
-clever_samples = 32  # N_s, 1,024 in the paper
-clever_fit = "maximum"  # of few batches; records fit a Weibull distribution, `ibm`, as CLEVER does
+clever_images = 2  # test images whose CLEVER scores are averaged
+clever_batches = 2  # N_b of CLEVER, 500 in the paper
+clever_samples = 32  # N_s of CLEVER, 1,024 in the paper
+clever_fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

@@ -12,18 +12,18 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the fuzzers
-inputs = 30  # benign inputs of each class, at most
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
+inputs = 30  # benign images of each class, at most
 seed_class = 1  # the class that examples are made from: its place among the classes
 other_class = 2  # the class shown beside it
-iterations = 20  # of both fuzzers
-population = 10  # particles of the swarm
-near = 1.0  # the bound of IV.C on the L2 distance: 1 on MNIST and CIFAR-10, 2 on ImageNet
+iterations = 20  # of every fuzzer
+population = 10  # particles to an input; the second paper on DeepSensor has 100
+near = 1.0  # a bound on the L2 distance, that of the first paper; 2 on ImageNet
 far = 8.0  # another bound
 references = 1000  # training images that give DeepHunter its neuron boundaries
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

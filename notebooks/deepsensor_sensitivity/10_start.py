@@ -11,18 +11,18 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # of the well trained network: a name of `training.RECIPES`
-learning_rate = 0.02  # of the overfitted network; Table V has none
-retrained = True  # the polluted network: trained on from the well trained; reading: False, new
-seed = 0  # of the trainings, of the choice of inputs and of the swarms
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+learning_rate = 0.02  # of the overfitted network; the paper has none
+retrained = True  # the polluted network: trained on from the clean one; reading: False, a new one
+seed = 0  # of the training, and of all else that is random
 inputs = 20  # benign inputs to start from; the paper has 1,000
-iterations = 20  # of every swarm
-population = 5  # particles of a swarm; the second paper has 100
-near = 1.0  # a bound on the L2 distance, that of IV.C; 2 on ImageNet
+iterations = 20  # of every fuzzer
+population = 5  # particles to an input; the second paper on DeepSensor has 100
+near = 1.0  # a bound on the L2 distance, that of the first paper; 2 on ImageNet
 references = 1000  # training images that say which activations are usual
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

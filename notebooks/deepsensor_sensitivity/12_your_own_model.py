@@ -7,16 +7,16 @@
 # you can keep as tests; what it takes that a file really fails; and which fuzzer to begin with.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images in class folders
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "dlfuzz,deepxplore,deepsensor"  # names of fuzzers, with commas; noise stands beside them
-l2 = 2.0  # the greatest L2 distance from the benign image
+l2 = 2.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
 iterations = 20  # inputs made of each benign image
-population = 20  # particles of the swarm, for the method deepsensor
+population = 20  # particles to an input; the second paper on DeepSensor has 100
 limit = 100  # benign images to start from
-seed = 0  # of the training, and of all that is random in a method
+seed = 0  # of the training, and of all else that is random
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import tempfile

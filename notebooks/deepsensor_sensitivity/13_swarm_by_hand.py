@@ -18,7 +18,7 @@ inertia = "0.4 0.9"  # omega at the start and at the end
 c1 = 2.0  # pull of a particle's own best place
 c2 = 2.0  # pull of the swarm's best place
 threshold = 0.5  # lambda, the sensitivity above which a neuron counts
-seed = 0  # of the network and of the swarm
+seed = 0  # of the training, and of all else that is random
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks, fuzzing
-from dnnlib.book import plots
+from dnnlib.book import declared, plots
 from dnnlib.book.movies import movie
 from dnnlib.book.statements import says
 from dnnlib.fuzzing.numbers import Numbers
@@ -34,6 +34,8 @@ from dnnlib.neurons import activations
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
+declared.check("deepsensor_sensitivity/13", pixels=pixels, particles=particles,
+               iterations=iterations, inertia=inertia, c1=c1, c2=c2, threshold=threshold, seed=seed)
 x = torch.tensor([[*map(float, checks.numbers(pixels, "pixels"))]])
 omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 

@@ -11,15 +11,15 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, resnet20, vgg16
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seed = 0  # of the training, of the choice of inputs and of the swarms
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
 inputs = 12  # benign inputs to start from
 iterations = 20  # of every swarm but one
-population = 20  # particles to an input, but in three of the swarms
+population = 20  # particles to an input; the second paper on DeepSensor has 100
 near = 8.0  # a bound on the L2 distance, within which the swarms are compared again
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 test images to choose from; paper: all, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from dataclasses import replace

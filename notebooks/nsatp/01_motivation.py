@@ -9,13 +9,13 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # any network of `dnnlib models` that takes the images
-seed = 0  # of the training and of the patches
-trials = 50  # inverted patches for each image, each time
-repeats = 10  # times
+seed = 0  # of the training, and of all else that is random
+trials = 50  # M, inverted patches for each image, each time
+repeats = 10  # how many times the patches are drawn
 examples = 50  # images of each kind in the wider test
 one_class = True  # pairs of images that are given one class, as the paper has it; reading: False, of any
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

@@ -11,13 +11,13 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "net2"  # net1 or net2
-seed = 0  # of the training and of the patches
+model_name = "net2"  # net1, net2, or another of `dnnlib models`
+seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import math

@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 
 from dnnlib import coverage, inference, interactive, published, selection, training
-from dnnlib.book import plots
+from dnnlib.book import declared, plots
 from dnnlib.book.tables import headed
 from dnnlib.data import load
 from dnnlib.neurons import activations, relevance
@@ -25,7 +25,7 @@ plots.style()
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-seed = 0  # of the training and of the mutations
+seed = 0  # of the training, and of all else that is random
 share = 0.1  # of the neurons, the most sensitive ones
 
 # %% [markdown]
@@ -35,6 +35,7 @@ share = 0.1  # of the neurons, the most sensitive ones
 # neurons even when you still see the same digit. The score of {term}`NSS` is a sum of such changes.
 
 # %% tags=["hide-input"]
+declared.check("nss/00", dataset=dataset, model_name=model_name, seed=seed, share=share)
 data = load(dataset, limit=200)
 model = training.trained(model_name, dataset, recipe_name="nss", seed=seed)
 if interactive.runs(model):

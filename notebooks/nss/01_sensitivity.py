@@ -12,10 +12,10 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-seed = 0  # of the trainings, of the mutations and of the random neurons
+seed = 0  # of the training, and of all else that is random
 share = 10  # percent of the neurons that count as sensitive
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: 2,000 images, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from itertools import product

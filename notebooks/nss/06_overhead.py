@@ -11,11 +11,11 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of Table I; nss_second: the other stage
-seed = 0  # of the training, of the mutations and of the selectors
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
+seed = 0  # of the training, and of all else that is random
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import time

@@ -7,13 +7,13 @@
 # is worth its cost on *your* model.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images in class folders
+dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "gini,nss,dsa"  # names of selectors, with commas
 top = 0.05  # the share of the images to label
-seed = 0  # of the training, and of what is random in a method
+seed = 0  # of the training, and of all else that is random
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: the whole test set, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import tempfile

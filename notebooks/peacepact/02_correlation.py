@@ -25,14 +25,14 @@
 
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
-model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 of NSATP
-seed = 0  # of the training and of the patches
+model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 or net2 of NSATP
+seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
 split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 images; paper: 10,000, and a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt

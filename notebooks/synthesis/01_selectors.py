@@ -18,7 +18,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from dnnlib import checks, inference, selection, training
-from dnnlib.book import plots, records
+from dnnlib.book import declared, plots, records
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
 from dnnlib.book.tables import headed, mean_and_interval
@@ -33,8 +33,8 @@ plots.style()
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
-seeds = "0 1 2"  # of the training, of the mutations and of the selectors
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
+seeds = "0 1 2"  # of the trainings, and of all else that is random
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 
 # %% [markdown]
@@ -66,6 +66,10 @@ def best_first(rows: pd.DataFrame) -> list[str]:
 
 
 # %% tags=["hide-input"]
+declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
+               references=references)
+
+
 def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}

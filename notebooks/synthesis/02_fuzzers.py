@@ -16,7 +16,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from dnnlib import checks, fuzzing, training
-from dnnlib.book import plots, records
+from dnnlib.book import declared, plots, records
 from dnnlib.book.colours import colours
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
@@ -30,11 +30,11 @@ plots.style()
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how it is trained: a name of `training.RECIPES`
-seeds = "0 1 2"  # of the training, of the choice of inputs and of the fuzzers
+recipe = "default"  # how the network is trained
+seeds = "0 1 2"  # of the trainings, and of all else that is random
 inputs = 6  # benign inputs for each random seed
 iterations = 20  # of every fuzzer
-population = 10  # particles of a swarm
+population = 10  # particles to an input; the second paper on DeepSensor has 100
 distances = "2 4 8"  # bounds on the L2 distance
 others = "lenet1 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
@@ -48,6 +48,9 @@ held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: t
 # errors than these two was not guided to its errors.
 
 # %% tags=["hide-input"]
+declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
+               inputs=inputs, iterations=iterations, population=population, distances=distances,
+               others=others, references=references, held_out=held_out)
 bounds = {name: l2 for name, l2 in fuzzing.bounds(distances).items() if l2 is not None}
 
 

@@ -14,13 +14,13 @@
 # %% tags=["parameters"]
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I
-seed = 0  # of the training, of the mutations and of the patches
-trials = 100  # patched copies of each input
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
+seed = 0  # of the training, and of all else that is random
+trials = 100  # M, patched copies of each image
 references = 10000  # training images that DSA looks at
 limit = 2000  # candidates at most, in the profile `paper`
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
-profile = "embedded"  # embedded: at most 1,000 candidates; paper: also a record
+profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
 from itertools import combinations

@@ -9,9 +9,6 @@
 # amendment for its verdict. Each has its reason in the table: the paper's words, those of a method's authors,
 # statistics, or a measurement of ours. An amendment that concerns statistics applies to all claims alike.
 
-# %% tags=["parameters"]
-profile = "embedded"  # this page needs no run
-
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np

@@ -90,4 +90,4 @@ def test_another_device_is_refused(path, tmp_path, value, words):
                                     "language": "python"}
     jupytext.write(notebook, fresh)
     with pytest.raises(ValueError, match=words):
-        notebooks.check_here(fresh, notebooks.typed(fresh, {"device": value}))
+        notebooks.together(fresh, notebooks.typed(fresh, {"device": value}))

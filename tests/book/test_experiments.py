@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from dnnlib import files
+from dnnlib.book import declared as table
 from dnnlib.book import experiments, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.data import load
@@ -87,17 +88,16 @@ def declared(source):
 def test_another_value_of_a_parameter_is_another_record(source):
     asked, call = declared(source)
     names = {word.arg: getattr(word.value, "id", None) for word in call.keywords}
-    drawn = [name for word in call.keywords if word.arg == "drawn"
-             for name in ast.literal_eval(word.value)]
+    drawn = [key.value for word in call.keywords if word.arg == "drawn" for key in word.value.keys]
     assert set(drawn) <= set(asked)
     about = {"parameters": names, "drawn": drawn}
     assert not experiments.undeclared(about, asked)
     experiment = ast.literal_eval(call.args[0])
-    stored = {experiments.STORED.get(name, name): value for name, value in asked.items()
+    stored = {table.stored(name, experiment): value for name, value in asked.items()
               if name in names}
     for name in set(asked) - set(drawn) - experiments.PROVENANCE:
         assert names[name] == name  # as it was asked, and no part of it
-        key = experiments.STORED.get(name, name)
+        key = table.stored(name, experiment)
         other = stored | {key: f"{stored[key]} or another"}
         assert records.name(experiment, other) != records.name(experiment, stored), name
 

@@ -153,14 +153,14 @@ def test_values_take_the_type_of_their_default(page):
 
 @pytest.mark.parametrize("given, words", [
     ({"trails": "3"}, "unknown parameter of 01_page 'trails'; did you mean 'trials'"),
-    ({"trials": "many"}, "parameter trials: expected int, such as 3, got 'many'"),
-    ({"trials": "1.5"}, "parameter trials: expected int"),
-    ({"trials": ""}, "parameter trials: expected int"),
+    ({"trials": "many"}, "trials: expected a whole number of at least 1, got 'many'"),
+    ({"trials": "1.5"}, "trials: expected a whole number of at least 1, got '1.5'"),
+    ({"trials": ""}, "trials: expected a whole number of at least 1, got ''"),
     ({"trials": "0"}, "trials: expected a whole number of at least 1, got 0"),
     ({"rate": "half"}, "parameter rate: expected float"),
     ({"fast": "1"}, "parameter fast: expected bool"),
     ({"dataset": "mnits"}, "unknown dataset 'mnits'; did you mean 'mnist'"),
-    ({"dataset": ""}, "unknown dataset ''")])
+    ({"dataset": ""}, "dataset: expected a name of `dnnlib data`, or a folder of images, got ''")])
 def test_wrong_values_are_refused(page, given, words):
     with pytest.raises(ValueError, match=words):
         notebooks.typed(page, given)
@@ -308,7 +308,8 @@ DECLARING = SOURCE.replace("LINES", LISTS) + """
 # %%
 from dnnlib.book.experiments import Experiment
 run = Experiment("toy/luck", "embedded", dataset=dataset, trials=trials, candidates="each",
-                 drawn=["rate", "fast", "colour", "others", "distances"])
+                 drawn={"rate": rate, "fast": fast, "colour": colour, "others": others,
+                        "distances": distances})
 """
 
 
@@ -320,7 +321,7 @@ def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
 
 
 def test_a_chapter_that_forgets_a_parameter_is_not_made(write):
-    source = write(DECLARING.replace(', "others"', ""))
+    source = write(DECLARING.replace(' "others": others,', ""))
     with pytest.raises(ValueError, match="01_page.py: its Experiment does not name others"):
         notebooks.make(source)
     assert not source.with_suffix(".ipynb").exists()

@@ -161,7 +161,7 @@ def test_data_that_cannot_be_downloaded(dnnlib, tmp_path):
 
 def test_parameters_are_listed(dnnlib, page):
     code, out, _ = dnnlib("run", page("x"), "--list")
-    assert code == 0 and out.splitlines()[-2].split() == ["x", "int", "1", "a", "number"]
+    assert code == 0 and out.splitlines()[-2].split() == ["x", "1", "int", "a", "number"]
 
 
 # Ranking

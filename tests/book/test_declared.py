@@ -1,0 +1,155 @@
+"""Parameters are declared once: comments, --list and every check follow from the table."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from dnnlib.book import between, declared, notebooks, sweeps
+from dnnlib.book.experiments import Experiment
+from dnnlib.robustness import clever
+
+sys.path.insert(0, str(Path(__file__).parent))
+import borders  # noqa: E402
+
+CHAPTERS = [source for source in borders.SOURCES if borders.cell(source)]
+
+
+def short(source: Path) -> str:
+    return f"{source.parent.name}/{source.stem[:2]}"
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=short)
+def test_the_comments_of_a_chapter_are_the_tables(source):
+    for name, (default, comment) in borders.cell(source).items():
+        found = declared.entry(name, borders.where(source))
+        assert found, f"dnnlib/book/parameters.toml has no parameter {name}"
+        assert comment == found["help"], f"write: {name} = {default!r}  # {found['help']}"
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=short)
+def test_every_border_of_a_chapter_is_kept(source):
+    tried = [*borders.tried(source)]
+    assert [one for one in tried if one.good != (one.said is None)] == []
+    assert all("\n" not in one.said for one in tried if one.said)
+    assert any(one.good for one in tried) and any(not one.good for one in tried)
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=short)
+def test_the_defaults_of_a_chapter_go_together(source):
+    values = {name: default for name, (default, _) in borders.cell(source).items()}
+    assert declared.check(borders.where(source), **values) == values
+
+
+def test_a_chapter_checks_all_that_it_can_be_asked():
+    for source in CHAPTERS:
+        text = source.read_text(encoding="utf-8")
+        assert "Experiment(" in text or f'declared.check("{short(source)}"' in text
+
+
+def test_nothing_is_declared_that_no_chapter_has():
+    asked = {name: set() for name in declared.table()}
+    for source in CHAPTERS:
+        for name in borders.cell(source):
+            asked[name] |= {borders.where(source), source.parent.name}
+    for name, found in declared.table().items():
+        assert asked[name] and set(found.get("at", {})) <= asked[name], name
+
+
+def test_names_that_the_table_lists_are_those_of_the_engine():
+    for name in ("fit", "clever_fit"):
+        assert set(declared.table()[name]["choices"]) == set(clever.FITS)
+
+
+@pytest.mark.parametrize("chapter, given, said", [
+    ("deepsensor_sensitivity/09", "swarm foo", "unknown swarm 'foo'"),
+    ("deepsensor_sensitivity/13", "pixels 0.5", "pixels: expected 2 numbers from 0 to 1"),
+    ("deepsensor_sensitivity/13", "inertia 0.4", "inertia: expected 2 numbers of at least 0"),
+    ("deepsensor_sensitivity/13", "iterations 1", "iterations: expected a whole number of at le"),
+    ("deepsensor_sensitivity/02", "keep true", "keep: there is no record of this cell"),
+    ("deepsensor_excitable/08", "dataset mnist_small", "unknown dataset 'mnist_small'"),
+    ("deepsensor_excitable/00", "layer 99", "unknown layer of lenet1 '99'"),
+    ("deepsensor_excitable/00", "small foo", "unknown small 'foo'"),
+    ("deepsensor_excitable/00", "orders 3", "orders: expected an even whole number"),
+    ("deepsensor_sensitivity/01", "seed_class 10", "seed_class: expected a class from 0 to 9"),
+    ("deepsensor_sensitivity/01", "seed_class 1", "other_class: expected another class"),
+    ("nss/02", "seed 4294967295", "seed: expected a whole number from 0 to 4000000000"),
+    ("nss/08", "methods ginni", "unknown methods 'ginni'; did you mean 'gini'"),
+    ("nss/08", "top 5", "top: expected a number above 0 and of at most 1, got 5"),
+    ("nss/00", "share 10", "share: expected a number above 0 and of at most 1, got 10"),
+    ("nss/00", "share 0", "share: expected a number above 0"),
+    ("nss/05", "rates 150", "rates: expected numbers above 0 and of at most 100"),
+    ("deepsensor_sensitivity/04", "alpha 200", "alpha: expected a whole number from 1 to 100"),
+    ("deepsensor_sensitivity/14", "near 0", "near: expected a number above 0"),
+    ("deepsensor_sensitivity/06", "l2 0", "l2: expected a number above 0"),
+    ("deepsensor_excitable/06", "eps 0", "eps: expected a number above 0 and of at most 1"),
+    ("deepsensor_sensitivity/04", "patches both", "unknown patches 'both'"),
+    ("deepsensor_excitable/09", "kinds foo", "unknown kinds 'foo'"),
+    ("deepsensor_excitable/13", "fitness foo", "unknown fitness 'foo'"),
+    ("deepsensor_excitable/13", "population 2", "population: expected a whole number of at least 3"),
+    ("deepsensor_sensitivity/07", "clever_fit foo", "unknown clever_fit 'foo'"),
+    ("deepsensor_excitable/05", "fit foo", "unknown fit 'foo'"),
+    ("deepsensor_excitable/15", "permutations 3", "permutations: expected an even whole number"),
+    ("deepsensor_excitable/14", "pool 1", "pool: expected at least samples=32 points, got 1"),
+    ("nsatp/02", "recipe pretrained", "recipe: 'pretrained' is there for mobilenet on imagenet"),
+    ("nsatp/02", "model_name resnet34", "model_name: resnet34 does not take images of 1 x 28 x 28"),
+])
+def test_what_a_cell_would_refuse_is_refused_before(chapter, given, said):
+    name, text = given.split(" ", 1)
+    path = notebooks.find(chapter)
+    with pytest.raises(ValueError, match=said) as refused:
+        notebooks.together(path, notebooks.typed(path, {name: text}))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_layer_whose_values_cannot_be_had_exactly():
+    small = {"dataset": "digits", "small": "lenet5", "layer": "8"}
+    with pytest.raises(ValueError, match="layer: expected one of at most 16 neurons.* has 120"):
+        between.check("deepsensor_excitable/players", small, here=False)
+
+
+@pytest.mark.parametrize("chapter, given", [
+    ("deepsensor_sensitivity/01", "other_class 0"), ("deepsensor_sensitivity/02", "held_out 0"),
+    ("nsatp/02", "trials 1e3"), ("nss/05", "rates 5,20"), ("deepsensor_sensitivity/02", "others "),
+    ("deepsensor_sensitivity/02", "others lenet1,lenet4")])
+def test_values_that_runs_take(chapter, given):
+    name, text = given.split(" ", 1)
+    path = notebooks.find(chapter)
+    notebooks.together(path, notebooks.typed(path, {name: text}))
+
+
+def test_a_chapters_first_cell_says_the_same_line_as_run():
+    """So papermill, whose -r gives text, and a reader in JupyterLab hear of it, too."""
+    path = notebooks.find("nsatp/02")
+    with pytest.raises(ValueError) as of_run:
+        notebooks.typed(path, {"trials": "ten"})
+    values = notebooks.recorded(path, {})[1]
+    with pytest.raises(ValueError) as of_cell:
+        Experiment("nsatp/rq1", "embedded", dataset=values["dataset"], trials="ten")
+    assert str(of_run.value) == str(of_cell.value)
+
+
+def test_a_sweep_hears_of_classes_that_are_the_same(tmp_path):
+    """Neither of them is wrong alone, and the default of the other does not count."""
+    file = tmp_path / "own.toml"
+    grid = '[[grid]]\nnotebook = "deepsensor_sensitivity/01"\nprofile = "paper"\n'
+    file.write_text(grid + "seed_class = 1\nother_class = [5, 6]\n")
+    assert len(sweeps.read(file)[0]) == 2
+    file.write_text(grid + "seed_class = [1, 5]\nother_class = [5, 6]\n")
+    with pytest.raises(ValueError, match="1 problems.*\n.*other_class: expected another class"):
+        sweeps.read(file)
+
+
+def test_own_images_say_what_they_cannot(tmp_path):
+    for split in ("train", "test"):
+        for number, name in enumerate(("ant", "bee", "cat")):
+            folder = tmp_path / split / name
+            folder.mkdir(parents=True)
+            Image.new("RGB", (24, 24), (80 * number, 10, 10)).save(folder / "0.png")
+    own = {"dataset": str(tmp_path)}
+    with pytest.raises(ValueError, match="seed_class: expected a class from 0 to 2"):
+        between.check("x", own | {"seed_class": 9}, here=True)
+    with pytest.raises(ValueError, match="model_name: net1 does not take images of 3 x 24 x 24"):
+        between.check("x", own | {"model_name": "net1"}, here=True)
+    between.check("x", own | {"model_name": "lenet5", "seed_class": 2}, here=True)
