@@ -23,8 +23,10 @@ def check(where: str, values: Values, *, here: bool) -> None:
     Traceback (most recent call last):
     ValueError: other_class: expected another class than seed_class, got 1 for both
     """
-    for rule in (_classes_differ, _others, _pool, _pretrained):
+    for rule in (_classes_differ, _others, _pool):
         rule(values)
+    if here:  # a sweep may plan cells whose weights are still to come
+        _pretrained(values)
     name = values.get("dataset")
     if here and name is not None:
         sources.check(name)

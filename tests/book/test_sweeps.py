@@ -118,7 +118,7 @@ def test_all_problems_are_named_at_once(sweep, tmp_path):
         sweeps.read(path)
     text = str(found.value)
     assert "5 problems, nothing was run" in text and text.count("\n") == 5
-    for part in ("grid 1, 01_toy: parameter seed: expected int", "unknown dataset 'mnits'",
+    for part in ("grid 1, 01_toy: seed: expected a whole number", "unknown dataset 'mnits'",
                  "grid 2: unknown notebook 'nosuch/01'", "unknown parameter of 01_toy 'sede'",
                  "grid 3: minutes: expected a number above 0, got -1"):
         assert part in text
