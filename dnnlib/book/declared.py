@@ -11,7 +11,7 @@ from functools import lru_cache
 from numbers import Integral, Real
 from pathlib import Path
 
-from dnnlib import checks, data, fuzzing, models, selection, training
+from dnnlib import checks, data, models, selection, training
 from dnnlib.book import between
 from dnnlib.data import sources
 from dnnlib.perturb import pollution, vulnerability
@@ -21,7 +21,7 @@ NAMES: dict[str, Callable[[], Collection[str]]] = {  # what `of` in the table sp
     "models": lambda: models.SPECS, "recipes": lambda: (*training.RECIPES, "pretrained"),
     "profiles": lambda: data.PROFILES, "patches": lambda: vulnerability.PATCHES,
     "pollution": lambda: pollution.PATCHES, "errors": lambda: faulty.ERRORS,
-    "selectors": lambda: selection.SELECTORS, "fuzzers": lambda: fuzzing.FUZZERS,
+    "selectors": lambda: selection.SELECTORS,
 }
 BORDERS = ("least", "above", "most", "count", "even", "whole", "choices", "of", "none")
 

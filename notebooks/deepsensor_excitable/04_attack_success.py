@@ -61,9 +61,9 @@ plots.style()
 run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, bounds=bounds,
-                 others=others, references=references, held_out=held_out, epochs=epochs, learning_rate=learning_rate,
-                 attacked=attacked, attacked_long=attacked_long, attack_steps=attack_steps,
-                 random_starts=random_starts, eps=eps,
+                 others=others, references=references, held_out=held_out, epochs=epochs,
+                 learning_rate=learning_rate, attacked=attacked, attacked_long=attacked_long,
+                 attack_steps=attack_steps, random_starts=random_starts, eps=eps,
                  small_eps=small_eps, deepfool_steps=deepfool_steps, near=near, theta=theta,
                  pixels=pixels)
 

@@ -50,9 +50,8 @@ from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.training import faulty
 
 style()
-run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset,
-                 model_name=model_name, recipe=recipe, learning_rate=learning_rate,
-                 retrained=retrained, seed=seed,
+run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, learning_rate=learning_rate, retrained=retrained, seed=seed,
                  budget="none", inputs=inputs, iterations=iterations, population=population,
                  points=points, lambdas=lambdas, epsilons=epsilons, kinds=kinds)
 

@@ -44,9 +44,9 @@ from dnnlib.training import faulty
 
 style()
 run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, learning_rate=learning_rate,
-                 retrained=retrained, seed=seed, inputs=inputs,
-                 iterations=iterations, population=population, points=points, near=near)
+                 recipe=recipe, learning_rate=learning_rate, retrained=retrained, seed=seed,
+                 inputs=inputs, iterations=iterations, population=population, points=points,
+                 near=near)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

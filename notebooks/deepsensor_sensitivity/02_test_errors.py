@@ -51,8 +51,7 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, near=near, distances=distances,
-                 others=others, references=references, held_out=held_out,
-                 drawn={"keep": keep})
+                 others=others, references=references, held_out=held_out, drawn={"keep": keep})
 
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)

@@ -49,10 +49,9 @@ from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, alpha=alpha, patches=patches,
-                 retrained=retrained, seed=seed, inputs=inputs,
-                 iterations=iterations, population=population, others=others, references=references,
-                 held_out=held_out, budget="none")
+                 recipe=recipe, alpha=alpha, patches=patches, retrained=retrained, seed=seed,
+                 inputs=inputs, iterations=iterations, population=population, others=others,
+                 references=references, held_out=held_out, budget="none")
 
 # %% [markdown]
 # ## A polluted training set

@@ -47,9 +47,8 @@ from dnnlib.training import faulty
 plots.style()
 run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, learning_rate=learning_rate,
-                 retrained=retrained, seed=seed,
-                 swarm=swarm, budget="none", inputs=inputs, iterations=iterations,
-                 population=population, lambdas=lambdas, epsilons=epsilons)
+                 retrained=retrained, seed=seed, swarm=swarm, budget="none", inputs=inputs,
+                 iterations=iterations, population=population, lambdas=lambdas, epsilons=epsilons)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

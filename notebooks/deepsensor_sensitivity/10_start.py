@@ -47,10 +47,9 @@ from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, learning_rate=learning_rate,
-                 retrained=retrained, seed=seed, swarm="paper",
-                 inputs=inputs, iterations=iterations, population=population, near=near,
-                 references=references)
+                 recipe=recipe, learning_rate=learning_rate, retrained=retrained, seed=seed,
+                 swarm="paper", inputs=inputs, iterations=iterations, population=population,
+                 near=near, references=references)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet

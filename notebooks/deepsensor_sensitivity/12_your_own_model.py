@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from dnnlib import custom, files, inference, training
+from dnnlib import checks, custom, files, inference, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -56,7 +56,7 @@ else:
     trained = training.trained(model_name, dataset, seed=seed, device=device)
     files.save_tensors(weights, trained.state_dict())
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
-first, *_ = methods.split(",")
+first, *_ = checks.words(methods, "methods")
 
 # %% [markdown]
 # ## In Python

@@ -23,7 +23,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import custom, files, inference, training
+from dnnlib import checks, custom, files, inference, training
 from dnnlib.book import folders, plots, records
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
@@ -34,8 +34,7 @@ from dnnlib.data import load, profile_limit
 
 plots.style()
 pretrained = dataset == "imagenet"  # images and weights are there, training images are not
-possible = [name for name in methods.split(",")
-            if not (pretrained and custom.needs_reference(name))]
+possible = [name for name in checks.words(methods, "methods") if not (pretrained and custom.needs_reference(name))]
 run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=model_name, seed=seed,
                  methods=methods, top=top)
 

@@ -66,10 +66,6 @@ def best_first(rows: pd.DataFrame) -> list[str]:
 
 
 # %% tags=["hide-input"]
-declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
-               references=references)
-
-
 def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}
@@ -108,6 +104,8 @@ def measured(seed: int) -> dict[str, dict[str, float]]:
 
 
 # %% tags=["hide-input"]
+declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
+               references=references)
 live = pd.DataFrame([
     {"seed": seed, "selector": name, "quantity": quantity, "value": 100 * value}
     for seed in tqdm(checks.numbers(seeds, "seeds"), desc="seeds", leave=False)

@@ -357,7 +357,7 @@ def test_a_chapter_without_an_experiment_leaves_no_record(write):
 
 @pytest.mark.parametrize("given, words", [
     ({"others": "lenet1 lenet6"}, "unknown network in others 'lenet6'; did you mean 'lenet"),
-    ({"distances": "4 x"}, "parameter distances: expected numbers with spaces between")])
+    ({"distances": "4 x"}, "distances: expected numbers above 0 with spaces")])
 def test_lists_are_checked_word_by_word(write, given, words):
     path = write(DECLARING).with_suffix(".ipynb")
     jupytext.write(jupytext.read(path.with_suffix(".py")), path)

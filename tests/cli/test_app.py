@@ -88,10 +88,10 @@ def test_a_traceback_only_on_request():
     (["run", "nsatp/02", "-p", "dataset", "mnits"], "did you mean 'mnist'?"),
     (["run", "nsatp/02", "-p", "modle_name", "net1"], "did you mean 'model_name'?"),
     (["run", "nsatp/02", "-p", "model_name", "net3"], "unknown model_name 'net3'; did you mean 'net"),
-    (["run", "nsatp/02", "-p", "seed", "two"], "parameter seed: expected int"),
+    (["run", "nsatp/02", "-p", "seed", "two"], "seed: expected a whole number from 0"),
     (["run", "nsatp/02", "-p", "seed", "-1"], "seed: expected a whole number from 0"),
     (["run", "nsatp/02", "-p", "seed", str(2**70)], "seed: expected a whole number from 0"),
-    (["run", "deepsensor_sensitivity/02", "-p", "distances", "-4"], "parameter distances: expected"),
+    (["run", "deepsensor_sensitivity/02", "-p", "distances", "-4"], "distances: expected numbers above 0"),
     (["run", "deepsensor_sensitivity/02", "-p", "others", "lenet5", "-p", "model_name", "lenet5"],
      "others: lenet5 is the network under test; name another one"),
     (["run", "deepsensor_sensitivity/02", "-p", "device", "cdua"], "did you mean 'cuda'"),
@@ -118,7 +118,7 @@ def test_wrong_usage_ends_with_two(dnnlib, arguments):
 def test_debug_lets_the_error_through(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["dnnlib", "run", "nsatp/02", "-p", "seed", "two", "--debug"])
     monkeypatch.setattr(cli, "DEBUG", True)
-    with pytest.raises(ValueError, match="parameter seed"):
+    with pytest.raises(ValueError, match="seed: expected"):
         cli.main()
 
 
