@@ -7,7 +7,7 @@ read, is written into the notebook when it is made (:func:`declaration`).
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -42,6 +42,7 @@ class Experiment:
         drawn = drawn or {}
         good = declared.check(name, profile=profile, **parameters, **drawn)
         self.name, self.profile = name, profile
+        self._own = files.own_results_dir()  # refused before anything is computed
         self.parameters = {declared.stored(key, name): good[key] for key in parameters}
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
@@ -92,7 +93,7 @@ class Experiment:
         return records.save(records.Record(
             self.name, self.parameters, self.rows,
             records.provenance(data=data.fingerprint, device=str(inference.device(device)),
-                               clock=self.clock)), files.own_results_dir())
+                               clock=self.clock)), self._own)
 
     def recorded(self, where: str | None = None, **parameters) -> pd.DataFrame:
         """The rows of all records, of those with these ``parameters``; ``where``: a query.
@@ -108,11 +109,24 @@ class Experiment:
         found = found.astype(self.live.dtypes) if found.empty else found
         return found.query(where) if where is not None else found
 
+    @property
+    def settings(self) -> list[str]:
+        """What tells how a run was made, but for its seed: its parameters, and the profile."""
+        return [name for name in self.parameters if name != "seed"] + ["profile"]
+
     def beside(self, paper: pd.DataFrame, where: str, *, on: Sequence[str], digits: int = 2,
+               take: Callable[[pd.DataFrame], pd.DataFrame] | None = None,
                **parameters) -> pd.DataFrame:
-        """The paper's table, ours over the seeds and this run: see :func:`tables.beside`."""
-        return tables.beside(paper, self.recorded(**parameters), on=on, digits=digits,
-                             live=self.live, where=where)
+        """The paper's table, ours over the seeds and this run: see :func:`tables.beside`.
+
+        This run stands apart where its settings are not those of our records. ``take``: what is
+        made of the rows of the records, and of this run, before they are compared.
+        """
+        take = take or (lambda rows: rows)
+        ours, live = self.recorded(**parameters), self.live
+        return tables.beside(paper, take(ours.assign(profile="paper")),
+                             live=take(live.assign(profile=self.profile)),
+                             on=on, digits=digits, where=where, settings=self.settings)
 
     def verdicts(self, readings: Mapping[str, Mapping] | None = None):
         """The claims that rest on this experiment: draws their forest plots, gives the verdicts.

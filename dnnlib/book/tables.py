@@ -6,7 +6,7 @@ import pandas as pd
 
 from dnnlib.book.intervals import interval
 from dnnlib.book.verdicts import SEEDS
-from dnnlib.book.words import headed
+from dnnlib.book.words import headed, shown
 
 
 def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence[str],
@@ -59,15 +59,26 @@ def _ordered(table: pd.DataFrame, order: dict[str, Sequence]) -> pd.DataFrame:
 
 
 def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits: int = 2,
-           live: pd.DataFrame | None = None, where: str | None = None) -> pd.DataFrame:
-    """One row for each cell: the paper's value, ours over the seeds, and the run at hand.
+           live: pd.DataFrame | None = None, where: str | None = None,
+           settings: Sequence[str] = ()) -> pd.DataFrame:
+    """A row for each cell: the paper's value, ours over the seeds, and the run at hand.
 
     ``paper``, ``ours`` and ``live`` are tidy: the columns ``on`` and 'value'; ``ours`` has a
     'seed' too. The paper's value is shown as the paper prints it, if a column 'printed' says how;
     ``digits`` are those of ours, and of a value of the paper's that was converted. Ours reads
     "mean [least, greatest]"; a cell that nobody ran is blank. Cells the paper lacks,
     such as those of the embedded digits, come last. ``where``: a query that says which of our
-    rows, in ``ours`` and ``live``, are meant.
+    rows, in ``ours`` and ``live``, are meant. ``settings``: the columns of ``ours`` and ``live``
+    that say how a run was made. Only rows with the same settings share a row of the table: where
+    some of a cell differ, each has its own, and a part of the index says how. For the run at hand
+    it also has, in brackets, what ours is.
+
+    >>> ours = pd.DataFrame({"model": "lenet5", "seed": [0, 1], "trials": 50, "value": [0.5, 0.7]})
+    >>> live = pd.DataFrame({"model": ["lenet5"], "trials": 5, "value": 0.9})
+    >>> table = beside(pd.DataFrame({"model": ["lenet5"], "value": [1]}), ours, on=["model"],
+    ...                live=live, settings=["trials"], digits=1)
+    >>> table.reset_index()[["settings", "ours", "seeds", "this run"]].values.tolist()
+    [['', '0.6 [0.5, 0.7]', '2', ''], ['trials 5 (50)', '', '', '0.9']]
     """
     on = list(on)
     if where is not None:
@@ -78,20 +89,73 @@ def beside(paper: pd.DataFrame, ours: pd.DataFrame, *, on: Sequence[str], digits
         missing = needed - set(table) if table is not None and len(table) else set()
         if missing:
             raise ValueError(f"{what}: the columns are missing: {sorted(missing)}")
+    ours, live, first = _told_apart(ours, live, on, settings)
     out = paper[on].copy()
+    out["settings"] = [first.get(key, "") for key in _keys(out, on)]
     out["paper"] = [_as_printed(value, text, digits) for value, text in zip(
         paper["value"], paper.get("printed", paper["value"]))]
-    parts = {"ours": _spread(ours, on, digits), "seeds": _count(ours, on),
-             "this run": _spread(live, on, digits)}
+    apart = [*on, "settings"]
+    parts = {"ours": _spread(ours, apart, digits), "seeds": _count(ours, apart),
+             "this run": _spread(live, apart, digits)}
     for name, part in parts.items():
         if part.empty:
             out[name] = ""
         else:
-            out = out.merge(part.rename(name).reset_index(), on=on, how="outer", sort=False)
-    order = {tuple(key): i for i, key in enumerate(paper[on].itertuples(index=False, name=None))}
-    out["_"] = [order.get(key, len(order)) for key in out[on].itertuples(index=False, name=None)]
-    out = out.sort_values(["_", *on], kind="stable").drop(columns="_").fillna("")
-    return headed(out.set_index(on))
+            out = out.merge(part.rename(name).reset_index(), on=apart, how="outer", sort=False)
+    order = {key: i for i, key in enumerate(_keys(paper, on))}
+    out["_"] = [order.get(key, len(order)) for key in _keys(out, on)]
+    out = out.fillna("")
+    out["__"] = out["ours"] == ""  # ours above what only this run has
+    out = out.sort_values(["_", *on, "__"], kind="stable").drop(columns=["_", "__"])
+    if not out["settings"].any():
+        return headed(out.drop(columns="settings").set_index(on))
+    return headed(out.set_index(apart))
+
+
+def _keys(table: pd.DataFrame, on: list[str]) -> list[tuple]:
+    return list(table[on].itertuples(index=False, name=None))
+
+
+def _told_apart(ours: pd.DataFrame, live: pd.DataFrame | None, on: list[str],
+                names: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame | None, dict]:
+    """Both with the column 'settings', which tells rows of a cell apart; that of ours' first."""
+    first: dict[tuple, str] = {}
+    made: dict[tuple, list[tuple[dict, str]]] = {}  # by cell: the settings, and how they are told
+    names = [name for name in names if name not in on]
+    if ours is not None and len(ours):
+        known, texts = [name for name in names if name in ours], []
+        several = ours.groupby(on, dropna=False)[known].transform("nunique") > 1
+        for key, row, many in zip(_keys(ours, on), ours.to_dict("records"),
+                                  several.to_dict("records")):
+            texts.append(", ".join(f"{shown(name)} {_value(row[name])}"
+                                   for name in known if many[name]))
+            first.setdefault(key, texts[-1])
+            made.setdefault(key, []).append(({name: row[name] for name in known}, texts[-1]))
+        ours = ours.assign(settings=texts)
+    if live is not None and len(live):
+        live = live.assign(settings=[_beside(row, made.get(key, [])) for key, row in zip(
+            _keys(live, on), live.to_dict("records"))])
+    return ours, live, first
+
+
+def _beside(row: dict, made: list[tuple[dict, str]]) -> str:
+    """How a row of this run is told from ours of its cell: as the one with the same settings is."""
+    differ = [({name: old for name, old in settings.items()
+                if name in row and not _same(row[name], old)}, text) for settings, text in made]
+    if not differ:
+        return ""
+    fewest, text = min(differ, key=lambda each: len(each[0]))
+    return ", ".join(f"{shown(name)} {_value(row[name])} ({_value(old)})"
+                     for name, old in fewest.items()) or text
+
+
+def _same(a, b) -> bool:
+    """Whether two settings agree; one that a record lacks does not differ."""
+    return bool(a == b or pd.isna(a) or pd.isna(b))
+
+
+def _value(value) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(shown(value)) or "none"
 
 
 def _as_printed(value, text, digits: int) -> str:

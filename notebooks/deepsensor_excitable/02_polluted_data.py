@@ -40,7 +40,7 @@ from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, wide
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
@@ -227,9 +227,8 @@ run.beside(table_2, "quantity == 'accuracy' and training == 'polluted'", patches
 
 # %% tags=["hide-input"]
 WHERE = "network == 'polluted' and (swarm == 'excitable' or setting == 'paper')"
-beside(table_4.assign(value=table_4["value"] / 10),
-       outcomes.error_shares(run.recorded(patches=patches)), live=outcomes.error_shares(run.live),
-       where=WHERE, digits=1, on=["dataset", "model", "alpha", "fuzzer"])
+run.beside(table_4.assign(value=table_4["value"] / 10), WHERE, take=outcomes.error_shares,
+           patches=patches, digits=1, on=["dataset", "model", "alpha", "fuzzer"])
 
 # %% [markdown]
 # From the {term}`records <record>`, also in percent: every swarm and fuzzer in the polluted and in

@@ -36,7 +36,7 @@ from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, wide
+from dnnlib.book.tables import wide
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
@@ -209,9 +209,8 @@ run.beside(table_2, "quantity == 'train_accuracy'", on=CELL, digits=1)
 # are the mean [least, greatest] over the random seeds, and this run.
 
 # %% tags=["hide-input"]
-beside(table_5.assign(value=table_5["value"] / 10), outcomes.error_shares(run.recorded()),
-       live=outcomes.error_shares(run.live), where="swarm == 'excitable' or setting == 'paper'",
-       on=[*CELL, "fuzzer"], digits=1)
+run.beside(table_5.assign(value=table_5["value"] / 10), "swarm == 'excitable' or setting == 'paper'",
+           take=outcomes.error_shares, on=[*CELL, "fuzzer"], digits=1)
 
 # %% [markdown]
 # The first table has all swarms and noise, from the {term}`records <record>`: test errors in

@@ -41,7 +41,7 @@ from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.campaign_plots import fuzzer_bars
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, headed, wide
+from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
 from dnnlib.data import audio, load, voices
 from dnnlib.fuzzing import Key, outcomes
@@ -344,9 +344,9 @@ run.beside(table_6.query("quantity == 'categories_per_seed'"), TEXT + "'categori
 
 # %% tags=["hide-input"]
 table_7 = published.table("deepsensor_excitable", 7)
-beside(table_7.assign(value=table_7["value"] / 10), outcomes.error_shares(run.recorded()),
-       live=outcomes.error_shares(run.live), on=[*CELL, "training", "fuzzer"], digits=1,
-       where="table == 7 and (swarm == 'excitable' or setting == 'paper')")
+run.beside(table_7.assign(value=table_7["value"] / 10),
+           "table == 7 and (swarm == 'excitable' or setting == 'paper')",
+           take=outcomes.error_shares, on=[*CELL, "training", "fuzzer"], digits=1)
 
 # %% [markdown]
 # From the records, here are all swarms and noise, within the bound and without, and the accuracy of the networks.

@@ -245,7 +245,7 @@ seconds = ours.query("quantity == 'seconds' and budget == 'none'")
 rivals = seconds[seconds["setting"] == "paper"]
 rivals = rivals.groupby([*CELL, "seed"], as_index=False)["value"].mean().assign(fuzzer="mean")
 beside(printed, pd.concat([seconds.query("swarm == 'excitable'"), rivals]), on=[*CELL, "fuzzer"],
-       digits=1)
+       digits=1, settings=run.settings)
 
 # %% [markdown]
 # The rivals' mean is, to within 0.1 s, that of their seconds in Table VI of the first paper, measured on another

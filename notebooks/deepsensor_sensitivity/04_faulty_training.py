@@ -40,7 +40,7 @@ from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, headed, wide
+from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
 from dnnlib.data import Dataset, load, profile_limit
 from dnnlib.fuzzing import Key, outcomes
@@ -241,12 +241,12 @@ says(f"Our records cover {sizes(ours)}.",
 
 # %% tags=["hide-input"]
 shares = table_3.assign(value=table_3["value"] / 10)
-recorded, live = map(outcomes.error_shares, (run.recorded(patches=patches), run.live))
 for setting_name in ("paper", "best") if held_out else ("paper",):
-    display(beside(
-        shares if setting_name == "paper" else shares.query("fuzzer != 'deepsensor'"), recorded,
-        live=live, digits=1, on=["dataset", "model", "alpha", "fuzzer", "quantity"],
-        where=f"network == 'polluted' and (setting == '{setting_name}' or swarm == 'paper')"))
+    display(run.beside(
+        shares if setting_name == "paper" else shares.query("fuzzer != 'deepsensor'"),
+        f"network == 'polluted' and (setting == '{setting_name}' or swarm == 'paper')",
+        take=outcomes.error_shares, patches=patches, digits=1,
+        on=["dataset", "model", "alpha", "fuzzer", "quantity"]))
 
 # %% [markdown]
 # The controls, from the {term}`records <record>`, in percent: every fuzzer in the polluted and in

@@ -39,7 +39,7 @@ from dnnlib.book.comparisons import at_best, of_rivals, sizes
 from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import interval
 from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, headed, wide
+from dnnlib.book.tables import headed, wide
 from dnnlib.book.words import shown
 from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import Key, outcomes
@@ -194,9 +194,8 @@ for quantity in ("accuracy", "train_accuracy"):
 says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")
 
 # %% tags=["hide-input"]
-recorded, live = map(outcomes.error_shares, (run.recorded(), run.live))
-beside(table_4.assign(value=table_4["value"] / 10), recorded, live=live, digits=1,
-       where="swarm == 'paper' or setting == 'paper'", on=["dataset", "model", "training", "fuzzer"])
+run.beside(table_4.assign(value=table_4["value"] / 10), "swarm == 'paper' or setting == 'paper'",
+           take=outcomes.error_shares, on=["dataset", "model", "training", "fuzzer"], digits=1)
 
 # %% [markdown]
 # All swarms, and noise, from the {term}`records <record>`, with the median distance of their

@@ -168,7 +168,7 @@ says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/time'))}."
 table_6 = published.table("deepsensor_sensitivity", 6)
 tables.beside(table_6, run.recorded(
     "quantity == 'seconds' and (swarm == 'paper' or setting == 'paper')"),
-              on=["dataset", "model", "fuzzer"])
+              on=["dataset", "model", "fuzzer"], settings=run.settings)
 
 # %% [markdown]
 # What can be compared are multiples of DeepSensor's own numbers. Here they are for the paper's

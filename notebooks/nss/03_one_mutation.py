@@ -30,7 +30,7 @@ from dnnlib.book.experiments import Experiment
 from dnnlib.book.intervals import over_seeds
 from dnnlib.book.selection_plots import named
 from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
+from dnnlib.book.tables import beside, wide
 from dnnlib.book.words import listed, out_of
 from dnnlib.data import load, profile_limit
 from dnnlib.measures import faults
@@ -98,9 +98,9 @@ bet("nss-fdr-each-mutation")
 
 # %% tags=["hide-input"]
 PAPER = dict(dataset="cifar10", model="resnet20", recipe="nss", candidates="each")
-run.beside(table_6.rename(columns={"operator": "candidates"}),
-           "quantity == 'fdr' and method != 'gini' and pair != 'original'",
-           on=["candidates", "rate", "method"], digits=1, **PAPER).drop(
+beside(table_6.rename(columns={"operator": "candidates"}), run.recorded(**PAPER),
+       where="quantity == 'fdr' and method != 'gini' and pair != 'original'",
+       on=["candidates", "rate", "method"], digits=1, settings=run.settings).drop(
     columns="this run").rename_axis(index={"candidates": "mutation"})
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}

@@ -5,7 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from dnnlib import files
 from dnnlib.book import declared as table
 from dnnlib.book import experiments, records
 from dnnlib.book.experiments import Experiment
@@ -56,6 +55,18 @@ def test_beside_the_paper_stand_the_records_and_this_run(run):
     assert table.loc["LeNet-1", ["paper", "ours", "seeds", "this run"]].tolist() == [
         "10.0", "12.5", "1", "12.5"]
     assert table.loc["LeNet-5", "ours"] == ""
+
+
+def test_a_run_in_other_settings_stands_apart_from_the_records(run):
+    run.save(load("digits"))
+    paper = pd.DataFrame({"model": ["lenet1"], "value": [10]})
+    look = Experiment("toy/luck", "embedded", dataset="digits", model_name="lenet1", seed=3,
+                      inputs=2)
+    look.add({"error_rate": 50.0}, fuzzer="noise")
+    for take in (None, lambda rows: rows[rows["quantity"] == "error_rate"]):
+        table = look.beside(paper, "quantity == 'error_rate'", on=["model"], digits=1, take=take)
+        assert table["this run"].to_dict() == {("LeNet-1", ""): "", (
+            "LeNet-1", "inputs 2 (5), profile embedded (paper)"): "50.0"}
 
 
 def test_the_declaration_names_what_was_declared_and_read(run, monkeypatch):
@@ -128,8 +139,17 @@ def test_the_records_have_the_names_that_follow_from_their_parameters():
 
 
 def test_a_record_of_ones_own_lies_apart_from_the_books(run, monkeypatch, tmp_path):
-    monkeypatch.delenv("DNNLIB_RESULTS")
-    monkeypatch.setattr(files, "results_dir", lambda: tmp_path / "results")
-    path = run.save(load("digits"))
-    assert path.is_relative_to(tmp_path / "runs" / "results")
-    assert not (tmp_path / "results").exists() and run.recorded("fuzzer == 'noise'").empty
+    run.save(load("digits"))  # as the book's
+    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path / "mine"))
+    own = Experiment("toy/luck", "paper", **run.parameters | {"seed": 1})
+    own.add({"error_rate": 50.0}, fuzzer="noise")
+    assert own.save(load("digits")).is_relative_to(tmp_path / "mine")
+    table = own.beside(pd.DataFrame({"model": ["lenet1"], "value": [10]}),
+                       "quantity == 'error_rate'", on=["model"], digits=1)
+    assert table.loc["LeNet-1", ["ours", "seeds", "this run"]].tolist() == ["12.5", "1", "50.0"]
+
+
+def test_a_run_refuses_the_books_folder_before_it_computes(monkeypatch):
+    monkeypatch.setenv("DNNLIB_RESULTS", str(Path(__file__).resolve().parents[2] / "results"))
+    with pytest.raises(ValueError, match="DNNLIB_RESULTS: expected a folder of your own"):
+        Experiment("toy/luck", "paper", seed=0)

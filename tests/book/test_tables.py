@@ -68,6 +68,33 @@ def test_where_says_which_of_our_rows_are_meant():
     assert (nobody["ours"] == "").all()
 
 
+def test_runs_in_other_settings_never_share_a_row():
+    """A range is over seeds: where a setting differs, each has a row that says which."""
+    ours = pd.DataFrame([("mnist", "pd", seed, trials, value + seed / 10)
+                         for trials, value in ((5, 0.1), (50, 0.5)) for seed in (0, 1)],
+                        columns=[*ON, "seed", "trials", "value"])
+    table = tables.beside(PAPER, ours, on=ON, digits=1, settings=["trials"])
+    found = table.loc[("MNIST", "PD")]
+    assert found.to_dict("index") == {
+        "trials 5": {"paper": "1.0", "ours": "0.2 [0.1, 0.2]", "seeds": "2", "this run": ""},
+        "trials 50": {"paper": "", "ours": "0.6 [0.5, 0.6]", "seeds": "2", "this run": ""}}
+
+
+def test_a_run_stands_apart_and_says_in_what_it_differs():
+    ours = pd.DataFrame([("mnist", "pd", 0, 50, 10.0, "lenet1", 0.5)],
+                        columns=[*ON, "seed", "trials", "l2", "others", "value"])
+    live = pd.DataFrame([("mnist", "pd", 3, 5, 10, "", 0.9), ("cifar10", "pd", 3, 5, 10, "", 0.8)],
+                        columns=ours.columns)
+    settings = ["trials", "l2", "others", "never_there"]
+    table = tables.beside(PAPER, ours, on=ON, live=live, settings=settings)
+    assert table["this run"].loc[("MNIST", "PD")].to_dict() == {
+        "": "", "trials 5 (50), others none (LeNet-1)": "0.90"}
+    assert table["this run"].loc[("CIFAR-10", "PD")].to_dict() == {"": "0.80"}
+    same = live.assign(trials=50, others="lenet1")  # another seed is no other setting
+    table = tables.beside(PAPER, ours, on=ON, live=same, settings=settings)
+    assert table.loc[("MNIST", "PD"), ["ours", "this run"]].tolist() == ["0.50", "0.90"]
+
+
 def test_one_column_of_cells():
     paper, ours = tidy(("b", 1), ("a", 2), columns=("dataset", "value")), tidy(
         ("a", 0, 3.0), columns=("dataset", "seed", "value"))
@@ -161,7 +188,7 @@ def test_what_records_count_has_words_of_its_own(monkeypatch):
     from dnnlib import files
     from dnnlib.book import records
 
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     root = files.results_dir()
     experiments = {path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json")}
     codes = {code for experiment in experiments
