@@ -16,6 +16,7 @@ def folders(tmp_path, monkeypatch):
     """Every test reads and writes below its own folder."""
     for name in ("DATA", "CACHE", "RESULTS"):
         monkeypatch.setenv(f"DNNLIB_{name}", str(tmp_path / name.lower()))
+    monkeypatch.setenv("DNNLIB_BOOK", str(tmp_path / "results"))  # what a run saves is read again
     return tmp_path
 
 

@@ -67,8 +67,14 @@ def test_folders_follow_the_environment(folders, monkeypatch):
 
 def test_runs_of_ones_own_leave_the_books_results_alone(monkeypatch):
     monkeypatch.delenv("DNNLIB_RESULTS")
-    book, own = files.results_dir(), files.own_results_dir()
-    assert own == book.parent / "runs" / "results"
+    monkeypatch.delenv("DNNLIB_BOOK")
+    book = files.results_dir()
+    assert files.own_results_dir() == book.parent / "runs" / "results"
+    monkeypatch.setenv("DNNLIB_RESULTS", "mine")  # and what tables show is still the book's
+    assert files.own_results_dir() == Path("mine") and files.results_dir() == book
+    monkeypatch.setenv("DNNLIB_RESULTS", str(book / ".." / "results"))
+    with pytest.raises(ValueError, match="DNNLIB_RESULTS: expected a folder of your own"):
+        files.own_results_dir()
 
 
 def test_digest_tells_values_apart():

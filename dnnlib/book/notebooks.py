@@ -130,7 +130,7 @@ def execute(path: Path, output: Path, **options) -> None:
     with checks.extra("book"):
         import papermill
 
-    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS", "DNNLIB_BOOK"):
         if os.environ.get(name):  # the kernel runs in the notebook's folder
             os.environ[name] = str(Path(os.environ[name]).expanduser().resolve())
     try:

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 from dnnlib import checks, files, inference, reproducible
-from dnnlib.book import ages, notebooks, plan, records, signed
+from dnnlib.book import ages, notebooks, plan, records, rows, signed
 
 BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 TIMEOUT = 10  # seconds in which a scheduler must answer
@@ -69,11 +69,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A cell that ended: after ``seconds``, or with what its last error said as ``error``."""
+    """A cell that ended: after ``seconds``, or with what its last error said as ``error``.
+
+    ``moved``: a line for each difference from the record that it replaced.
+    """
 
     cell: Cell
     error: str | None
     seconds: float | None
+    moved: tuple[str, ...] = ()
 
 
 def read(path: Path, *, device: str = "", here: bool = True) -> tuple[list[Cell], Path | None]:
@@ -166,11 +170,15 @@ def _listed(value) -> list:
     return value if isinstance(value, list) else [value]
 
 
-def done(cell: Cell, root: Path | None = None, *, again: bool = False) -> bool:
-    """Whether the results hold the record of a cell, made with its parameters and defaults.
+def done(cell: Cell, root: Path | None = None) -> bool:
+    """Whether the results hold the record of a cell: see :func:`kept`."""
+    return kept(cell, root) is not None
 
-    ``root``: of the results. ``again``: one that is old (:mod:`ages`) does not count. A damaged
-    record is renamed to ``*.damaged`` and does not count;
+
+def kept(cell: Cell, root: Path | None = None) -> Path | None:
+    """The record of a cell, made with its parameters and defaults; None if there is none.
+
+    ``root``: of the results. A damaged record is renamed to ``*.damaged`` and does not count;
     :func:`set_aside` lists them.
     """
     experiment, parameters = notebooks.recorded(cell.notebook, cell.values)
@@ -182,8 +190,13 @@ def done(cell: Cell, root: Path | None = None, *, again: bool = False) -> bool:
             path.rename(path.with_suffix(".damaged"))
             continue
         if all(record.parameters.get(k) == v for k, v in parameters.items()):
-            return not (again and ages.reasons(record, ages.earlier(root)))
-    return False
+            return path
+    return None
+
+
+def old(path: Path, root: Path | None = None) -> bool:
+    """Whether a record should be made again (:mod:`ages`)."""
+    return bool(ages.reasons(records.read(path), ages.earlier(root or files.results_dir())))
 
 
 def measured(cell: Cell, root: Path | None = None) -> Cell:
@@ -270,12 +283,14 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
 
 
 def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path | None = None,
-        watch: Callable[[set[str]], None] | None = None) -> Iterator[Outcome]:
+        watch: Callable[[set[str]], None] | None = None, replace: bool = False) -> Iterator[Outcome]:
     """Run cells on a Dask ``client``, and give each as it ends; a failure stops no other.
 
     A cell that trains a network comes before the others that need it: :func:`plan.in_order`.
     The records go to ``root`` (default: the results), the notebooks that ran to ``runs``.
-    ``watch``: called about once a second with the names of the cells that run now.
+    ``watch``: called about once a second with the names of the cells that run now. ``replace``:
+    whether a record may take the place of one that says something else; else the cell fails, that
+    one stays, and its own goes to ``runs``.
     Raises ``ValueError`` if a worker lacks the GPU that a cell asks for, before anything runs.
     """
     from distributed import CancelledError, KilledWorker, wait
@@ -296,21 +311,54 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
         for future in ended:
             waiting.discard(future)
             cell, error, seconds = futures[future], None, None
+            moved: tuple[str, ...] = ()
             try:
                 made, seconds = future.result()
-                _keep(made, cell, root, runs)
+                moved = _keep(made, cell, root or files.results_dir(), runs or Path("runs"), replace)
             except KilledWorker:
                 error = "its worker died several times, perhaps for want of memory"
             except (notebooks.CellFailed, ValueError, OSError, CancelledError) as failed:
                 error = str(failed) or type(failed).__name__
-            yield Outcome(cell, error, seconds)
+            yield Outcome(cell, error, seconds, moved)
 
 
-def _keep(made: dict[str, bytes], cell: Cell, root: Path | None, runs: Path | None) -> None:
-    for name, content in made.items():
-        if name.endswith(".json"):
-            files.write_atomically((root or files.results_dir()) / name, content)
-            signed.add(name.removesuffix(".json"), root)
-    target = (runs or Path("runs")) / cell.notebook.parent.name
+def _keep(made: dict[str, bytes], cell: Cell, root: Path, runs: Path,
+          replace: bool) -> tuple[str, ...]:
     tail = re.sub(r"[^\w.=-]+", "_", cell.name.partition(" ")[2])
-    files.write_atomically(target / f"{cell.notebook.stem}-{tail}.ipynb", made["run.ipynb"])
+    ran = runs / cell.notebook.parent.name / f"{cell.notebook.stem}-{tail}.ipynb"
+    files.write_atomically(ran, made["run.ipynb"])
+    moved: tuple[str, ...] = ()
+    for name, content in made.items():
+        if not name.endswith(".json"):
+            continue
+        path = root / name
+        if path.exists():
+            moved += (differ := differences(records.read(path), records.parsed(content)))
+            if differ and not replace:
+                own = ran.with_suffix(".json")
+                files.write_atomically(own, content)
+                raise ValueError(f"{path} says something else and stays; this run's is {own}. With "
+                                 "--replace it takes its place")
+            if not (differ or replace):
+                continue  # it says the same, and says how it was made
+        files.write_atomically(path, content)
+        signed.add(name.removesuffix(".json"), root)
+    return moved
+
+
+def differences(was: records.Record, now: records.Record) -> tuple[str, ...]:
+    """A line for each row that moved, then what each record was made on; none if no row moved.
+
+    >>> rows = [{"quantity": "eff", "value": 1}], [{"quantity": "eff", "value": 2}]
+    >>> differences(*(records.Record("toy/luck", {}, each, {"processor": "x"}) for each in rows))
+    ('quantity=eff: 1 -> 2', 'was made on x', 'now made on x')
+    """
+    moved = tuple(rows.moved(was.rows, now.rows))
+    return moved and (*moved, f"was made on {_made_on(was)}", f"now made on {_made_on(now)}")
+
+
+def _made_on(record: records.Record) -> str:
+    told = record.provenance
+    parts = [str(told[name]) for name in ("processor", "capability", "device") if told.get(name)]
+    return ", ".join([*parts, *(f"{name} {version}"
+                                for name, version in told.get("libraries", {}).items())])

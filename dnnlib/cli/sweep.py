@@ -25,23 +25,26 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
           device: Annotated[str, typer.Option(
               help="Where all cells train and measure: cpu, cuda, mps or auto; else where the file "
                    "says, or the CPU.")] = "",
-          again: Annotated[bool, typer.Option(
-              "--again", help="Make old records again, in their place: those that `dnnlib replay "
-                              "--old` lists. `dnnlib scoreboard --check` then says what moved."
-              )] = False,
+          replace: Annotated[bool, typer.Option(
+              "--replace", "--again", help="Make old records again, in their place: those that "
+                                           "`dnnlib replay --old` lists. It says what moved, and "
+                                           "what each was made on.")] = False,
           show: Annotated[bool, typer.Option(
               "--list", help="List the cells, run nothing.")] = False) -> None:
     """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""
-    from dnnlib import files
     from dnnlib.book import plan, sweeps
 
     if scheduler and workers:
         raise ValueError("--workers: only without --scheduler, whose workers there are already")
     cells, named = sweeps.read(file, device=device, here=not scheduler)
-    root = Path(results).expanduser() if results else named or (
-        files.results_dir() if sweeps.of_the_book(file) else files.own_results_dir())
-    states = {cell.name: "done" if sweeps.done(cell, root, again=again) else "waiting"
-              for cell in cells}
+    root = _root(file, results, named)
+    kept = {cell.name: sweeps.kept(cell, root) for cell in cells}
+    old = {name: path for name, path in kept.items() if path and sweeps.old(path, root)}
+    states = {name: "done" if path and not (replace and name in old) else "waiting"
+              for name, path in kept.items()}
+    if old and not replace:
+        say(f"{len(old)} records are old and stay, the first is {next(iter(old.values()))}; "
+            "--replace makes them again")
     if not scheduler:  # whose GPUs are not known here
         cells = [sweeps.measured(cell, root) if states[cell.name] == "waiting" else cell
                  for cell in cells]
@@ -54,15 +57,26 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
     if show or not left:
         return
     workers = workers or (None if scheduler else plan.workers(left))
-    errors = _run(cells, left, states, root, scheduler or None, workers)
+    errors = _run(cells, left, states, root, scheduler or None, workers, replace)
     _summary(cells, states, root)
     if errors:
         say("failed:", *(f"  {name}\n    {error}" for name, error in errors.items()))
         raise typer.Exit(1)
 
 
+def _root(file: Path, results: str, named: Path | None) -> Path:
+    """Where the records go: only the book's own sweeps write to the book's."""
+    from dnnlib import files
+    from dnnlib.book import sweeps
+
+    asked = Path(results).expanduser() if results else named
+    if sweeps.of_the_book(file):
+        return asked or files.results_dir()
+    return files.not_the_books(asked, "results") if asked else files.own_results_dir()
+
+
 def _run(cells, left, states: dict[str, str], root: Path, scheduler: str | None,
-         workers: int | None) -> dict[str, str]:
+         workers: int | None, replace: bool) -> dict[str, str]:
     """Run what is left, with a live table; the errors by name of cell."""
     from rich.live import Live
 
@@ -77,7 +91,7 @@ def _run(cells, left, states: dict[str, str], root: Path, scheduler: str | None,
                     states[name] = "running" if name in busy else "waiting"
             live.update(_cells(cells, states, seconds, _time_left(left, states, start)))
 
-        for ended in sweeps.run(left, client, root=root, watch=watch):
+        for ended in sweeps.run(left, client, root=root, watch=watch, replace=replace):
             name = ended.cell.name
             if ended.error is None:
                 states[name], seconds[name] = "done", ended.seconds
@@ -86,6 +100,9 @@ def _run(cells, left, states: dict[str, str], root: Path, scheduler: str | None,
             if not out.is_terminal:
                 took = f"{ended.seconds:6.0f} s" if ended.error is None else 8 * " "
                 say(f"{states[name]:7}{took}  {name}")
+            if ended.moved:
+                live.console.print("\n  ".join([f"replaced, {name}:", *ended.moved]),
+                                   markup=False, highlight=False, soft_wrap=True)
     return errors
 
 

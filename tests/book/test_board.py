@@ -20,7 +20,7 @@ class Tags(HTMLParser):
 
 
 def test_every_claim_has_a_line_and_a_square_for_each_cell_of_the_paper(monkeypatch):
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     (page,) = board.boards({"nsatp": "NSATP"})
     tags = Tags(page._repr_html_()).found
     assert sum("claim" in a.get("class", "").split() for _, a in tags) == len(page.found)
@@ -38,7 +38,7 @@ def test_a_claim_without_a_chapter_has_no_link_and_no_command(folders):
 
 
 def test_a_verdict_says_what_it_rests_on(monkeypatch):
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     claims = {claim.id: claim for claim in verdicts.published.claims()}
     shown = {name: board.marks(verdicts.verdict(claims[f"deepsensor-sensitivity-{name}"]))
              for name in ("errors", "errors-size", "asr")}

@@ -71,7 +71,7 @@ def test_a_claim_names_what_is_wrong(tmp_path, field, value, words):
 
 def test_derived_values_of_the_records_are_those_that_chapters_wrote(monkeypatch):
     """NSS's lead, which its chapter records, follows from the recorded rates."""
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     written = next(c for c in published.claims() if c.id == "nss-fdr-best")
     others = ["random", "nac", "kmnc", "npc", "dsa", "gini", "ats"]
     ours = replace(written, quantity="fdr", where=written.where | {"method": "nss"}, by="less",

@@ -38,7 +38,7 @@ def test_a_chapter_asks_to_predict_to_think_and_to_write_code(source):
 
 @chapter
 def test_the_committed_records_answer_each_bet(source, monkeypatch):
-    monkeypatch.delenv("DNNLIB_RESULTS", raising=False)
+    monkeypatch.delenv("DNNLIB_BOOK", raising=False)
     for claim in re.findall(r'^bet\("(.+)"\)', source.read_text(), flags=re.M):
         assert practice.bet(claim).options
 
@@ -46,7 +46,7 @@ def test_the_committed_records_answer_each_bet(source, monkeypatch):
 @chapter
 def test_its_questions_have_an_answer_and_its_solution_of_the_code_is_right(source, monkeypatch,
                                                                            capsys):
-    monkeypatch.delenv("DNNLIB_RESULTS", raising=False)
+    monkeypatch.delenv("DNNLIB_BOOK", raising=False)
     code = [cell.source for cell in cells(source) if cell.cell_type == "code"]
     names = {"display": lambda shown: None}  # IPython's own
     for node in (node for text in code for node in ast.parse(text).body):

@@ -61,10 +61,10 @@ def test_every_published_table_is_an_item():
 
 def test_the_readme_shows_what_was_run(monkeypatch):
     """Made by `dnnlib scoreboard --readme README.md`."""
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     text = README.read_text("utf-8")
     assert extent.readme(text) == text
-    monkeypatch.setenv("DNNLIB_RESULTS", "/nowhere")
+    monkeypatch.setenv("DNNLIB_BOOK", "/nowhere")
     assert extent.readme(text) != text
 
 

@@ -203,15 +203,16 @@ def test_unknown_names_are_refused(write, name, good, bad):
 def test_relative_folders_of_the_environment_stay_where_they_are(write, tmp_path, monkeypatch):
     """The kernel runs in the notebook's folder, not in the caller's."""
     monkeypatch.chdir(tmp_path)
-    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS"):
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_BOOK", "DNNLIB_RESULTS"):
         monkeypatch.setenv(name, f"here/{name.lower()}")
     path = write("# %%\nfrom dnnlib import files\n"
-                 "print(files.data_dir(), files.cache_dir(), files.results_dir())\n")
+                 "print(files.data_dir(), files.cache_dir(), files.results_dir(),\n"
+                 "      files.own_results_dir())\n")
     source = path.with_suffix(".ipynb")
     jupytext.write(jupytext.read(path), source)
     notebooks.run(source, {}, tmp_path / "out.ipynb")
     assert printed(tmp_path / "out.ipynb").split() == [
-        str(tmp_path / "here" / f"dnnlib_{kind}") for kind in ("data", "cache", "results")]
+        str(tmp_path / "here" / f"dnnlib_{kind}") for kind in ("data", "cache", "book", "results")]
 
 
 def test_made_twice_gives_the_same_bytes(write):
@@ -580,7 +581,7 @@ def test_outputs_name_no_folder_of_a_machine(source):
 
 @pair
 def test_the_records_are_those_that_the_chapter_shows(source, monkeypatch):
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     assert not notebooks.stale(source.with_suffix(".ipynb"))
 
 
@@ -589,7 +590,7 @@ def test_a_question_about_records_waits_where_there_are_none(source, tmp_path, m
     """As in a folder of results of one's own, in which a run must come to its end."""
     asked = [cell.source for cell in code(source) if "practice import quiz" in cell.source
              and "records.frame(" in cell.source and source.parent.name != "synthesis"]
-    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path))
+    monkeypatch.setenv("DNNLIB_BOOK", str(tmp_path))
     for cell in asked:
         names = {"display": lambda shown: pytest.fail("asks without an answer")}
         exec("from dnnlib.book import records\n" + cell, names)

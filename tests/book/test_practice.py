@@ -41,7 +41,7 @@ def test_a_bet_is_won_by_the_verdict(monkeypatch, holds, fails, run, right):
 
 
 def test_a_bet_on_what_nobody_has_run_says_so(tmp_path, monkeypatch):
-    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path))  # a reader's own, and empty
+    monkeypatch.setenv("DNNLIB_BOOK", str(tmp_path))  # a reader's own, and empty
     made = practice.bet(published.claims("nss")[0].id)
     assert made.options == () and "three seeds yet" in made._repr_html_()
 

@@ -65,7 +65,7 @@ def test_a_conclusion_that_fails_is_named(chapter):
 
 
 def test_records_that_vanished_are_named(chapter, tmp_path, monkeypatch):
-    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path / "none"))
+    monkeypatch.setenv("DNNLIB_BOOK", str(tmp_path / "none"))
     (broken,) = statements.check(chapter)
     assert "toy/01_luck" == broken.chapter and "no longer true" in broken.why
 
@@ -97,11 +97,11 @@ def test_a_number_that_is_missing_is_no_number():
 
 def test_one_digit_of_a_record_makes_the_check_name_a_sentence(tmp_path, monkeypatch):
     """On a copy of the committed records, of which one value begins with another digit."""
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     copy = tmp_path / "results"
     shutil.copytree(files.results_dir(), copy)
     path = notebooks.declaring()["nss/diversity"]
-    monkeypatch.setenv("DNNLIB_RESULTS", str(copy))
+    monkeypatch.setenv("DNNLIB_BOOK", str(copy))
     assert statements.check(path) == []
     record = sorted((copy / "nss" / "diversity").glob("mnist-lenet1_nss-seed0*.json"))[0]
     rows = json.loads(record.read_text())
@@ -114,7 +114,7 @@ def test_one_digit_of_a_record_makes_the_check_name_a_sentence(tmp_path, monkeyp
 
 def test_every_statement_holds(monkeypatch):
     """As `dnnlib scoreboard --check`, on the committed records."""
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     broken = [b for path in notebooks.starting([], ".ipynb") for b in statements.check(path)]
     assert [f"{b.chapter}: {b.why}" for b in broken] == []
 

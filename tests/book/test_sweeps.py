@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -230,6 +231,32 @@ def test_a_failed_cell_stops_no_other(sweep, tmp_path):
     assert values(tmp_path) == {1: [{"value": 7}], 2: [{"value": 14}]}
     assert len(list((tmp_path / "runs" / "toys").glob("01_toy-*.ipynb"))) == 2
     assert [sweeps.done(cell, tmp_path) for cell in cells] == [False, True, True]
+
+
+@pytest.mark.parametrize("replace, kept", [(False, 3), (True, 7)])
+def test_a_record_that_differs_is_replaced_when_told_to(sweep, tmp_path, replace, kept):
+    cells, _ = sweeps.read(sweep("seed = 1"))
+    there = records.save(records.Record("toy/luck", {"dataset": "digits", "seed": 1, "kind": "toy"},
+                                        [{"value": 3}], {"processor": "an older one"}), tmp_path)
+    with sweeps.cluster(workers=1) as client:
+        (ended,) = sweeps.run(cells, client, root=tmp_path, runs=tmp_path / "runs", replace=replace)
+    assert values(tmp_path) == {1: [{"value": kept}]}
+    if replace:
+        assert ended.error is None and ended.moved[:2] == (
+            ": 3 -> 7", "was made on an older one")
+        assert ended.moved[2].startswith(f"now made on {platform.machine()}, ")
+    else:
+        (own,) = (tmp_path / "runs" / "toys").glob("*.json")
+        assert records.read(own).rows == [{"value": 7}]
+        assert ended.error.startswith(f"{there} says something else and stays; this run's is {own}")
+
+
+def test_only_the_books_sweeps_write_to_the_books_results(sweep):
+    book = Path(__file__).resolve().parents[2] / "results"
+    command = [sys.executable, "-m", "dnnlib.cli", "sweep", str(sweep("seed = 1")),
+               "--results", str(book)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 2 and "results: expected a folder of your own" in found.stderr
 
 
 def test_a_killed_worker_loses_no_cell(sweep, tmp_path):

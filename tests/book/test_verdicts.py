@@ -311,7 +311,7 @@ def test_unknown_paper():
 
 def test_the_committed_scoreboard_is_that_of_the_committed_records(monkeypatch):
     """So that a verdict changes only in a commit that shows it: `dnnlib scoreboard --out ...`."""
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     kept = pd.read_csv(files.results_dir() / "scoreboard.csv", index_col="id",
                        keep_default_na=False)  # a claim that was not run has no size of runs
     pd.testing.assert_frame_equal(verdicts.scoreboard(), kept)
@@ -355,7 +355,7 @@ def foreign(record):
 
 @pytest.mark.parametrize("experiment", sorted({c.experiment for c in published.claims()}))
 def test_no_verdict_moves_by_what_is_not_the_papers(experiment, tmp_path, monkeypatch):
-    monkeypatch.delenv("DNNLIB_RESULTS")
+    monkeypatch.delenv("DNNLIB_BOOK")
     claims = [c for c in published.claims() if c.experiment == experiment]
     before = [verdicts.cells(c) for c in claims]
     kept = records.find(experiment)
