@@ -17,6 +17,17 @@ from dnnlib.neurons import activations
 _EVERY = ("test_errors", "error_rate", "error_categories", "categories_per_seed", "l2",
           "share_near", "passes", "errors_per_1000_passes")
 
+FIG_3 = ("nc", "kmnc", "nbc", "snac", "tknc", "bknc")  # the first paper's criteria
+# Criteria by name, and what is covered: of activations, these scaled, boundaries and sections.
+CRITERIA: dict[str, Callable] = {
+    "nc": lambda raw, scaled, usual, sections: coverage.nac(scaled.values, 0.2),
+    "kmnc": lambda raw, scaled, usual, sections: coverage.kmnc(raw.values, usual, sections),
+    "nbc": lambda raw, scaled, usual, sections: coverage.nbc(raw.values, usual),
+    "snac": lambda raw, scaled, usual, sections: coverage.snac(raw.values, usual),
+    "tknc": lambda raw, scaled, usual, sections: coverage.tknc(raw.values, 1, offsets=raw.offsets),
+    "bknc": lambda raw, scaled, usual, sections: coverage.bknc(raw.values, 1, offsets=raw.offsets),
+}
+
 
 def table(found: Mapping[tuple[str, Key], Campaign], measure: Callable[..., dict[str, float]],
           **options) -> pd.DataFrame:
@@ -233,15 +244,25 @@ def lines(measured: pd.DataFrame, name: str) -> list[dict]:
 
 def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Boundaries, *,
             sections: int = 10_000) -> pd.Series:
-    """The six coverage criteria of the first paper's Fig. 3 for images (N, C, H, W), in percent.
+    """What images (N, C, H, W) cover by each of ``CRITERIA``, in percent.
 
-    With the options of IV.C; ``usual``: neurons' boundaries over training images; ``sections``:
-    k of KMNC.
+    With the options of the first paper's IV.C; ``usual``: neurons' boundaries over training
+    images; ``sections``: k of KMNC.
     """
     raw = activations.record(model, images)
     scaled = activations.record(model, images, scale=True)
-    return pd.Series({name: 100 * coverage.coverage(items) for name, items in {
-        "nc": coverage.nac(scaled.values, 0.2), "kmnc": coverage.kmnc(raw.values, usual, sections),
-        "nbc": coverage.nbc(raw.values, usual), "snac": coverage.snac(raw.values, usual),
-        "tknc": coverage.tknc(raw.values, 1, offsets=raw.offsets),
-        "bknc": coverage.bknc(raw.values, 1, offsets=raw.offsets)}.items()})
+    return pd.Series({name: 100 * coverage.coverage(items(raw, scaled, usual, sections))
+                      for name, items in CRITERIA.items()})
+
+
+def criteria_led(gains: pd.Series, others: pd.Series) -> float:
+    """The share of the six criteria of Fig. 3 that gain more than the others' most, in [0, 1].
+
+    Both by the names of criteria; one of your own is not among the six.
+
+    >>> six = pd.Series(1.0, index=FIG_3)
+    >>> criteria_led(six.replace({1.0: 2.0}), six.where(six.index != "nc", 3.0))
+    0.8333333333333334
+    """
+    names = [*FIG_3]
+    return float((gains[names] > others[names]).mean())

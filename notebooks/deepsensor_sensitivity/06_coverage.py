@@ -66,13 +66,21 @@ bet("deepsensor-sensitivity-coverage")
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs, mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
 def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
     """Mean gains: a panel for each network and criterion, on a scale of its own."""
-    panels = list(methods(rows).groupby(["dataset", "model", "criterion"], sort=False))
-    if not panels:
+    rows, of = methods(rows), ["dataset", "model"]
+    networks = [*rows[of].drop_duplicates().itertuples(index=False, name=None)]
+    criteria = [*rows["criterion"].unique()]
+    if not networks:
         return plots.nothing()
-    lines = len(panels) // columns
-    figure, axes = plt.subplots(lines, columns, figsize=(10, height * lines), sharey=True,
-                                squeeze=False)
-    for axis, ((*network, criterion), part) in zip(axes.flat, panels):
+    columns = min(columns, len(criteria))
+    each = -(-len(criteria) // columns)  # lines of panels of a network
+    figure, axes = plt.subplots(each * len(networks), columns, sharey=True, squeeze=False,
+                                figsize=(10, height * each * len(networks)))
+    for axis in axes.flat:
+        axis.set_visible(False)
+    for (*network, criterion), part in rows.groupby([*of, "criterion"], sort=False):
+        line, column = divmod(criteria.index(criterion), columns)
+        axis = axes[each * networks.index((*network,)) + line, column]
+        axis.set_visible(True)
         sns.barplot(part, x="value", y="method", hue="counted", errorbar=None, ax=axis,
                     legend=axis is axes[0, 0])
         axis.axvline(0, color="0.3", lw=0.8)
@@ -196,8 +204,8 @@ for counted, quantity in (("alone", "criteria_led"), ("together", "criteria_led_
         others_gain = pd.DataFrame({key: gains[counted, key] for key in found
                                     if key.setting == setting or key.fuzzer == "noise"}).max(axis=1)
         for key in (key for key in found if key.fuzzer == "deepsensor"):
-            run.add({quantity: (gains[counted, key] > others_gain).mean()}, swarm=key.reading,
-                    setting=setting)
+            run.add({quantity: outcomes.criteria_led(gains[counted, key], others_gain)},
+                    swarm=key.reading, setting=setting)
 
 # %% tags=["hide-input"]
 run.save(data, device=device)
@@ -232,6 +240,7 @@ run.verdicts()
 from dnnlib.book.words import listed, out_of
 
 kept = records.frame("deepsensor_sensitivity/coverage")
+kept = kept[kept["criterion"].isna() | kept["criterion"].isin(outcomes.FIG_3)]
 CELL = ["dataset", "model", "seed"]
 gain = at_best(kept[(kept["quantity"] == "gain") & (kept["counted"] == "alone")], *CELL)
 gain = gain[~gain["swarm"].isin(["released"])].fillna({"swarm": ""})
@@ -241,7 +250,7 @@ alone = real.eq(real.max()).sum() == 1  # no tie
 leader = real.idxmax()[alone].map(lambda key: key[0])
 led = leader[leader == "deepsensor"].index
 first, count = leader.value_counts().index[0], leader.value_counts().iloc[0]
-names = {"nc", "kmnc", "nbc", "snac", "tknc", "bknc"}
+names = outcomes.FIG_3
 says(f"Our records cover {sizes(kept)}. Each example lies within an L2 distance of {kept['l2'].max():g} from "
      f"its input. The rivals ran "
      f"{of_rivals(gain[gain['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}.",

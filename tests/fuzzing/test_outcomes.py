@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from dnnlib import coverage
 from dnnlib.fuzzing import Campaign, Key, outcomes
+from dnnlib.neurons import activations
 
 
 @pytest.fixture
@@ -151,3 +153,24 @@ def test_least_step_is_that_of_neighbours():
 
 def test_one_threshold_has_no_step():
     assert math.isnan(outcomes.least_step({0.5: 3}))
+
+
+def test_a_criterion_of_ones_own_is_measured_and_is_none_of_the_six(tiny_model, tiny_data,
+                                                                    monkeypatch):
+    model, inputs, examples = tiny_model(), tiny_data.images[:20], tiny_data.images[20:]
+    usual = coverage.boundaries(activations.record(model, inputs).values)
+
+    def gain():
+        return outcomes.covered(model, examples, usual, sections=10) - outcomes.covered(
+            model, inputs, usual, sections=10)
+
+    six = gain()
+    others = six + pd.Series([-1, 1, -1, 1, -1, -1], index=six.index)
+    assert tuple(six.index) == outcomes.FIG_3
+    assert outcomes.criteria_led(six, others) == pytest.approx(4 / 6)
+    monkeypatch.setitem(outcomes.CRITERIA, "mine",
+                        lambda raw, scaled, usual, sections: coverage.nac(scaled.values, 0.9))
+    seven = gain()
+    assert [*seven.index] == [*outcomes.FIG_3, "mine"]
+    assert outcomes.criteria_led(seven, pd.concat([others, seven[["mine"]] - 1])) == (
+        pytest.approx(4 / 6))
