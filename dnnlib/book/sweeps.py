@@ -283,7 +283,8 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
 
 
 def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path | None = None,
-        watch: Callable[[set[str]], None] | None = None, replace: bool = False) -> Iterator[Outcome]:
+        watch: Callable[[set[str]], None] | None = None,
+        replace: bool = False) -> Iterator[Outcome]:
     """Run cells on a Dask ``client``, and give each as it ends; a failure stops no other.
 
     A cell that trains a network comes before the others that need it: :func:`plan.in_order`.
@@ -314,7 +315,8 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
             moved: tuple[str, ...] = ()
             try:
                 made, seconds = future.result()
-                moved = _keep(made, cell, root or files.results_dir(), runs or Path("runs"), replace)
+                moved = _keep(made, cell, root or files.results_dir(), runs or Path("runs"),
+                              replace)
             except KilledWorker:
                 error = "its worker died several times, perhaps for want of memory"
             except (notebooks.CellFailed, ValueError, OSError, CancelledError) as failed:
