@@ -108,7 +108,8 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
     ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
-    the book's records, and with others, or none, they need not be true. Raises what
+    the book's records and of its own run. Below its title it says what is of this run and what is
+    the book's, and captions, which only the book's pages show, become text. Raises what
     :func:`parameters.together` does before a cell runs.
     """
     with checks.extra("book"):
@@ -116,13 +117,31 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
     together(path, values)
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells = [cell for cell in notebook.cells
-                      if statements.TAG not in cell.metadata.get("tags", ())]
+    notebook.cells = [shown for cell in notebook.cells
+                      if statements.TAG not in cell.metadata.get("tags", ())
+                      for shown in _captioned(cell)]
+    title = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"), -1)
+    notebook.cells.insert(title + 1, nbformat.v4.new_markdown_cell(_whose(values)))
     output.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, output)
     execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
             stderr_file=sys.stderr)
     return output
+
+
+def _captioned(cell) -> list:
+    """A cell, and the caption of its figure below it."""
+    import nbformat
+
+    caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
+    return [cell, *([nbformat.v4.new_markdown_cell(f"*{caption}*")] if caption else [])]
+
+
+def _whose(values: dict) -> str:
+    asked = ", ".join(f"`{name} = {value!r}`" for name, value in values.items())
+    return (f"**A run of your own**, with {asked or 'the defaults'}. Numbers and figures are of this "
+            "run. Only what says so is of the book's records: the column *ours* and its seeds, "
+            "verdicts, and figures and tables *from the records*. They are as in the book.")
 
 
 def execute(path: Path, output: Path, **options) -> None:

@@ -34,6 +34,7 @@ OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trai
     "deepsensor_excitable/clever")
 } | {experiment: {"one_class": False}  # pairs were of any classes
      for experiment in ("nsatp/motivation", "peacepact/motivation")}
+OLDER["nsatp/motivation"] |= {"side": 2}  # the paper's patch was the only one
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

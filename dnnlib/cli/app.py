@@ -16,6 +16,7 @@ from dnnlib.cli.fuzz import fuzz
 from dnnlib.cli.layers import layers
 from dnnlib.cli.rank import rank
 from dnnlib.cli.replay import replay
+from dnnlib.cli.runs import runs
 from dnnlib.cli.scoreboard import scoreboard
 from dnnlib.cli.sweep import sweep
 from dnnlib.cli.terminal import err, out, print_table, say
@@ -102,6 +103,12 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
 app.command(epilog=examples(
     "dnnlib sweep sweeps/smoke.toml",
     "dnnlib sweep sweeps/paper.toml --scheduler tcp://head:8786"))(sweep)
+
+
+app.command(epilog=examples(
+    "dnnlib runs nsatp/01",
+    "dnnlib runs nsatp/01 --quantity eff --over trials --plot eff.png",
+    "dnnlib runs nsatp/01 --quantity mean_eff_decided --over side --out eff.csv"))(runs)
 
 
 app.command(epilog=examples(

@@ -13,6 +13,7 @@ seed = 0  # of the training, and of all else that is random
 trials = 50  # M, inverted patches for each image, each time
 repeats = 10  # how many times the patches are drawn
 examples = 50  # images of each kind in the wider test
+side = 2  # of a patch, in pixels; the paper's is 2
 one_class = True  # pairs of images that are given one class, as the paper has it; reading: False, of any
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
@@ -33,7 +34,7 @@ from dnnlib.perturb import patches, vulnerability
 
 plots.style()
 run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, repeats=repeats, examples=examples,
+                 trials=trials, repeats=repeats, examples=examples, side=side,
                  one_class=one_class, patch="invert")
 
 data = load(dataset, limit=profile_limit(profile))
@@ -95,7 +96,7 @@ plt.show()
 
 # %%
 generator = torch.Generator().manual_seed(seed)
-drawn = patches.draw(2, trials, data.shape, invert=True, generator=generator)
+drawn = patches.draw(2, trials, data.shape, invert=True, side=side, generator=generator)
 copies = patches.apply(pair, drawn)  # (2, trials, C, H, W)
 found = inference.predict(model, copies.flatten(0, 1)).argmax(1).view(2, trials)
 clean = inference.predict(model, pair).argmax(1)
@@ -125,7 +126,7 @@ plt.show()
 counts = {}
 for kind, index in nearest.items():
     success = vulnerability.success_matrix(
-        model, data.images[index], patch="invert", trials=trials * repeats,
+        model, data.images[index], patch="invert", trials=trials * repeats, side=side,
         generator=torch.Generator().manual_seed(seed + 1))
     counts[kind] = success.view(len(index), repeats, trials).sum(2).numpy()
 classes = [p[nearest[kind]].argmax(1) for kind in ("undecided", "decided")] if one_class else None

@@ -245,7 +245,7 @@ wide(run.recorded("fit == 'loglinear' and quantity == 'correlation' and distance
 #
 # This is the figure at the top of the page (Fig. 5), now for Net-1.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-1: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-1, from the committed runs: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
 recorded_decays(run.recorded(SHOWN, model="net1", **PAPER))
 plt.show()
 
