@@ -5,8 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from dnnlib import checks, files
-from dnnlib.book import records
-from dnnlib.book import declared
+from dnnlib.book import declared, records
 from dnnlib.book.words import shown
 
 MINE, BOOK = "yours", "the book's"
@@ -40,8 +39,8 @@ def over(rows: pd.DataFrame, quantity: str, name: str, where: str = "") -> pd.Da
 
     >>> rows = pd.DataFrame({"run": "yours", "seed": [0, 1, 0], "trials": [5, 5, 50],
     ...                      "quantity": "mean_eff", "value": [0.1, 0.3, 0.4]})
-    >>> over(rows, "eff", "trials")[["trials", "mean", "least", "greatest", "seeds"]].values.tolist()
-    [[5.0, 0.2, 0.1, 0.3, 2.0], [50.0, 0.4, 0.4, 0.4, 1.0]]
+    >>> over(rows, "eff", "trials")[["trials", "mean", "least", "greatest"]].values.tolist()
+    [[5.0, 0.2, 0.1, 0.3], [50.0, 0.4, 0.4, 0.4]]
     """
     name = declared.stored(name, "")
     known = sorted(rows["quantity"].dropna().unique())
