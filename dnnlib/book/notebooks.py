@@ -140,8 +140,8 @@ def _captioned(cell) -> list:
 def _whose(values: dict) -> str:
     asked = ", ".join(f"`{name} = {value!r}`" for name, value in values.items())
     return (f"**A run of your own**, with {asked or 'the defaults'}. Numbers and figures are of "
-            "this run. Only what says so is of the book's records: the column *ours* and its seeds, "
-            "verdicts, and figures and tables *from the records*. They are as in the book.")
+            "this run. Only what says so is of the book's records: the column *ours* and its "
+            "seeds, verdicts, and figures and tables *from the records*. They are as in the book.")
 
 
 def execute(path: Path, output: Path, **options) -> None:
