@@ -113,6 +113,22 @@ def each(paths: Sequence[Path], minutes: float, *, costs: dict[Network, float] |
             yield Ended(name, outcome, _minutes(before), why, done)
 
 
+def of_a_run(experiment: str, parameters: dict) -> str:
+    """What records say of the time that a run at paper scale takes, in one sentence.
+
+    Those of the same dataset and network count, whatever their other parameters.
+    """
+    alike = [record.provenance.get("seconds") for record in records.find(
+        experiment, **{key: parameters[key] for key in ("dataset", "model") if key in parameters})]
+    seconds = sorted(each for each in alike if each)
+    if not seconds:
+        return "no record of the book says how long this takes; a sweep file has estimates"
+    low, high = (f"{max(1, round(each / 60)):,}" for each in (seconds[0], seconds[-1]))
+    took = f"{low} minutes" if low == high else f"{low} to {high} minutes"
+    return (f"the book's {len(seconds)} runs of this network took {took}, on the processor that "
+            "each record names; without the training where it was kept")
+
+
 def _minutes(start: float) -> float:
     return (time.monotonic() - start) / 60
 

@@ -5,6 +5,7 @@ sweep, and of a chapter's first cell, so that papermill and JupyterLab say the s
 """
 
 import math
+import sys
 import tomllib
 from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
@@ -212,6 +213,18 @@ def check(where: str, /, *, here: bool = True, **values) -> dict:
     Traceback (most recent call last):
     ValueError: seed: expected a whole number from 0 to 4000000000, got -1
     """
+    if here:
+        _as_a_notebook()
     good = alone(where, values)
     between.check(where, good, here=here)
     return good
+
+
+def _as_a_notebook() -> None:
+    """Ends a chapter's source that plain Python runs: it has nothing to show tables with."""
+    main = sys.modules["__main__"]
+    source = Path(getattr(main, "__file__", None) or "")
+    if source.with_suffix(".ipynb").is_file() and not hasattr(main, "get_ipython"):
+        chapter = f"{source.resolve().parent.name}/{source.stem}"
+        raise SystemExit(f"{source.name} is a chapter: run it by `dnnlib run {chapter}`, "
+                         "in JupyterLab, or by ipython")

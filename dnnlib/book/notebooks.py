@@ -12,10 +12,11 @@ from dnnlib.book import declared, records, statements
 from dnnlib.book.experiments import undeclared
 from dnnlib.book.parameters import Parameter, listed, metadata, parameters, together, typed
 
-__all__ = ["CellFailed", "Parameter", "dealt", "declaring", "execute", "find", "folder", "kept",
-           "listed", "make", "parameters", "recorded", "run", "solutions", "stale", "starting",
-           "together", "typed"]
+__all__ = ["CellFailed", "Parameter", "called", "dealt", "declaring", "execute", "find", "folder",
+           "kept", "listed", "make", "parameters", "recorded", "run", "solutions", "stale",
+           "starting", "together", "typed"]
 
+LONGEST = 200  # bytes of a file's name; file systems take 255, and a run beside it has more
 KEPT_METADATA = ("tags", "mystnb")
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
 FETCH = """\
@@ -52,13 +53,16 @@ def find(name: str) -> Path:
     'nsatp/02' finds ``notebooks/nsatp/02_noise_sensitivity.ipynb``. Raises ``ValueError`` with
     the names there are if none or several match.
     """
-    if name.endswith(".ipynb") or Path(name).exists():
+    if name.endswith((".ipynb", ".py")) or Path(name).exists():
         path = Path(name)
+        if path.suffix == ".py" and path.with_suffix(".ipynb").is_file():  # a chapter's source
+            return path.with_suffix(".ipynb")
         if not path.is_file() or path.suffix != ".ipynb":
             raise ValueError(f"{name} is not a notebook (.ipynb)")
         return path
     known = {p.relative_to(folder()).with_suffix("").as_posix(): p
-             for p in sorted(folder().glob("*/*.ipynb"))}
+             for p in sorted(folder().glob("*/*.ipynb"))
+             if ".nbconvert" not in p.suffixes}  # what `jupyter nbconvert --execute` leaves
     matching = [k for k in known if k.startswith(name)]
     if len(matching) > 1:
         raise ValueError(f"notebook {name!r} is one of several: {', '.join(matching)}")
@@ -127,6 +131,18 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
             stderr_file=sys.stderr)
     return output
+
+
+def called(path: Path, values: dict) -> str:
+    """The name of a run of a notebook with ``values``, which a file system can hold.
+
+    >>> called(Path("01_motivation.ipynb"), {"dataset": "/home/me/fruit", "seed": 1})
+    '01_motivation-dataset-_home_me_fruit-seed-1.ipynb'
+    """
+    tail = "".join(f"-{name}-{value}" for name, value in values.items()).replace("/", "_")
+    if len((path.stem + tail).encode()) > LONGEST:
+        tail = f"-{files.digest(values)[:8]}"
+    return f"{path.stem}{tail}.ipynb"
 
 
 def _captioned(cell) -> list:

@@ -34,7 +34,7 @@ OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trai
     "deepsensor_excitable/clever")
 } | {experiment: {"one_class": False}  # pairs were of any classes
      for experiment in ("nsatp/motivation", "peacepact/motivation")}
-OLDER["nsatp/motivation"] |= {"side": 2}  # the paper's patch was the only one
+ADDED: dict[str, dict] = {"nsatp/motivation": {"side": 2}}  # parameters that chapters set as it was
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 
@@ -126,6 +126,10 @@ def _plain(value):
     return value
 
 
+def _older(experiment: str) -> dict:
+    return OLDER.get(experiment, {}) | ADDED.get(experiment, {})
+
+
 def name(experiment: str, parameters: dict) -> str:
     """Where a record with these parameters is kept, below the results: any other value, any other
     name.
@@ -133,14 +137,14 @@ def name(experiment: str, parameters: dict) -> str:
     >>> name("nsatp/rq1", {"dataset": "mnist", "model": "net2", "seed": 0})
     'nsatp/rq1/mnist-net2-seed0-28e1c02f.json'
     """
-    older = OLDER.get(experiment, {})
+    older = _older(experiment)
     told = {key: value for key, value in parameters.items()
             if key not in older or older[key] != value}
     return f"{experiment}/{_slug(told)}.json"
 
 
 def _slug(parameters: dict) -> str:
-    names = [re.sub(r"[^\w.-]+", "_", str(parameters[k]))  # a dataset may be a folder's path
+    names = [re.sub(r"[^\w.-]+", "_", str(parameters[k]))[-60:]  # a dataset may be a folder's path
              for k in ("dataset", "model") if k in parameters]
     names += [f"seed{parameters['seed']}"] if "seed" in parameters else []
     return "-".join([*names, files.digest(parameters)[:8]])
@@ -155,11 +159,11 @@ def read(path: Path) -> Record:
 
 
 def parsed(text: bytes | str) -> Record:
-    """The record in a file's content; a parameter younger than it has the value of ``OLDER``."""
+    """The record in a file's content; a parameter younger than it has the value of before."""
     record = Record(**json.loads(text))
     if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
         raise TypeError("expected a table of parameters and a list of rows")
-    older = OLDER.get(record.experiment, {})
+    older = _older(record.experiment)
     return replace(record, parameters=older | record.parameters) if older else record
 
 

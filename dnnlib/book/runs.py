@@ -49,7 +49,11 @@ def over(rows: pd.DataFrame, quantity: str, name: str, where: str = "") -> pd.Da
         checks.known(quantity, known, "quantity")
     checks.known(name, [each for each in rows if each not in _NOT_TOLD], "parameter")
     found = rows[rows["quantity"].isin(chosen)]
-    found = found.query(where) if where else found
+    try:
+        found = found.query(where) if where else found
+    except (SyntaxError, NameError, TypeError, ValueError) as error:
+        raise ValueError(f"--where {where}: expected a query such as \"fuzzer == 'dlfuzz'\" of "
+                         f"{', '.join(each for each in rows if each != 'run')}: {error}") from error
     if found.empty:
         raise ValueError(f"--where {where}: no rows are left")
     told = [each for each in found if each not in {*_NOT_TOLD, name}

@@ -45,8 +45,14 @@ class Change:
 
 
 def signature(name: str, record: Record) -> dict[str, str]:
-    """The line of a record: digests of its parts, and the commit that made it."""
-    return {"record": name, "parameters": files.digest(record.parameters),
+    """The line of a record: digests of its parts, and the commit that made it.
+
+    A parameter that came later, with the value of before, changes nothing.
+    """
+    added = records.ADDED.get(record.experiment, {})
+    told = {key: value for key, value in record.parameters.items()
+            if key not in added or added[key] != value}
+    return {"record": name, "parameters": files.digest(told),
             "rows": files.digest(record.rows), "provenance": files.digest(record.provenance),
             "commit": str(record.provenance.get("commit", "unknown"))}
 

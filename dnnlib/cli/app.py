@@ -82,18 +82,20 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     import pandas as pd
 
     from dnnlib import files
-    from dnnlib.book import notebooks
+    from dnnlib.book import budget, notebooks
 
     path = notebooks.find(notebook)
     if show:
         print_table(pd.DataFrame(notebooks.listed(path)), str(path))
         return
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
-    tail = "".join(f"-{k}-{v}" for k, v in values.items()).replace("/", "_")
-    target = Path(output or f"runs/{path.resolve().parent.name}/{path.stem}{tail}.ipynb")
+    target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")
     files.writable(target, "--out")
     notebooks.together(path, values)
     say(f"{path} -> {target}")
+    cell = notebooks.recorded(path, values) if values.get("profile") == "paper" else None
+    if cell:
+        say(budget.of_a_run(*cell))
     _attempt(notebooks.run, path, values, target)
     say(f"done: {target}")
     if values.get("profile") == "paper":
@@ -213,17 +215,27 @@ def main() -> None:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1 if isinstance(error, OSError | ImportError) else 2)
+    except KeyboardInterrupt:
+        if DEBUG:
+            raise
+        err.print("stopped; the same command again goes on where it can", soft_wrap=True)
+        sys.exit(130)
 
 
 def _pairs(arguments: list[str]) -> list[str]:
-    """Papermill's ``-p name value`` as one word, ``name=value``."""
-    words, joined = iter(arguments), []
+    """Papermill's ``-p name value``, or ``-p name=value``, as one word: ``name=value``."""
+    words, joined, given = iter(arguments), [], {}
     for word in words:
         joined.append(word)
         if word in ("-p", "--parameter"):
-            name, value = next(words, None), next(words, None)
-            if name is None or value is None:
+            name = next(words, None)
+            name, equals, value = (name or "").partition("=")
+            value = value if equals else next(words, None)
+            if not name or value is None:
                 raise ValueError("-p takes a name and a value: -p dataset mnist")
+            if name in given:
+                raise ValueError(f"-p {name}: expected one value, got {given[name]} and {value}")
+            given[name] = value
             joined.append(f"{name}={value}")
     return joined
 
