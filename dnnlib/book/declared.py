@@ -223,7 +223,7 @@ def check(where: str, /, *, here: bool = True, **values) -> dict:
 def _as_a_notebook() -> None:
     """Ends a chapter's source that plain Python runs: it has nothing to show tables with."""
     main = sys.modules["__main__"]
-    source = Path(getattr(main, "__file__", None) or "")
+    source = Path(getattr(main, "__file__", None) or "none")
     if source.with_suffix(".ipynb").is_file() and not hasattr(main, "get_ipython"):
         chapter = f"{source.resolve().parent.name}/{source.stem}"
         raise SystemExit(f"{source.name} is a chapter: run it by `dnnlib run {chapter}`, "

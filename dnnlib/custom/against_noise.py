@@ -28,7 +28,7 @@ def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
 
 
 def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Mapping[str, Options],
-           classes: int, seen: Photos | None, resamples: int, seed: int,
+           seen: Photos | None, resamples: int, seed: int,
            ) -> tuple[pd.DataFrame, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The table of ``Compared.fuzzers``; what each fuzzer, and noise of as many passes, breaks.
 
@@ -37,11 +37,11 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
     n, made = len(x), {}
     for name, options in fuzzers.items():
         reference = seen.images if name == "deephunter" and seen is not None else None
-        made[name] = _campaigns(model, options.fuzzer(classes, reference), x, labels,
+        made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
                                 options.iterations, options.at_once, seed)
     least = next(iter(fuzzers.values()))
     most = max(least.iterations, *(round(passes / n) for _, _, passes, _ in made.values()))
-    noise = Options(by="noise", l2=least.l2, linf=least.linf).fuzzer(classes)
+    noise = Options(by="noise", l2=least.l2, linf=least.linf).fuzzer()
     _, when, _, _ = _campaigns(model, noise, x, labels, most, 32, seed)
     drawn, rows = np.random.default_rng(seed).integers(0, n, (resamples, n)), []
     draws, chance = {}, {}

@@ -101,7 +101,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             left[name] = str(error)
     for name, options in [*fuzzers.items()]:
         try:
-            rehearse_fuzzer(name, options.fuzzer(len(names), seen.some(2) if seen is not None and
+            rehearse_fuzzer(name, options.fuzzer(seen.some(2) if seen is not None and
                                                  name == "deephunter" else None),
                             fit, some, torch.zeros(len(some), dtype=torch.int64))
         except ValueError as error:
@@ -134,7 +134,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     told, found = [selectors_sentence(table, draws)], pd.DataFrame()
     if fuzzers:
         found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
-                                         len(names), seen, resamples, seed)
+                                         seen, resamples, seed)
         told.append(fuzzers_sentence(found, broken, by_noise))
     return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left)
 

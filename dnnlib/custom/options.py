@@ -90,11 +90,11 @@ class Options:
             raise ValueError("reference: expected training images (--reference) with deephunter, "
                              f"and only with it; got {'some' if given else 'none'} with {self.by}")
 
-    def fuzzer(self, classes: int, reference: torch.Tensor | None = None) -> Fuzzer:
-        """The fuzzer for a model of so many classes; ``reference``: training images (M, C, H, W).
+    def fuzzer(self, reference: torch.Tensor | None = None) -> Fuzzer:
+        """The fuzzer; ``reference``: training images (M, C, H, W).
 
-        >>> Options(by="dlfuzz", l2=1.0).fuzzer(3).runners_up  # 4 in the paper, of 10 classes
-        2
+        >>> Options(by="dlfuzz", l2=1.0).fuzzer().budget.l2
+        1.0
         """
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
@@ -106,7 +106,7 @@ class Options:
             case "noise":
                 return Noise(budget=self.budget)
             case "dlfuzz":
-                return DLFuzz(runners_up=min(DLFuzz.runners_up, classes - 1), **shared)
+                return DLFuzz(**shared)
             case "deepxplore":
                 return DeepXplore(reading="single", **shared)
             case _:  # deephunter

@@ -151,7 +151,7 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
     _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
     names = classes_named(photos, p.shape[1], options.labels, class_names)
-    fuzzer = options.fuzzer(len(names), None if seen is None else seen.images)
+    fuzzer = options.fuzzer(None if seen is None else seen.images)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     return model, fuzzer, photos, seen, names, options
 

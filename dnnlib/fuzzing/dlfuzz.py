@@ -11,6 +11,7 @@ from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 from dnnlib.fuzzing.together import Asking, Climb, Look, side_by_side
 
 STRATEGIES = ("none", "frequent", "rare", "weight", "threshold")
+RUNNERS_UP = 4  # k, the paper's
 _ABOVE, _BELOW = 0.25, 0.2  # how near a threshold is near (the code's)
 
 
@@ -79,7 +80,8 @@ class DLFuzz:
       maps only, are pushed away from it; 'none' from those never above it.
     - ``neurons``: how many (m). In a small network fewer may qualify: those few are taken (LeNet-1
       has 6 under 'weight'), and where none does, any m, but under 'threshold' none.
-    - ``runners_up``: how many of the most probable other classes (k).
+    - ``runners_up``: how many of the most probable other classes (k). Default the paper's 4, or
+      all where the model has fewer.
     - ``runner_up_weight``: of the runners-up's logits, at least 0.
     - ``neuron_weight``: of the neurons' activations, at least 0.
     - ``step``: times the normalised gradient, in every iteration, at least 0.
@@ -107,7 +109,7 @@ class DLFuzz:
     budget: Budget = Budget()
     strategy: str = "frequent"
     neurons: int = 10
-    runners_up: int = 4
+    runners_up: int | None = None
     runner_up_weight: float = 0.5
     neuron_weight: float = 0.5
     step: float = 0.02
@@ -118,8 +120,10 @@ class DLFuzz:
 
     def __post_init__(self):
         checks.known(self.strategy, STRATEGIES, "strategy")
-        for name in ("neurons", "runners_up", "batch_size"):
+        for name in ("neurons", "batch_size"):
             checks.positive(getattr(self, name), name)
+        if self.runners_up is not None:
+            checks.positive(self.runners_up, "runners_up")
         for name in ("runner_up_weight", "neuron_weight", "step", "threshold", "gain", "within"):
             checks.finite(getattr(self, name), name, least=0)
 
@@ -171,7 +175,7 @@ class DLFuzz:
 
     def _fits(self, seen: Response) -> None:
         classes, neurons = seen.logits.shape[1], seen.raw.shape[1]
-        if self.runners_up >= classes:
+        if self.runners_up is not None and self.runners_up >= classes:
             raise ValueError(f"runners_up: expected at most {classes - 1}, for a model of "
                              f"{classes} classes, got {self.runners_up}")
         if self.neurons > neurons:
@@ -180,7 +184,8 @@ class DLFuzz:
 
     def _rivals(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """The most probable classes other than the label, (B, k)."""
-        return logits.scatter(1, labels[:, None], -torch.inf).topk(self.runners_up).indices
+        count = self.runners_up or min(RUNNERS_UP, logits.shape[1] - 1)
+        return logits.scatter(1, labels[:, None], -torch.inf).topk(count).indices
 
     def _push(self, scaled: torch.Tensor, hits: Hits, found: Layout,
               generator: torch.Generator) -> torch.Tensor:

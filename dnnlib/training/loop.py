@@ -1,6 +1,7 @@
 """Training by recipe: seeded, resumable, and kept in the cache by the hash of what made it."""
 
 import math
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tqdm import tqdm
 
 from dnnlib import checks, files, inference, models, reproducible
 from dnnlib.data import Dataset, load
+from dnnlib.data.sources import is_folder
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.models import parsed
 from dnnlib.models.fingerprints import described
@@ -30,7 +32,17 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
     if recipe_name == "pretrained":
         return pretrained(model_name, dataset).to(inference.device(device))
     chosen = replace(recipes.recipe(recipe_name, dataset, model_name), **changes)
-    return fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
+    model = fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
+    if is_folder(dataset):  # nobody has said how well it does
+        _mention(model_name, model, dataset)
+    return model
+
+
+def _mention(name: str, model: nn.Module, dataset: str) -> None:
+    data = load(dataset, limit=1000)
+    right = inference.accuracy(model, data.images, data.labels)
+    tqdm.write(f"{name} on {data.name} gets {right:.1%} of {len(data):,} test images right",
+               file=sys.stderr)
 
 
 def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:

@@ -47,7 +47,7 @@ def drawn(maps: torch.Tensor) -> torch.Tensor:
     if maps.ndim == 1:
         return maps[:, None]
     framed = nn.functional.pad(maps, (1, 1, 1, 1), value=float(maps.max()))
-    columns = 2 if len(maps) > 1 else 1
+    columns = 2 - len(maps) % 2  # as of three colours: one
     return torch.cat([torch.cat([*part], dim=0) for part in framed.chunk(columns)], dim=1)
 
 

@@ -19,7 +19,7 @@ def test_the_passes_are_those_of_a_run(model, by):
 
     x, options = torch.rand(6, 1, 28, 28), Options(by=by, l2=2, iterations=7, population=3 if by == "deepsensor" else None)
     found = forecast(model, x, options)
-    fuzzer = options.fuzzer(10, None)
+    fuzzer = options.fuzzer()
     part = x[:options.at_once]
     campaign = fuzzer.run(model, part, model(part).argmax(1), iterations=7,
                           generator=torch.Generator().manual_seed(1))

@@ -232,9 +232,9 @@ def test_tables_are_the_files(folder, photos, tiny_model):
 
 
 def test_population_and_layers_reach_the_swarm():
-    fuzzer = Options(l2=1.0, population=7, layers=("0",)).fuzzer(3)
+    fuzzer = Options(l2=1.0, population=7, layers=("0",)).fuzzer()
     assert (fuzzer.population, fuzzer.fitness.layers, fuzzer.budget) == (7, ("0",), Budget(l2=1.0))
-    assert Options(linf=0.1).fuzzer(3).population == 100
+    assert Options(linf=0.1).fuzzer().population == 100
 
 
 def test_a_swarm_of_one_particle(photos, tiny_model):

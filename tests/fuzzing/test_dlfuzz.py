@@ -249,6 +249,15 @@ def tiny():
     return lambda **options: DLFuzz(**{"runners_up": 2, "neurons": 4} | options)
 
 
+def test_by_default_four_rivals_or_all_that_a_model_has(fuzz, tiny_model, inputs):
+    def moved(**options):
+        return fuzz(DLFuzz(neurons=4, **options), tiny_model(), inputs, [0] * 6, 2)[0]
+    torch.testing.assert_close(moved(), moved(runners_up=2))
+    assert not torch.equal(moved(), moved(runners_up=1))
+    logits = torch.arange(10.0)[None]
+    assert DLFuzz()._rivals(logits, torch.tensor([9])).tolist() == [[8, 7, 6, 5]]
+
+
 @pytest.mark.parametrize("budget", [Budget(), Budget(l2=0.7), Budget(linf=0.1),
                                     Budget(l2=0.5, linf=0.2)])
 def test_examples_stay_within_the_budget(fuzz, tiny, tiny_model, inputs, budget):

@@ -1,5 +1,6 @@
 import copy
 import functools
+import re
 from dataclasses import replace
 
 import pytest
@@ -7,6 +8,7 @@ import torch
 from torch import nn
 
 from dnnlib import files, models, training
+from dnnlib.book import folders
 from dnnlib.data import Dataset, load
 from dnnlib.inference import accuracy
 from dnnlib.training import Recipe, faulty, fit, fitted, loop, trained
@@ -218,3 +220,11 @@ def test_training_goes_on_from_a_network_that_stays_as_it_is():
         assert torch.allclose(value, before[name], atol=1e-5)
     anew = fitted("lenet1", data, Recipe(1e-9, 512, 1))  # not what the cache has of the start
     assert not torch.allclose(next(anew.parameters()), next(first.parameters()), atol=1e-3)
+
+
+def test_a_network_on_data_of_ones_own_says_how_well_it_does(tmp_path, capsys):
+    for split in ("train", "test"):
+        folders.save_photos(load("digits", limit=40), tmp_path / "fruit" / split)
+    trained("lenet1", str(tmp_path / "fruit"), epochs=1)
+    assert re.search(r"lenet1 on \S+ gets \d+\.\d% of 40 test images right",
+                     capsys.readouterr().err)
