@@ -64,7 +64,7 @@ def _others(values: Values) -> None:
 
 
 def _pool(values: Values) -> None:
-    for name in ("samples", "many_samples"):
+    for name in ("clever_samples", "many_samples"):
         if "pool" in values and values["pool"] < values.get(name, 0):
             raise ValueError(f"pool: expected at least {name}={values[name]} points, "
                              f"got {values['pool']}")

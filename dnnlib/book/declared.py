@@ -53,13 +53,24 @@ def entry(name: str, where: str) -> dict:
     return found if "kind" in found else {}
 
 
-def stored(name: str, where: str) -> str:
-    """The name under which records keep a parameter.
+@lru_cache(maxsize=128)
+def older(where: str) -> dict[str, str]:
+    """The names that parameters had before in an experiment, with those that they have now.
 
-    >>> stored("inputs", "deepsensor_sensitivity/test_errors"), stored("trials", "nsatp/rq1")
-    ('seeds_count', 'trials')
+    >>> older("nsatp/motivation")["examples"], "examples" in older("nsatp/rq1")
+    ('inputs', False)
     """
-    return table().get(name, {}).get("stored", name)
+    return {old: name for name in table() for old in entry(name, where).get("was", ())}
+
+
+def stored(name: str, where: str) -> str:
+    """The name under which the records of an experiment keep a parameter, also of an older name.
+
+    >>> stored("inputs", "deepsensor_sensitivity/test_errors"), stored("inputs", "nsatp/rq2")
+    ('seeds_count', 'first')
+    """
+    name = older(where).get(name, name)
+    return entry(name, where).get("stored", name)
 
 
 def choices(found: Mapping) -> Collection[str] | None:
@@ -188,9 +199,9 @@ def from_text(text: str, kind: str):
 def alone(where: str, values: Mapping[str, object]) -> dict:
     """Values in the type of their kind, each checked by itself; unknown names as they are.
 
-    >>> alone("nss/00", {"share": 10})
+    >>> alone("nss/00", {"share": 0.1})
     Traceback (most recent call last):
-    ValueError: share: expected a number above 0 and of at most 1, got 10
+    ValueError: share: expected a whole number from 1 to 100, got 0.1
     """
     good = {}
     for name, given in values.items():
@@ -209,7 +220,7 @@ def check(where: str, /, *, here: bool = True, **values) -> dict:
     :class:`sources.MissingData`, in one line: for a value alone, or for two that do not go
     together (:mod:`between`).
 
-    >>> check("nss/00", dataset="digits", model_name="net1", seed=-1, share=0.1)
+    >>> check("nss/00", dataset="digits", model_name="net1", seed=-1, share=10)
     Traceback (most recent call last):
     ValueError: seed: expected a whole number from 0 to 4000000000, got -1
     """

@@ -2,9 +2,12 @@
 
 import ast
 import json
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from dnnlib import checks
 from dnnlib.book import declared
@@ -61,15 +64,38 @@ def where(path: Path) -> str:
         f"{path.resolve().parent.name}/{path.stem.partition('_')[0]}")
 
 
+def renamed(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of a chapter, by the names that its parameters have now.
+
+    Of each older name one line is logged, once in a process. Raises ``ValueError`` if both names
+    of one parameter are given.
+    """
+    known, older, asked = parameters(path), declared.older(where(path)), dict(given)
+    for old, name in older.items():
+        if old not in asked or old in known or name not in known:
+            continue
+        if name in asked:
+            raise ValueError(f"{old} is called {name} now: expected one of the two, got both")
+        _told(old, name)
+        asked = {name if key == old else key: value for key, value in asked.items()}
+    return asked
+
+
+@lru_cache
+def _told(old: str, name: str) -> None:
+    logging.getLogger(__name__).warning("%s is called %s now", old, name)  # to stderr, as it is
+
+
 def typed(path: Path, given: dict[str, str], *, alone: bool = False) -> dict:
     """Values from the command line, in the type of their kind, checked before a cell runs.
 
     ``alone``: each by itself, without the rules between parameters. Raises ``ValueError`` for a
     name that the notebook does not have (with the nearest), and what :func:`declared.check` does.
+    An older name of a parameter is taken: see :func:`renamed`.
     """
     known = parameters(path)
     values = {}
-    for name, text in given.items():
+    for name, text in renamed(path, given).items():
         if not known:
             raise ValueError(f"{path.name} has no parameters; got {name!r}")
         default = known[checks.known(name, known, f"parameter of {path.stem}")].default

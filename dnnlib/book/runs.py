@@ -5,7 +5,7 @@ from pathlib import Path
 import pandas as pd
 
 from dnnlib import checks, files
-from dnnlib.book import declared, records
+from dnnlib.book import records
 from dnnlib.book.words import shown
 
 MINE, BOOK = "yours", "the book's"
@@ -30,19 +30,18 @@ def gathered(experiment: str, own: Path) -> pd.DataFrame:
 
 
 def over(rows: pd.DataFrame, quantity: str, name: str, where: str = "") -> pd.DataFrame:
-    """A quantity over the parameter ``name``: of each run its mean, range and seeds.
+    """A quantity over the column ``name``: of each run its mean, range and seeds.
 
-    ``rows``: of :func:`gathered`. ``quantity``: a name, or a part of several. ``name``: a parameter
-    of the chapter, or another column. ``where``: a query that says which rows are meant. All else
-    in which rows differ but the seed is a column too: nothing but seeds is averaged. Raises
-    ``ValueError`` for what there is not, with what there is.
+    ``rows``: of :func:`gathered`. ``quantity``: a name, or a part of several. ``name``: a column,
+    as that of a parameter (:func:`declared.stored`). ``where``: a query that says which rows are
+    meant. All else in which rows differ but the seed is a column too: nothing but seeds is
+    averaged. Raises ``ValueError`` for what there is not, with what there is.
 
     >>> rows = pd.DataFrame({"run": "yours", "seed": [0, 1, 0], "trials": [5, 5, 50],
     ...                      "quantity": "mean_eff", "value": [0.1, 0.3, 0.4]})
     >>> over(rows, "eff", "trials")[["trials", "mean", "least", "greatest"]].values.tolist()
     [[5.0, 0.2, 0.1, 0.3], [50.0, 0.4, 0.4, 0.4]]
     """
-    name = declared.stored(name, "")
     known = sorted(rows["quantity"].dropna().unique())
     chosen = [quantity] if quantity in known else [each for each in known if quantity in each]
     if not chosen:
@@ -74,7 +73,6 @@ def draw(table: pd.DataFrame, name: str):
     from dnnlib.book import plots
 
     plots.style()
-    name = declared.stored(name, "")
     figure, axis = plt.subplots(figsize=(6, 3.6))
     told = [each for each in table if each not in {name, "mean", "least", "greatest", "seeds"}]
     order = ["run", *(each for each in told if each != "run")]

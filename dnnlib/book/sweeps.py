@@ -21,6 +21,7 @@ from statistics import median
 
 from dnnlib import checks, files, inference, reproducible
 from dnnlib.book import ages, notebooks, plan, records, rows, signed
+from dnnlib.book.parameters import renamed
 
 BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 TIMEOUT = 10  # seconds in which a scheduler must answer
@@ -140,6 +141,7 @@ def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[
             if notebooks.recorded(path, {}) is None:
                 raise ValueError(f"{path.name} saves no record, so that no sweep could tell "
                                  "whether it is done")
+            named = renamed(path, grid)
         except ValueError as error:
             problems.append(f"{where}: {error}")
             continue
@@ -147,7 +149,7 @@ def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[
             problems.append(f"{where}, {path.stem}: expected profile = \"paper\", without which a "
                             f"run leaves no record, got {grid.get('profile', 'no profile')!r}")
         choices = {}
-        for name, value in ((k, v) for k, given in grid.items() for v in _listed(given)):
+        for name, value in ((k, v) for k, given in named.items() for v in _listed(given)):
             try:  # each by itself, so that one problem hides no other
                 good = notebooks.typed(path, {name: str(value)}, alone=True)[name]
                 if name == DEVICE and here:

@@ -28,28 +28,31 @@ def runs(notebook: Annotated[str, typer.Argument(help="Path, or the start of a n
     import pandas as pd
 
     from dnnlib import files
-    from dnnlib.book import notebooks
+    from dnnlib.book import declared, notebooks, parameters
     from dnnlib.book import runs as own_runs
 
     for name, path in (("--plot", plot), ("--out", output)):
         if path:
             files.writable(Path(path).expanduser(), name)
     chapter = notebooks.find(notebook)
-    declared = notebooks.recorded(chapter, {})
-    if declared is None:
+    about = notebooks.recorded(chapter, {})
+    if about is None:
         raise ValueError(f"{chapter.name} saves no record, so no run of it can be shown")
+    experiment = about[0]
     folder = Path(results).expanduser() if results else files.own_results_dir()
-    rows = own_runs.gathered(declared[0], folder)
+    rows = own_runs.gathered(experiment, folder)
     if not quantity:
         listed = rows.groupby(["quantity", "run"]).size().unstack(fill_value=0).reset_index()
-        print_table(listed, f"Quantities of {declared[0]}: rows of your records and the book's")
+        print_table(listed, f"Quantities of {experiment}: rows of your records and the book's")
         return
+    keys = {name: declared.stored(name, experiment) for name in notebooks.parameters(chapter)}
     if not over:
-        differ = [name for name in notebooks.parameters(chapter)
-                  if name in rows and rows[name].nunique() > 1]
+        differ = [name for name, key in keys.items() if key in rows and rows[key].nunique() > 1]
         raise ValueError("--over: expected the parameter to show it over; your runs and the "
                          f"book's differ in {', '.join(differ) or 'none'}")
-    table = own_runs.over(rows, quantity, over, where)
+    over, = parameters.renamed(chapter, {over: ""})
+    table = own_runs.over(rows, quantity, keys.get(over, over), where).rename(
+        columns={key: name for name, key in keys.items()})
     if output:
         files.write_atomically(Path(output).expanduser(), table.to_csv(index=False).encode())
         say(f"wrote {output}")

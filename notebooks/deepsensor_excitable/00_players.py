@@ -17,9 +17,9 @@ recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
 small = "lenet1"  # the network in which the estimators are compared
 layer = "4"  # of the small network: the layer whose exact values can be had, at most 16 neurons
-pairs = 4  # images, each with a mutant of it, on which the estimators are compared
-orders = 200  # permutations of the reference for the whole small network
-estimator = "diagonal"  # of the values that are counted, or `permutation`, by as many orders
+estimator_inputs = 4  # images, each with a mutant of it, on which the estimators are compared
+permutations = 200  # of the reference for the whole small network
+estimator = "diagonal"  # of the values that are counted, or `permutation`, by as many permutations
 inputs = 40  # benign images of each class, at most
 seed_class = 9  # the class of Fig. 1: its place among the classes
 other_class = 1  # the class shown beside it
@@ -30,7 +30,7 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-from itertools import permutations
+import itertools
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,9 +53,9 @@ from dnnlib.perturb import mutations
 
 plots.style()
 run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, small=small, layer=layer, pairs=pairs, orders=orders,
-                 estimator=estimator, inputs=inputs, seed_class=seed_class, iterations=iterations,
-                 population=population, references=references, drawn={"other_class": other_class})
+                 recipe=recipe, seed=seed, small=small, layer=layer, estimator_inputs=estimator_inputs,
+                 permutations=permutations, estimator=estimator, inputs=inputs, seed_class=seed_class,
+                 iterations=iterations, population=population, references=references, drawn={"other_class": other_class})
 
 # %% [markdown]
 # **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
@@ -139,7 +139,7 @@ class Three:
         return (a + 3 * a * b).view(1, -1)
 
 
-for order in permutations(range(3)):
+for order in itertools.permutations(range(3)):
     joined = torch.tensor([[n in order[:k] for n in range(3)] for k in range(4)])
     adds = dict(zip(order, Three().value(joined)[0].diff().tolist()))
     print(" then ".join("abc"[n] for n in order), "  adds:",
@@ -165,11 +165,11 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 # %% tags=["hide-input"]
 moved = mutations.mutate(data.images, seed=seed).images
 mine = fuzzing.benign(few, data.images, data.labels, seed=seed)
-mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:pairs]
+mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:estimator_inputs]
 game = (few, data.images[mine], moved[mine], data.labels[mine])
 games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*game)}
 truth = {"layer": shapley.exact(games["layer"]),
-         "network": shapley.permutation(games["network"], permutations=orders,
+         "network": shapley.permutation(games["network"], permutations=permutations,
                                         generator=torch.Generator().manual_seed(1000 + seed))}
 for where, game in games.items():
     error = truth[where].error
@@ -247,7 +247,7 @@ def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Sha
     game = shapley.Game(model, before, after, torch.full((len(before),), label))
     if estimator == "diagonal":
         return shapley.diagonal(game)
-    return shapley.permutation(game, permutations=orders,
+    return shapley.permutation(game, permutations=permutations,
                                generator=torch.Generator().manual_seed(seed))
 
 
@@ -550,7 +550,7 @@ from dnnlib.book.practice import check
 
 def is_right(answer):
     """Whether an answer agrees on small cases."""
-    check(answer, [sum(6.0 for order in permutations(range(3)) if order[-1] == i) / 6
+    check(answer, [sum(6.0 for order in itertools.permutations(range(3)) if order[-1] == i) / 6
                    for i in range(3)])
 
 

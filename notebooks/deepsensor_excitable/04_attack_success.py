@@ -25,8 +25,8 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 epochs = 20  # of the retraining
 learning_rate = 0.01  # of the retraining; the paper has none
-attacked = 40  # test images under FGSM and PGD; the paper has 1,000 for each attack
-attacked_long = 5  # of these, under DeepFool and JSMA, which take some hundred times as long
+attacked_inputs = 40  # test images under FGSM and PGD; the paper has 1,000 for each attack
+slowly_attacked_inputs = 5  # of these, under DeepFool and JSMA, which take some hundred times as long
 attack_steps = 10  # of PGD; 100 is the attack's default
 random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
 eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
@@ -62,10 +62,10 @@ run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, points=points, bounds=bounds,
                  others=others, references=references, held_out=held_out, epochs=epochs,
-                 learning_rate=learning_rate, attacked=attacked, attacked_long=attacked_long,
-                 attack_steps=attack_steps, random_starts=random_starts, eps=eps,
-                 small_eps=small_eps, deepfool_steps=deepfool_steps, near=near, theta=theta,
-                 pixels=pixels)
+                 learning_rate=learning_rate, attacked_inputs=attacked_inputs,
+                 slowly_attacked_inputs=slowly_attacked_inputs, attack_steps=attack_steps,
+                 random_starts=random_starts, eps=eps, small_eps=small_eps,
+                 deepfool_steps=deepfool_steps, near=near, theta=theta, pixels=pixels)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -182,7 +182,7 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
-print(f"{len(x)} inputs, {min(attacked, len(unseen))} other images to attack")
+print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to attack")
 
 # %% tags=["hide-input"]
 budgets = {"none": None} | fuzzing.bounds(bounds)
@@ -205,7 +205,7 @@ def success(model: torch.nn.Module) -> dict[str, float]:
     """ASR in percent of the images, by attack."""
     rates = {}
     for name, options in attacks.items():
-        some, true = (part[:attacked_long if name in limits else attacked] for part in rest)
+        some, true = (part[:slowly_attacked_inputs if name in limits else attacked_inputs] for part in rest)
         if not retraining.all_right([model], some, true).any():  # nothing left to attack
             rates |= {name: 100.0} | ({SMALL[name]: 100.0} if name in limits else {})
             continue
@@ -397,7 +397,7 @@ says(("So the swarm may be no worse than this PGD-AT only because this PGD-AT do
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# some, true = rest[0][:attacked_long], rest[1][:attacked_long]
+# some, true = rest[0][:slowly_attacked_inputs], rest[1][:slowly_attacked_inputs]
 # for each in (model, controls[PGD_AT]):
 #     result = robustness.attack_success_rate(each, some, true, attacks["deepfool"])
 #     moved = (result.images - some).flatten(1).norm(dim=1)

@@ -27,11 +27,11 @@ learning_rate = 0.01  # of the retraining; the paper has none
 random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
 eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
 attack_steps = 10  # of PGD; 100 is the attack's default
-images = 3  # test images whose CLEVER scores are averaged
-batches = 2  # N_b of CLEVER, 500 in the paper
-samples = 32  # N_s of CLEVER, 1,024 in the paper
+clever_inputs = 3  # test images whose CLEVER scores are averaged
+clever_batches = 2  # N_b of CLEVER, 500 in the paper
+clever_samples = 32  # N_s of CLEVER, 1,024 in the paper
 radius = 2.0  # of the L2 ball; the paper has none
-fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
+clever_fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
 deepfool_steps = 10  # at most; 100 is the attack's default
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
@@ -58,11 +58,11 @@ from dnnlib.training import retraining
 
 plots.style()
 run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
-                 population=population, points=points, bounds=bounds, others=others,
-                 references=references, held_out=held_out, epochs=epochs, learning_rate=learning_rate, eps=eps,
-                 attack_steps=attack_steps, random_starts=random_starts, images=images, batches=batches, samples=samples,
-                 radius=radius, fit=fit, deepfool_steps=deepfool_steps)
+                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
+                 points=points, bounds=bounds, others=others, references=references, held_out=held_out,
+                 epochs=epochs, learning_rate=learning_rate, eps=eps, attack_steps=attack_steps,
+                 random_starts=random_starts, clever_inputs=clever_inputs, clever_batches=clever_batches,
+                 clever_samples=clever_samples, clever_fit=clever_fit, radius=radius, deepfool_steps=deepfool_steps)
 
 # %% tags=["remove-input"]
 from dnnlib.book.practice import bet
@@ -141,7 +141,7 @@ for number in (4, 16, 64, 1024):
 # image that it reached is at least as far away as the boundary. So a score that is larger than
 # DeepFool's way from the same image is wrong. We print both. CLEVER's own paper fits a Weibull
 # distribution to the largest gradients of several batches. It takes the right end of that
-# distribution for $L$, which is beyond the largest gradient seen. So do we (`fit`). Where no
+# distribution for $L$, which is beyond the largest gradient seen. So do we (`clever_fit`). Where no
 # distribution fits, and for the {term}`reading` `maximum`, $L$ is the largest gradient seen.
 #
 # ## Networks
@@ -190,7 +190,7 @@ print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 
 # %% tags=["hide-input"]
 able = {each for each in models.values() if inference.accuracy(each, *rest) > 0.5}
-common = retraining.all_right(able, *rest).nonzero().flatten()[:images]
+common = retraining.all_right(able, *rest).nonzero().flatten()[:clever_inputs]
 x, labels = rest[0][common], rest[1][common]
 nearest = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 
@@ -201,8 +201,8 @@ def scores(model: torch.nn.Module) -> dict[str, float]:
     accuracy = {"accuracy": 100 * inference.accuracy(model, *rest)}
     if model not in able:
         return {"clever": 0.0, "deepfool_l2": 0.0, "above_deepfool": 0} | accuracy
-    score = clever.clever(model, x, radius=radius, batches=batches, samples=samples, pool=None,
-                          fit=fit, seed=seed).untargeted
+    score = clever.clever(model, x, radius=radius, batches=clever_batches, samples=clever_samples,
+                          pool=None, fit=clever_fit, seed=seed).untargeted
     reached = robustness.attack_success_rate(model, x, labels, nearest, seed=seed)
     way = (reached.images - x).flatten(1).norm(dim=1).double()
     return {"clever": score.mean().item(),
@@ -345,7 +345,7 @@ says((f"Only DLFuzz's examples within a distance of {2} move the boundary away w
 # ~~~python
 # for number in (8, 32, 128, 512):
 #     found = clever.clever(model, x[:1], radius=radius, batches=1, samples=number, pool=None,
-#                           fit=fit, seed=seed)
+#                           fit=clever_fit, seed=seed)
 #     print(number, round(found.untargeted.item(), 3))
 # ~~~
 #

@@ -17,7 +17,7 @@ inputs = 20  # benign inputs to start from; the paper takes 100 examples of each
 iterations = 20  # of every fuzzer
 population = 10  # particles to an input; the second paper on DeepSensor has 100
 eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
-pgd_iterations = 40  # of PGD
+attack_steps = 40  # of PGD
 points = 8  # of the diagonal estimator of Shapley values
 most = 10  # neurons of an example that are compared
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
@@ -46,7 +46,7 @@ from dnnlib.neurons import shapley
 style()
 run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
-                 population=population, eps=eps, pgd_iterations=pgd_iterations, points=points,
+                 population=population, eps=eps, attack_steps=attack_steps, points=points,
                  most=most)
 
 # %% tags=["remove-input"]
@@ -123,7 +123,7 @@ data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
-attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=pgd_iterations,
+attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=attack_steps,
                                  random_starts=0),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
 swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),

@@ -14,9 +14,9 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
-images = 3  # test images whose CLEVER scores are averaged
-batches = 4  # N_b of CLEVER, 500 in the paper
-samples = 32  # N_s of CLEVER, 1,024 in the paper
+clever_inputs = 3  # test images whose CLEVER scores are averaged
+clever_batches = 4  # N_b of CLEVER, 500 in the paper
+clever_samples = 32  # N_s of CLEVER, 1,024 in the paper
 many_batches = 20  # N_b of the printed setting, 500 in the paper
 many_samples = 64  # N_s of the printed setting, 1,024 in the paper
 pool = 128  # points that all batches share, where they do: ten times N_s in the records
@@ -41,9 +41,9 @@ from dnnlib.robustness import clever
 
 plots.style()
 run = Experiment("deepsensor_excitable/clever_settings", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, images=images, batches=batches, samples=samples,
-                 many_batches=many_batches, many_samples=many_samples, pool=pool, printed=printed,
-                 radius=radius, large_radius=large_radius, deepfool_steps=deepfool_steps)
+                 recipe=recipe, seed=seed, clever_inputs=clever_inputs, clever_batches=clever_batches,
+                 clever_samples=clever_samples, many_batches=many_batches, many_samples=many_samples, pool=pool,
+                 printed=printed, radius=radius, large_radius=large_radius, deepfool_steps=deepfool_steps)
 
 # %% [markdown]
 # ## In one picture
@@ -94,7 +94,7 @@ quiz("Points are spread evenly over a ball in 784 dimensions. How far from the m
 #   have this line.
 
 # %%
-ours = {"radius": radius, "batches": batches, "samples": samples, "pool": None, "fit": "ibm"}
+ours = {"radius": radius, "batches": clever_batches, "samples": clever_samples, "pool": None, "fit": "ibm"}
 many = ours | {"batches": many_batches, "samples": many_samples}
 choices = {"as in our records": ours,
            "sphere": ours | {"sampling": "sphere"},
@@ -110,7 +110,7 @@ choices = {"as in our records": ours,
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:images]
+chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:clever_inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 

@@ -22,12 +22,12 @@ references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 epochs = 20  # of the retraining
 learning_rate = 0.01  # of the retraining; the paper has none
-attacked = 20  # test images that PGD attacks
+attacked_inputs = 20  # test images that PGD attacks
 attack_steps = 20  # of PGD; 100 is the attack's default
 random_starts = 1  # of PGD, as its authors have it; reading: 0, it starts at the image
 eps = 0.3  # of PGD, in L-infinity; 0.5 on ImageNet
 small_eps = 0.1  # a second one, since 0.3 may turn everything; 8/255 is common on colour images
-clever_images = 2  # test images whose CLEVER scores are averaged
+clever_inputs = 2  # test images whose CLEVER scores are averaged
 clever_batches = 2  # N_b of CLEVER, 500 in the paper
 clever_samples = 32  # N_s of CLEVER, 1,024 in the paper
 clever_fit = "maximum"  # of few batches; the records fit a Weibull distribution, `ibm`, as CLEVER does
@@ -60,9 +60,9 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, swarm="paper", budget="none",
                  inputs=inputs, population=population, iterations=iterations, others=others,
                  references=references, held_out=held_out, epochs=epochs,
-                 learning_rate=learning_rate, attacked=attacked, attack_steps=attack_steps,
+                 learning_rate=learning_rate, attacked_inputs=attacked_inputs, attack_steps=attack_steps,
                  random_starts=random_starts, eps=eps, small_eps=small_eps,
-                 clever_images=clever_images, clever_batches=clever_batches,
+                 clever_inputs=clever_inputs, clever_batches=clever_batches,
                  clever_samples=clever_samples, clever_fit=clever_fit)
 
 # %% tags=["remove-input"]
@@ -167,7 +167,7 @@ models = {BEFORE: model} | retraining.retrained(
 # CLEVER as the paper sets it needs $500 \times 1{,}024$ points around each image, and a gradient for every
 # class at each of them. The paper states neither the radius nor the images. Here CLEVER takes
 # `clever_batches` × `clever_samples` points in the {term}`L2 <L2 distance>` ball of radius 2 around each of
-# `clever_images` images, with {term}`logits <logit>` for $f$. At paper scale these are 10 images with
+# `clever_inputs` images, with {term}`logits <logit>` for $f$. At paper scale these are 10 images with
 # $10 \times 256$ points, which takes minutes instead of hours. The largest gradient among so few points is
 # below the true maximum. So $L$ is the right end of a Weibull distribution that is fitted to the maxima of
 # the batches, as in CLEVER's own paper (`clever_fit`). Where no such distribution fits, $L$ is the largest of
@@ -184,12 +184,12 @@ attacks = {name: robustness.PGD(eps=size, eps_step=size / 3, iterations=attack_s
                                 random_starts=random_starts)
            for name, size in (("pgd", eps), ("pgd, small", small_eps))}
 success = {attack: {name: 100 * robustness.attack_success_rate(
-    each, rest[0][:attacked], rest[1][:attacked], options, seed=seed).rate("all")
+    each, rest[0][:attacked_inputs], rest[1][:attacked_inputs], options, seed=seed).rate("all")
     for name, each in models.items()} for attack, options in attacks.items()}
 
 # %%
 able = {name: each for name, each in models.items() if inference.accuracy(each, *rest) > 0.5}
-common = rest[0][retraining.all_right(able.values(), *rest)][:clever_images]
+common = rest[0][retraining.all_right(able.values(), *rest)][:clever_inputs]
 scores = {name: clever.clever(each, common, radius=2.0, batches=clever_batches,
                               samples=clever_samples, pool=None, fit=clever_fit, seed=seed)
           for name, each in able.items()}

@@ -13,7 +13,7 @@ methods = "dlfuzz,deepxplore,deepsensor"  # names of fuzzers, with commas; noise
 l2 = 2.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
 iterations = 20  # inputs made of each benign image
 population = 20  # particles to an input; the second paper on DeepSensor has 100
-limit = 100  # benign images to start from
+inputs = 100  # benign images to start from
 seed = 0  # of the training, and of all else that is random
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
@@ -41,7 +41,7 @@ from dnnlib.data import load, profile_limit
 plots.style()
 run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=dataset,
                  model_name=model_name, methods=methods, seed=seed, l2=l2,
-                 iterations=iterations, population=population, limit=limit)
+                 iterations=iterations, population=population, inputs=inputs)
 
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)
@@ -67,7 +67,7 @@ first, *_ = checks.words(methods, "methods")
 model = custom.load_model(model_name, weights, **options).to(inference.device(device))
 photos = custom.read_photos(photos_folder, model)
 found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iterations=iterations,
-                    labels="folders", limit=limit, seed=seed)
+                    labels="folders", limit=inputs, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet", "classes": "bitmap"}}
 parts = custom.pictures(found, photos, work / "failures")
@@ -105,7 +105,7 @@ print(f"{sum(files_fail)} of {len(files_fail)} files fail")
 
 # %%
 compared = custom.compare(model, photos, "gini", fuzz=methods, l2=l2, iterations=iterations,
-                          population=population, limit=limit, seed=seed)
+                          population=population, limit=inputs, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images that each fuzzer breaks within the distance, with intervals of 95 % over the images, beside noise.", "name": "fig-deepsensor-own-compared"}}
 figure(replace(compared, selectors=compared.selectors[:0]))
@@ -158,7 +158,7 @@ headed(fuzzers_table(compared.fuzzers).drop(columns="seconds"))
 if dataset != "imagenet":
     print(folders.command(work, "fuzz", {
         "model": model_name, "weights": "w.safetensors", "images": "photos", "by": first, "l2": l2,
-        "iterations": iterations, "labels": "folders", "limit": limit, "seed": seed,
+        "iterations": iterations, "labels": "folders", "limit": inputs, "seed": seed,
         "out": "failures", **options}))
 
 # %% [markdown]

@@ -12,7 +12,7 @@
 
 # %% tags=["parameters"]
 pixels = "0.35 0.6"  # the input: brightness of its left and of its right pixel, 0 to 1
-particles = 6  # NUM, images of the swarm
+population = 6  # NUM, images of the swarm
 iterations = 20  # G_k, moves of every particle
 inertia = "0.4 0.9"  # omega at the start and at the end
 c1 = 2.0  # pull of a particle's own best place
@@ -34,7 +34,7 @@ from dnnlib.neurons import activations
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
-declared.check("deepsensor_sensitivity/13", pixels=pixels, particles=particles,
+declared.check("deepsensor_sensitivity/13", pixels=pixels, population=population,
                iterations=iterations, inertia=inertia, c1=c1, c2=c2, threshold=threshold, seed=seed)
 x = torch.tensor([[*map(float, checks.numbers(pixels, "pixels"))]])
 omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
@@ -64,7 +64,7 @@ label = model(image).argmax(1)
 
 
 def flown(fitness=SensitiveNeurons(threshold=threshold)):
-    """The engine's swarm: places (iterations, particles, 2), and the best image of each."""
+    """The engine's swarm: places (iterations, population, 2), and the best image of each."""
     places, best = [], []
 
     def watched(model, inputs, labels):
@@ -76,7 +76,7 @@ def flown(fitness=SensitiveNeurons(threshold=threshold)):
 
         return seen
 
-    swarm = fuzzing.Swarm(fitness=watched, population=particles, c1=c1, c2=c2,
+    swarm = fuzzing.Swarm(fitness=watched, population=population, c1=c1, c2=c2,
                           inertia=(omega_initial, omega_end))
     swarm.run(model, image, label, iterations=iterations, watch=best.append,
               generator=torch.Generator().manual_seed(seed))
@@ -206,9 +206,9 @@ luck = Numbers(draw)  # the engine gives each input random numbers of its own
 path = []
 
 # %%
-x_p = luck.uniform(particles, 2)[0]  # line 3
+x_p = luck.uniform(population, 2)[0]  # line 3
 v = x_p - x
-p_best, P, G = x_p.clone(), torch.full((particles,), -torch.inf), -torch.inf
+p_best, P, G = x_p.clone(), torch.full((population,), -torch.inf), -torch.inf
 for g in range(iterations):
     path.append(x_p)
     F = fitness(x_p)  # line 5, Eq. 2
@@ -216,7 +216,7 @@ for g in range(iterations):
     P[own], p_best[own] = F[own], x_p[own]
     if P.max() > G:  # line 9
         G, g_best = P.max(), p_best[P.argmax()].clone()
-    r_1, r_2 = luck.uniform(2, particles, 1)[0]
+    r_1, r_2 = luck.uniform(2, population, 1)[0]
     v = omega[g] * v + c1 * r_1 * (p_best - x_p) + c2 * r_2 * (g_best - x_p)  # Eq. 4
     x_p = (x_p + v).clamp(0, 1)  # Eq. 5
 

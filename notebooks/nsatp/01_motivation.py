@@ -12,7 +12,7 @@ model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training, and of all else that is random
 trials = 50  # M, inverted patches for each image, each time
 repeats = 10  # how many times the patches are drawn
-examples = 50  # images of each kind in the wider test
+inputs = 50  # images of each kind in the wider test
 side = 2  # of a patch, in pixels; the paper's is 2
 one_class = True  # pairs of images that are given one class, as the paper has it; reading: False, of any
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
@@ -34,7 +34,7 @@ from dnnlib.perturb import patches, vulnerability
 
 plots.style()
 run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, repeats=repeats, examples=examples, side=side,
+                 trials=trials, repeats=repeats, inputs=inputs, side=side,
                  one_class=one_class, patch="invert")
 
 data = load(dataset, limit=profile_limit(profile))
@@ -78,7 +78,7 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"undecided": 0.718, "decided": 0.932}
-nearest = {kind: (distance - target).abs().argsort(stable=True)[:examples]
+nearest = {kind: (distance - target).abs().argsort(stable=True)[:inputs]
            for kind, target in targets.items()}
 print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels):.3f}", sep="\n")
 for kind, (i, *_) in nearest.items():

@@ -15,7 +15,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "net2"  # net1, net2, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
-first = 1000  # how many inputs are perturbed in turn
+inputs = 1000  # how many inputs are perturbed in turn
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
@@ -38,7 +38,7 @@ from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, patch=patch, repeats=0, first=first, recipe=recipe)
+                 trials=trials, patch=patch, repeats=0, inputs=inputs, recipe=recipe)
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -94,7 +94,7 @@ print(f"Inc of 136.68 against 5.47: {first_success.inc(136.68, 5.47):.2f} %")  #
 
 # %%
 random = first_success.expected_f_measure(success, order="random",
-                                          candidates=min(first, len(success)))
+                                          candidates=min(inputs, len(success)))
 rng = np.random.default_rng(seed)
 drawn = [first_success.f_measure(rng.permuted(success, axis=1)[rng.permutation(len(success))])
          for _ in range(10)]
@@ -109,9 +109,9 @@ print(f"random order, perturbed samples: {random:.1f} on average; "
 for name, ranked in ranks.items():
     for unit in first_success.UNITS:
         found = first_success.savings(
-            first_success.expected_f_measure(success[ranked[:first]], unit=unit),
+            first_success.expected_f_measure(success[ranked[:inputs]], unit=unit),
             first_success.expected_f_measure(success, unit=unit, order="random",
-                                             candidates=min(first, len(success))))
+                                             candidates=min(inputs, len(success))))
         run.add(found, distance=name, definition=unit)
 
 # %% [markdown]

@@ -26,7 +26,7 @@ plots.style()
 dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
-share = 0.1  # of the neurons, the most sensitive ones
+share = 10  # percent of the neurons that count as sensitive
 
 # %% [markdown]
 # **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures shows one
@@ -136,12 +136,12 @@ x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit")
 
 # %%
 moved = (x - x_mutated).abs()  # S_i
-chosen = moved.sum(0).argsort(descending=True)[:int(share * x.shape[1])]  # Algorithm 1
+chosen = moved.sum(0).argsort(descending=True)[:x.shape[1] * share // 100]  # Algorithm 1
 tns = moved[:, chosen].sum(1)  # Algorithm 2
 
 # %% tags=["hide-input"]
-assert chosen.sort().values.equal(nss.sensitive(nss.sensitivities(x, x_mutated), share).sort().values)
-assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share).float(), rtol=1e-4)
+assert chosen.sort().values.equal(nss.sensitive(nss.sensitivities(x, x_mutated), share / 100).sort().values)
+assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share / 100).float(), rtol=1e-4)
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity of all neurons of the layer, most sensitive first. The shaded ones enter the score.", "name": "fig-nss-sensitive"}}
@@ -157,7 +157,7 @@ plt.show()
 # The candidates with the highest and the lowest scores, with the true class and the predicted one:
 
 # %% tags=["hide-input"]
-ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share))
+ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share / 100))
 predicted = inference.predict(model, candidates).argmax(1)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first", "classes": "bitmap"}}

@@ -17,7 +17,7 @@ model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training, and of all else that is random
 trials = 50  # M, inverted patches for each image, each time
 repeats = 10  # how many times the patches are drawn
-examples = 50  # images of each kind in the wider test
+inputs = 50  # images of each kind in the wider test
 one_class = True  # pairs of images that are given one class, as the paper has it; reading: False, of any
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
@@ -38,7 +38,7 @@ from dnnlib.perturb import patches
 
 plots.style()
 run = Experiment("peacepact/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, repeats=repeats, examples=examples,
+                 trials=trials, repeats=repeats, inputs=inputs,
                  one_class=one_class, patch="invert")
 
 # %% tags=["hide-input"]
@@ -47,7 +47,7 @@ model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, de
 p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"decided": 0.932, "undecided": 0.718}  # PD of the paper's (a) and (b)
-nearest = {kind: (distance - target).abs().argsort(stable=True)[:examples]
+nearest = {kind: (distance - target).abs().argsort(stable=True)[:inputs]
            for kind, target in targets.items()}
 print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels):.3f}", sep="\n")
 

@@ -15,7 +15,7 @@ dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
 model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 or net2 of NSATP
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
-candidates = 1000  # how many inputs are drawn and ordered
+inputs = 1000  # how many inputs are drawn and ordered
 split = "test"  # reading: test (as NSATP), or train (PEACEPACT III.A names the training set)
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
@@ -38,7 +38,7 @@ from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("peacepact/against_random", profile, dataset=dataset, model_name=model_name,
-                 seed=seed, trials=trials, patch=patch, repeats=0, candidates=candidates,
+                 seed=seed, trials=trials, patch=patch, repeats=0, inputs=inputs,
                  split=split, recipe=recipe)
 
 # %% tags=["hide-input"]
@@ -65,7 +65,7 @@ print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="
 
 # %%
 ranks = uncertainty.rank(measured.probabilities, "pd").numpy()
-n = min(candidates, len(success))
+n = min(inputs, len(success))
 by_pd = first_success.expected_f_measure(success[ranks], unit="examples", candidates=n)
 shuffled = first_success.expected_f_measure(success, unit="examples", order="random", candidates=n)
 run.add(first_success.savings(by_pd, shuffled), distance="pd", definition="examples")

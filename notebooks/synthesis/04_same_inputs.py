@@ -18,7 +18,7 @@ recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_secon
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
 references = 10000  # training images that DSA looks at
-limit = 2000  # candidates at most, in the profile `paper`
+inputs = 2000  # candidates at most, in the profile `paper`
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
@@ -42,7 +42,7 @@ from dnnlib.perturb import mutations, vulnerability
 
 plots.style()
 run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, trials=trials, references=references, limit=limit)
+                 recipe=recipe, seed=seed, trials=trials, references=references, inputs=inputs)
 
 # %% [markdown]
 # ## The candidates, and three ways to break
@@ -57,7 +57,7 @@ run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=m
 # - **flipped**: one fresh mutation changes the class. This is what NSS looks at, in its own terms.
 
 # %% tags=["hide-input"]
-data = load(dataset, limit=limit if profile == "paper" else profile_limit(profile))
+data = load(dataset, limit=inputs if profile == "paper" else profile_limit(profile))
 reference = load(dataset, "train").images[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images

@@ -3,10 +3,11 @@
 import sys
 from pathlib import Path
 
+import jupytext
 import pytest
 from PIL import Image
 
-from dnnlib.book import between, declared, notebooks, sweeps
+from dnnlib.book import between, declared, notebooks, parameters, sweeps
 from dnnlib.book.experiments import Experiment
 from dnnlib.robustness import clever
 
@@ -57,9 +58,72 @@ def test_nothing_is_declared_that_no_chapter_has():
         assert asked[name] and set(found.get("at", {})) <= asked[name], name
 
 
+@pytest.mark.parametrize("name, where, kept", [
+    ("inputs", "deepsensor_sensitivity/test_errors", "seeds_count"),
+    ("inputs", "nsatp/motivation", "examples"), ("inputs", "nsatp/rq2", "first"),
+    ("inputs", "peacepact/against_random", "candidates"), ("inputs", "synthesis/same_inputs", "limit"),
+    ("inputs", "deepsensor_excitable/players", "seeds_count"),
+    ("estimator_inputs", "deepsensor_excitable/players", "inputs"),
+    ("permutations", "deepsensor_excitable/players", "orders"),
+    ("permutations", "deepsensor_excitable/estimators", "permutations"),
+    ("attack_steps", "deepsensor_excitable/overlap", "pgd_iterations"),
+    ("attack_steps", "deepsensor_excitable/clever", "attack_steps"),
+    ("clever_inputs", "deepsensor_excitable/clever_settings", "images"),
+    ("clever_inputs", "deepsensor_sensitivity/robustness", "clever_images"),
+    ("clever_fit", "deepsensor_excitable/clever", "fit"),
+    ("clever_fit", "deepsensor_sensitivity/robustness", "clever_fit")])
+def test_records_keep_the_keys_of_their_experiment(name, where, kept):
+    assert declared.stored(name, where) == kept
+    older = {new: old for old, new in declared.older(where).items()}.get(name, name)
+    assert declared.stored(older, where) == kept
+
+
+@pytest.mark.parametrize("source", CHAPTERS, ids=short)
+def test_two_parameters_of_a_chapter_share_no_name(source):
+    names, where = {*borders.cell(source)}, borders.where(source)
+    assert not {old for old, new in declared.older(where).items() if new in names} & names
+    assert len({declared.stored(name, where) for name in names}) == len(names)
+
+
+@pytest.fixture
+def motivation(tmp_path):
+    """A notebook as that of nsatp/01 is made, with two of its parameters."""
+    path = tmp_path / "01_page.ipynb"
+    made = jupytext.reads('# %% tags=["parameters"]\ninputs = 50  #\nprofile = "embedded"  #\n',
+                          "py:percent")
+    made.metadata |= {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "dnnlib": {"experiment": "nsatp/motivation", "parameters": {"inputs": 50}, "reads": []}}
+    jupytext.write(made, path)
+    parameters._told.cache_clear()
+    return path
+
+
+def test_a_run_takes_an_older_name_and_says_so_once(motivation, caplog):
+    for _ in range(2):
+        assert notebooks.typed(motivation, {"examples": "5"}) == {"inputs": 5}
+    assert caplog.messages == ["examples is called inputs now"]
+    assert [line["parameter"] for line in notebooks.listed(motivation)] == ["inputs", "profile"]
+    assert notebooks.recorded(motivation, {"inputs": 5})[1] == {"examples": 5}
+    with pytest.raises(ValueError, match="^examples is called inputs now: expected one.*got both$"):
+        notebooks.typed(motivation, {"examples": "5", "inputs": "5"})
+    with pytest.raises(ValueError, match="unknown parameter of 01_page 'limit'"):  # of another
+        notebooks.typed(motivation, {"limit": "5"})
+
+
+def test_a_sweep_takes_an_older_name_and_says_so_once(motivation, tmp_path, caplog):
+    file = tmp_path / "own.toml"
+    grid = f'[[grid]]\nnotebook = "{motivation}"\nprofile = "paper"\n'
+    file.write_text(grid + "examples = [5, 6]\n" + grid + "inputs = [6, 7]\n")
+    assert [cell.values["inputs"] for cell in sweeps.read(file)[0]] == [5, 6, 7]
+    assert caplog.messages == ["examples is called inputs now"]
+    file.write_text(grid + "examples = 5\ninputs = 6\n")
+    with pytest.raises(ValueError, match="1 problems.*\n.*examples is called inputs now: expected"):
+        sweeps.read(file)
+
+
 def test_names_that_the_table_lists_are_those_of_the_engine():
-    for name in ("fit", "clever_fit"):
-        assert set(declared.table()[name]["choices"]) == set(clever.FITS)
+    assert set(declared.table()["clever_fit"]["choices"]) == set(clever.FITS)
 
 
 @pytest.mark.parametrize("chapter, given, said", [
@@ -71,14 +135,14 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_excitable/08", "dataset mnist_small", "unknown dataset 'mnist_small'"),
     ("deepsensor_excitable/00", "layer 99", "unknown layer of lenet1 '99'"),
     ("deepsensor_excitable/00", "small foo", "unknown small 'foo'"),
-    ("deepsensor_excitable/00", "orders 3", "orders: expected an even whole number"),
+    ("deepsensor_excitable/00", "permutations 3", "permutations: expected an even whole number"),
     ("deepsensor_sensitivity/01", "seed_class 10", "seed_class: expected a class from 0 to 9"),
     ("deepsensor_sensitivity/01", "seed_class 1", "other_class: expected another class"),
     ("nss/02", "seed 4294967295", "seed: expected a whole number from 0 to 4000000000"),
     ("nss/08", "methods ginni", "unknown methods 'ginni'; did you mean 'gini'"),
     ("nss/08", "top 5", "top: expected a number above 0 and of at most 1, got 5"),
-    ("nss/00", "share 10", "share: expected a number above 0 and of at most 1, got 10"),
-    ("nss/00", "share 0", "share: expected a number above 0"),
+    ("nss/00", "share 0.1", "share: expected a whole number from 1 to 100, got '0.1'"),
+    ("nss/00", "share 0", "share: expected a whole number from 1 to 100, got 0"),
     ("nss/05", "rates 150", "rates: expected numbers above 0 and of at most 100"),
     ("deepsensor_sensitivity/04", "alpha 200", "alpha: expected a whole number from 1 to 100"),
     ("deepsensor_sensitivity/14", "near 0", "near: expected a number above 0"),
@@ -89,9 +153,9 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_excitable/13", "fitness foo", "unknown fitness 'foo'"),
     ("deepsensor_excitable/13", "population 2", "population: expected a whole number of at least 3"),
     ("deepsensor_sensitivity/07", "clever_fit foo", "unknown clever_fit 'foo'"),
-    ("deepsensor_excitable/05", "fit foo", "unknown fit 'foo'"),
+    ("deepsensor_excitable/05", "clever_fit foo", "unknown clever_fit 'foo'"),
     ("deepsensor_excitable/15", "permutations 3", "permutations: expected an even whole number"),
-    ("deepsensor_excitable/14", "pool 1", "pool: expected at least samples=32 points, got 1"),
+    ("deepsensor_excitable/14", "pool 1", "pool: expected at least clever_samples=32 points, got 1"),
     ("nsatp/02", "recipe pretrained", "recipe: 'pretrained' is there for mobilenet on imagenet"),
     ("nsatp/02", "model_name resnet34", "model_name: resnet34 does not take images of 1 x 28 x 28"),
 ])
