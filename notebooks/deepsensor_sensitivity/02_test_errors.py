@@ -175,8 +175,7 @@ home = inference.device_of(model)
 draws = torch.Generator().manual_seed(seed)  # as the engine draws: a neuron of each network
 responses = [respond(each, x[:1].to(home)) for each in models]
 aims = [int(torch.randint(seen.raw.shape[1], (1,), generator=draws)) for seen in responses]
-rivals = min(4, len(data.classes) - 1)
-runners_up = responses[0].logits[0].index_fill(0, labels[0].to(home), -torch.inf).topk(rivals).indices
+runners_up = responses[0].logits[0].index_fill(0, labels[0].to(home), -torch.inf).topk(len(data.classes) - 1).indices[:4]
 heaviest = heavy(layout(model, x.to(home)).weights)  # DLFuzz's third strategy: neurons with large weights
 
 

@@ -285,8 +285,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 sure = (probabilities.amax(1) > 0.9).numpy()
-print(f"{sure.mean():.0%} of the candidates are above 0.9",
-      f"and {wrong[sure].mean():.1%} of these wrong" if sure.any() else "")
+print(f"{sure.mean():.0%} of the candidates are above 0.9; {wrong[sure].sum():,} of these are wrong")
 inside = np.cumsum(sure) - 1  # where a sure candidate is among the sure ones
 among = {key: inside[order.numpy()[sure[order.numpy()]]] for key, order in orders.items()}
 

@@ -107,3 +107,13 @@ def test_the_sweep_of_the_book_says_what_a_network_costs():
     assert costs[budget.network({"dataset": "mnist", "model": "net2",
                                   "recipe": "nsatp"})] > 1
     assert all(minutes > 0 for minutes in costs.values())
+
+
+def test_a_run_at_paper_scale_says_what_it_took_the_book(folders):
+    about = {"dataset": "mnist", "model": "net2"}
+    assert "no record" in budget.of_a_run("toy/x", about)
+    for seed, minutes in enumerate((2, 90, 5)):
+        saved("toy/x", 60 * minutes, seed=seed, **about)
+    saved("toy/x", 9999, seed=0, dataset="mnist", model="net1")
+    assert budget.of_a_run("toy/x", about).startswith(
+        "the book's 3 runs of this network took 2 to 90 minutes")

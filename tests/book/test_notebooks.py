@@ -2,6 +2,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -498,6 +499,33 @@ def test_chapters_stay_short():
                     cell.metadata.get("tags", ())):
                 run += lines
     assert run <= 132 * len(SOURCES) and asked <= 60 * len(SOURCES)
+
+
+def test_a_source_and_a_leftover_of_nbconvert_stand_for_their_chapter(tmp_path, monkeypatch):
+    paper = tmp_path / "nsatp"
+    paper.mkdir()
+    for name in ("01_one.py", "01_one.ipynb", "01_one.nbconvert.ipynb"):
+        (paper / name).write_text("{}")
+    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path)
+    for asked in ("nsatp/01", "nsatp/01_one", str(paper / "01_one.py")):
+        assert notebooks.find(asked) == paper / "01_one.ipynb"
+
+
+def test_the_name_of_a_run_is_never_too_long():
+    values = {"dataset": "/home/me/" + "fruit" * 60, "seed": 1}
+    name = notebooks.called(Path("01_motivation.ipynb"), values)
+    assert len(name) < 255 and name.startswith("01_motivation-")
+    assert name != notebooks.called(Path("01_motivation.ipynb"), values | {"seed": 2})
+    record = records.name("nsatp/rq1", values)
+    assert len(Path(record).name) < 255
+
+
+def test_plain_python_says_how_a_chapter_is_run():
+    source = next(path for path in SOURCES if path.stem == "01_motivation")
+    done = subprocess.run([sys.executable, source.name], cwd=source.parent, text=True,
+                          capture_output=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1
+    assert "run it by `dnnlib run nsatp/01_motivation`" in done.stderr
 
 
 @pair

@@ -125,6 +125,27 @@ def test_debug_lets_the_error_through(monkeypatch):
 # Runs
 
 
+@pytest.mark.parametrize("words", [["-p", "trials=5", "-p", "seed", "3"],
+                                   ["-p", "trials", "5", "-p", "seed=3"]])
+def test_both_forms_of_a_parameter_are_one(words):
+    assert cli._pairs(words) == ["-p", "trials=5", "-p", "seed=3"]
+
+
+def test_a_value_may_have_an_equals_sign_and_none_is_given_twice(dnnlib):
+    assert cli._pairs(["-p", "dataset", "/a=b"]) == ["-p", "dataset=/a=b"]
+    code, _, said = dnnlib("run", "nsatp/01", "-p", "seed", "3", "-p", "seed=4")
+    assert code == 2 and one_line(said) and "-p seed: expected one value, got 3 and 4" in said
+
+
+def test_ctrl_c_is_one_line(dnnlib, monkeypatch):
+    def stopped(*arguments, **options):
+        raise KeyboardInterrupt
+    monkeypatch.setattr(notebooks, "run", stopped)
+    code, _, said = dnnlib("run", "nsatp/01", "-p", "trials", "5")
+    assert code == 130 and said.splitlines()[-1].startswith("stopped")
+    assert "Traceback" not in said
+
+
 def test_run_writes_below_runs(dnnlib, page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     path = page("x + 1")
