@@ -1,5 +1,6 @@
 """The command line: ``dnnlib data``, ``models``, ``rank``, ``fuzz``, ``run``..."""
 
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -194,11 +195,18 @@ app.command(epilog=examples(
 
 
 def _attempt(action: Callable, *arguments):
-    """What ``action`` returns; a failed cell ends the program with exit code 1."""
+    """What ``action`` returns; a failed cell ends the program with exit code 1, Ctrl-C with 130."""
     from dnnlib.book.notebooks import CellFailed
 
     try:
         return action(*arguments)
+    except KeyboardInterrupt:
+        if DEBUG:
+            raise
+        logging.getLogger("asyncio").disabled = True  # of the kernel's client, which is cut off
+        err.print("stopped; the same command again goes on with what is in the cache",
+                  soft_wrap=True)
+        raise typer.Exit(130) from None
     except CellFailed as error:
         if DEBUG:
             raise
@@ -215,11 +223,6 @@ def main() -> None:
             raise
         err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(1 if isinstance(error, OSError | ImportError) else 2)
-    except KeyboardInterrupt:
-        if DEBUG:
-            raise
-        err.print("stopped; the same command again goes on where it can", soft_wrap=True)
-        sys.exit(130)
 
 
 def _pairs(arguments: list[str]) -> list[str]:
