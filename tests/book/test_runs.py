@@ -1,7 +1,10 @@
+import re
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
-from dnnlib.book import runs
+from dnnlib.book import notebooks, runs, sweeps
 from dnnlib.book.experiments import Experiment
 from dnnlib.data import load
 
@@ -58,3 +61,13 @@ def test_the_figure_has_a_line_for_each_run(own):
     axis = figure.axes[0]
     assert [text.get_text() for text in axis.get_legend().get_texts()] == ["yours", "the book's"]
     assert [list(lines[0].get_xdata()) for lines in axis.containers] == [[5, 20], [50]]
+
+
+def test_the_page_shows_a_sweep_and_commands_that_there_are(tmp_path):
+    page = (Path(__file__).resolve().parents[2] / "book" / "own_runs.md").read_text("utf-8")
+    path = tmp_path / "patches.toml"
+    path.write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+    cells, folder = sweeps.read(path)
+    assert len(cells) == 3 * (3 + 5) and str(folder) == "runs/patches"
+    for asked in re.findall(r"--over (\w+)|trials", page):
+        assert not asked or asked in notebooks.parameters(cells[0].notebook)
