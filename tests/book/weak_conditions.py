@@ -60,18 +60,18 @@ def scramble(content: dict, way: Callable, draw: random.Random) -> dict:
 @contextmanager
 def results(way: Callable, seed: int, source: Path = RESULTS) -> Iterator[Path]:
     """Scrambled results, which statements read while the context is open."""
-    draw, before = random.Random(seed), os.environ.get("DNNLIB_RESULTS")
+    draw, before = random.Random(seed), os.environ.get("DNNLIB_BOOK")
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(source.glob("*/*/*.json")):
             new = Path(folder) / path.relative_to(source)
             new.parent.mkdir(parents=True, exist_ok=True)
             new.write_text(json.dumps(scramble(json.loads(path.read_bytes()), way, draw)))
-        os.environ["DNNLIB_RESULTS"] = folder
+        os.environ["DNNLIB_BOOK"] = folder
         try:
             yield Path(folder)
         finally:
-            os.environ.pop("DNNLIB_RESULTS")
-            os.environ.update({} if before is None else {"DNNLIB_RESULTS": before})
+            os.environ.pop("DNNLIB_BOOK")
+            os.environ.update({} if before is None else {"DNNLIB_BOOK": before})
             records._frame.cache_clear()
 
 
