@@ -76,13 +76,18 @@ def draw(table: pd.DataFrame, name: str):
     figure, axis = plt.subplots(figsize=(6, 3.6))
     told = [each for each in table if each not in {name, "mean", "least", "greatest", "seeds"}]
     order = ["run", *(each for each in told if each != "run")]
+    differ = [each for each in told if table[each].nunique(dropna=False) > 1]
     for (whose, *_), part in table.groupby(order, sort=False, dropna=False):
         x = part[name].astype(str) if part[name].dtype == object else part[name]
         axis.errorbar(x, part["mean"], [part["mean"] - part["least"],
                                         part["greatest"] - part["mean"]], capsize=2,
-                      fmt="D--" if whose == BOOK else "o-", label=", ".join(
-                          str(shown(part[each].iloc[0])) for each in told
-                          if table[each].nunique(dropna=False) > 1))
+                      fmt="D--" if whose == BOOK else "o-",
+                      label=", ".join(_told(each, part[each].iloc[0]) for each in differ))
     axis.set(xlabel=str(shown(name)), ylabel=", ".join(map(shown, table["quantity"].unique())))
     axis.legend(fontsize=7)
     return figure
+
+
+def _told(name: str, value) -> str:
+    """A value in a legend; a number, or True, says what it is of."""
+    return str(shown(value)) if isinstance(value, str) else f"{shown(name)} {value}"
