@@ -71,6 +71,24 @@ def numbers(text: str | float, name: str, least: float = -math.inf) -> tuple[int
     return found
 
 
+def alike(a, b) -> bool:
+    """Whether two values are the same, as lists if they are texts: '4 8' and '4,8.0' are.
+
+    >>> alike("4 8", "4,8.0"), alike("lenet1 lenet4", "lenet4"), alike(0.5, 0.5)
+    (True, False, True)
+    """
+    if not (isinstance(a, str) and isinstance(b, str)):
+        return a == b
+    return [*map(_number, _split(a))] == [*map(_number, _split(b))]
+
+
+def _number(word: str) -> float | str:
+    try:
+        return float(word)
+    except ValueError:
+        return word
+
+
 def _split(text) -> tuple[str, ...]:
     return tuple(str(text).replace(",", " ").split())
 

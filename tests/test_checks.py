@@ -181,3 +181,10 @@ def test_columns_of_a_table_are_labels_whatever_their_index():
     column = pd.Series([0, 2, 1], index=[7, 5, 6])
     assert checks.labels(column, 3, 3).tolist() == [0, 2, 1]
     assert checks.labels(np.array([0, 2, 1])[::-1], 3, 3).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("a, b, same", [
+    ("4 8", "4, 8.0", True), ("4 8", "8 4", False), ("lenet1,lenet4", "lenet1 lenet4", True),
+    ("", "", True), ("", "0", False), (0.5, 0.5, True), (1, "1", False)])
+def test_lists_are_alike_however_they_are_written(a, b, same):
+    assert checks.alike(a, b) is same

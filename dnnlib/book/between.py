@@ -23,10 +23,10 @@ def check(where: str, values: Values, *, here: bool) -> None:
     Traceback (most recent call last):
     ValueError: other_class: expected another class than seed_class, got 1 for both
     """
-    for rule in (_classes_differ, _others, _pool):
+    for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
         rule(values)
     if here:  # a sweep may plan cells whose weights are still to come
-        _pretrained(values)
+        _pretrained(where, values)
     name = values.get("dataset")
     if here and name is not None:
         sources.check(name)
@@ -35,6 +35,7 @@ def check(where: str, values: Values, *, here: bool) -> None:
     if name is not None and (here or not sources.is_folder(name)):
         shape, classes = _facts(name)
         _places(values, classes, name)
+        _side(values, shape, name)
         _networks(values, shape, classes)
     if here and values.get("keep"):
         _record(where, values)
@@ -70,12 +71,41 @@ def _pool(values: Values) -> None:
                              f"got {values['pool']}")
 
 
-def _pretrained(values: Values) -> None:
+def _kinds(values: Values) -> None:
+    if "kinds" in values and "adversarial" not in checks.words(values["kinds"], "kinds"):
+        raise ValueError("kinds: expected adversarial, which the others are beside, among them, "
+                         f"got {values['kinds']!r}")
+
+
+def _bounds(values: Values) -> None:
+    if "far" in values and values["near"] >= values["far"]:
+        raise ValueError(f"near: expected a smaller bound than far={values['far']:g}, "
+                         f"got {values['near']:g}")
+
+
+def _pretrained(where: str, values: Values) -> None:
+    """ImageNet has only a photograph of each class here, and weights for one network."""
     there = ("mobilenet", "imagenet")
     asked = (values.get("model_name"), values.get("dataset"))
-    if values.get("recipe") == "pretrained" and None not in asked and asked != there:
+    recipe = values.get("recipe", "pretrained" if where.endswith("your_own_model") else "")
+    if None in asked:
+        return
+    if values.get("recipe") == "pretrained" and asked != there:
         raise ValueError("recipe: 'pretrained' is there for mobilenet on imagenet, "
                          f"got {' on '.join(map(str, asked))}")
+    if asked[1] == "imagenet" and (asked != there or recipe != "pretrained"):
+        raise ValueError("dataset: imagenet has no training images here; expected model_name "
+                         "mobilenet and recipe pretrained with it, got "
+                         f"{asked[0]}{f' and {recipe}' if recipe else ''}")
+    if recipe == "pretrained" and values.get("others"):
+        raise ValueError("others: there are no other networks for imagenet; expected none, '', "
+                         f"got {values['others']!r}")
+
+
+def _side(values: Values, shape: tuple[int, int, int], dataset: str) -> None:
+    if values.get("side", 0) > min(shape[1:]):
+        raise ValueError(f"side: expected at most {min(shape[1:])}, as images of {dataset} have "
+                         f"{shape[1]} x {shape[2]} pixels, got {values['side']}")
 
 
 def _places(values: Values, classes: int, dataset: str) -> None:

@@ -122,10 +122,10 @@ def of_a_run(experiment: str, parameters: dict) -> str:
         experiment, **{key: parameters[key] for key in ("dataset", "model") if key in parameters})]
     seconds = sorted(each for each in alike if each)
     if not seconds:
-        return "no record of the book says how long this takes; a sweep file has estimates"
+        return "no record of the book says how long this takes"
     low, high = (f"{max(1, round(each / 60)):,}" for each in (seconds[0], seconds[-1]))
-    took = f"{low} minutes" if low == high else f"{low} to {high} minutes"
-    return (f"the book's {len(seconds)} runs of this network took {took}, on the processor that "
+    took = f"about {low} min" if low == high else f"{low} to {high} min"
+    return (f"runs of this network in the book ({len(seconds)}) took {took}, on the processor that "
             "each record names; without the training where it was kept")
 
 

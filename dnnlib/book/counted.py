@@ -4,6 +4,8 @@ import tomllib
 from functools import lru_cache
 from pathlib import Path
 
+from dnnlib import checks
+
 
 @lru_cache
 def _settings() -> dict[tuple[str, str], dict]:
@@ -24,5 +26,6 @@ def variant(experiment: str, parameters: dict) -> frozenset[str]:
     """
     network = f"{parameters.get('dataset')} {parameters.get('model')}"
     fixed = _settings().get((experiment, network), {})
-    return frozenset(name for name, value in fixed.items() if name in parameters and
-                     parameters[name] not in (value if isinstance(value, list) else [value]))
+    return frozenset(name for name, value in fixed.items() if name in parameters and not any(
+        checks.alike(parameters[name], each)
+        for each in (value if isinstance(value, list) else [value])))

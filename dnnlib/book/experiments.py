@@ -44,6 +44,9 @@ class Experiment:
         self.name, self.profile = name, profile
         self._own = files.own_results_dir()  # refused before anything is computed
         self.parameters = {declared.stored(key, name): good[key] for key in parameters}
+        if len(self.parameters) < len(parameters):
+            raise ValueError(f"{name}: two parameters have one name in records, of "
+                             f"{', '.join(parameters)}")
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
         _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])

@@ -1,6 +1,7 @@
 """Your own runs of a chapter beside the book's: a quantity over a parameter."""
 
 from pathlib import Path
+from tokenize import TokenError
 
 import pandas as pd
 
@@ -24,8 +25,9 @@ def gathered(experiment: str, own: Path) -> pd.DataFrame:
                          "sweep, leaves one")
     every = {name for record in mine for name in record.parameters}
     found = [records.frame(experiment, own, asked=every).assign(run=MINE)]
-    if own.resolve() != files.results_dir().resolve():
-        found.append(records.frame(experiment).assign(run=BOOK))
+    if own.resolve() == files.results_dir().resolve():
+        found = []
+    found.append(records.frame(experiment).assign(run=BOOK))
     return pd.concat([part for part in found if len(part)], ignore_index=True)
 
 
@@ -50,7 +52,8 @@ def over(rows: pd.DataFrame, quantity: str, name: str, where: str = "") -> pd.Da
     found = rows[rows["quantity"].isin(chosen)]
     try:
         found = found.query(where) if where else found
-    except (SyntaxError, NameError, TypeError, ValueError) as error:
+    except (SyntaxError, NameError, TypeError, ValueError, KeyError, AttributeError,
+            NotImplementedError, TokenError) as error:
         raise ValueError(f"--where {where}: expected a query such as \"fuzzer == 'dlfuzz'\" of "
                          f"{', '.join(each for each in rows if each != 'run')}: {error}") from error
     if found.empty:

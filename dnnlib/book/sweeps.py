@@ -108,13 +108,19 @@ def read(path: Path, *, device: str = "", here: bool = True) -> tuple[list[Cell]
     for i, grid in enumerate(grids, 1):
         asked = dict(grid) | ({DEVICE: device} if device else {})
         for cell in _cells(asked, f"grid {i}", problems, here):
-            if found.setdefault(cell.name, cell).device != cell.device:
+            first = found.setdefault(_record(cell), cell)
+            if first.device != cell.device:
                 problems.append(f"grid {i}, {cell.name}: expected one device, as it has one "
-                                f"record, got {found[cell.name].device} and {cell.device}")
+                                f"record, got {first.device} and {cell.device}")
     if problems:
         raise ValueError("\n".join([f"{path}: {len(problems)} problems, nothing was run",
                                     *(f"  {problem}" for problem in problems)]))
     return list(found.values()), None if root is None else Path(str(root)).expanduser()
+
+
+def _record(cell: Cell) -> str:
+    """The name of the record that a cell leaves, which is one of a run, however it was asked."""
+    return records.name(*notebooks.recorded(cell.notebook, cell.values) or ("", cell.values))
 
 
 def of_the_book(path: Path) -> bool:

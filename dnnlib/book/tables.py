@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from dnnlib import checks
 from dnnlib.book.intervals import interval
 from dnnlib.book.verdicts import SEEDS
 from dnnlib.book.words import headed, shown
@@ -124,7 +125,9 @@ def _told_apart(ours: pd.DataFrame, live: pd.DataFrame | None, on: list[str],
     names = [name for name in names if name not in on]
     if ours is not None and len(ours):
         known, texts = [name for name in names if name in ours], []
-        several = ours.groupby(on, dropna=False)[known].transform("nunique") > 1
+        of_cell = ours.groupby(on, dropna=False)
+        several = pd.DataFrame({name: of_cell[name].transform(
+            lambda column: column.nunique(dropna=False)) > 1 for name in known}, ours.index)
         for key, row, many in zip(_keys(ours, on), ours.to_dict("records"),
                                   several.to_dict("records")):
             texts.append(", ".join(f"{shown(name)} {_value(row[name])}"
@@ -151,11 +154,13 @@ def _beside(row: dict, made: list[tuple[dict, str]]) -> str:
 
 def _same(a, b) -> bool:
     """Whether two settings agree; one that a record lacks does not differ."""
-    return bool(a == b or pd.isna(a) or pd.isna(b))
+    return bool(pd.isna(a) or pd.isna(b) or checks.alike(a, b))
 
 
 def _value(value) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(shown(value)) or "none"
+    if pd.isna(value):
+        return "not told"
+    return f"{value:.10g}" if isinstance(value, float) else str(shown(value)) or "none"
 
 
 def _as_printed(value, text, digits: int) -> str:

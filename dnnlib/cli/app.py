@@ -93,6 +93,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")
     files.writable(target, "--out")
     notebooks.together(path, values)
+    if values.get("profile") == "paper":
+        files.own_results_dir()  # refused before a kernel starts
     say(f"{path} -> {target}")
     cell = notebooks.recorded(path, values) if values.get("profile") == "paper" else None
     if cell:

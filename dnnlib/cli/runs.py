@@ -31,6 +31,10 @@ def runs(notebook: Annotated[str, typer.Argument(help="Path, or the start of a n
     from dnnlib.book import declared, notebooks, parameters
     from dnnlib.book import runs as own_runs
 
+    if (plot or output) and not quantity:
+        raise ValueError("--quantity: expected one with --plot or --out")
+    if plot and not Path(plot).suffix:
+        plot += ".png"
     for name, path in (("--plot", plot), ("--out", output)):
         if path:
             files.writable(Path(path).expanduser(), name)
@@ -40,24 +44,26 @@ def runs(notebook: Annotated[str, typer.Argument(help="Path, or the start of a n
         raise ValueError(f"{chapter.name} saves no record, so no run of it can be shown")
     experiment = about[0]
     folder = Path(results).expanduser() if results else files.own_results_dir()
-    rows = own_runs.gathered(experiment, folder)
+    names = {declared.stored(name, experiment): name for name in notebooks.parameters(chapter)}
+    rows = own_runs.gathered(experiment, folder).rename(columns=names)  # as the chapter calls them
     if not quantity:
         listed = rows.groupby(["quantity", "run"]).size().unstack(fill_value=0).reset_index()
         print_table(listed, f"Quantities of {experiment}: rows of your records and the book's")
         return
-    keys = {name: declared.stored(name, experiment) for name in notebooks.parameters(chapter)}
     if not over:
-        differ = [name for name, key in keys.items() if key in rows and rows[key].nunique() > 1]
+        differ = [name for name in names.values()
+                  if name != "seed" and name in rows and rows[name].nunique() > 1]
         raise ValueError("--over: expected the parameter to show it over; your runs and the "
                          f"book's differ in {', '.join(differ) or 'none'}")
     over, = parameters.renamed(chapter, {over: ""})
-    table = own_runs.over(rows, quantity, keys.get(over, over), where).rename(
-        columns={key: name for name, key in keys.items()})
+    table = own_runs.over(rows, quantity, over, where)
     if output:
         files.write_atomically(Path(output).expanduser(), table.to_csv(index=False).encode())
         say(f"wrote {output}")
     if plot:
-        own_runs.draw(table, over).savefig(Path(plot).expanduser(), dpi=150, bbox_inches="tight")
+        target = Path(plot).expanduser()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        own_runs.draw(table, over).savefig(target, dpi=150, bbox_inches="tight")
         say(f"wrote {plot}")
     texts = [f"{mean:.4g}" if seeds == 1 else f"{mean:.4g} [{low:.4g}, {high:.4g}]"
              for mean, low, high, seeds in table[["mean", "least", "greatest", "seeds"]].values]

@@ -21,14 +21,15 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
               help="Workers on this machine; one for each core, or as many as memory carries.",
               min=1)] = None,
           results: Annotated[str, typer.Option(
-              help="Where the records go; else runs/results, or results for the book's own.")] = "",
+              help="Where the records go; else where the file says, or DNNLIB_RESULTS, or "
+                   "runs/results; of the book's own sweeps results.")] = "",
           device: Annotated[str, typer.Option(
               help="Where all cells train and measure: cpu, cuda, mps or auto; else where the file "
                    "says, or the CPU.")] = "",
           replace: Annotated[bool, typer.Option(
-              "--replace", "--again", help="Make old records again, in their place: those that "
-                                           "`dnnlib replay --old` lists. It says what moved, and "
-                                           "what each was made on.")] = False,
+              "--replace", "--again", help="Make old records again, in their place; those of "
+                                           "the book are listed by `dnnlib replay --old`. It says "
+                                           "what moved, and what each was made on.")] = False,
           show: Annotated[bool, typer.Option(
               "--list", help="List the cells, run nothing.")] = False) -> None:
     """Run a grid of notebooks, datasets, networks and seeds; what is done is not run again."""

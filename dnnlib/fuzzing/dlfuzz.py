@@ -175,9 +175,9 @@ class DLFuzz:
 
     def _fits(self, seen: Response) -> None:
         classes, neurons = seen.logits.shape[1], seen.raw.shape[1]
-        if self.runners_up is not None and self.runners_up >= classes:
+        if (self.runners_up or 1) >= classes:
             raise ValueError(f"runners_up: expected at most {classes - 1}, for a model of "
-                             f"{classes} classes, got {self.runners_up}")
+                             f"{classes} classes, got {self.runners_up or 'none to choose from'}")
         if self.neurons > neurons:
             raise ValueError(f"neurons: expected at most the model's {neurons}, "
                              f"got {self.neurons}")

@@ -116,4 +116,4 @@ def test_a_run_at_paper_scale_says_what_it_took_the_book(folders):
         saved("toy/x", 60 * minutes, seed=seed, **about)
     saved("toy/x", 9999, seed=0, dataset="mnist", model="net1")
     assert budget.of_a_run("toy/x", about).startswith(
-        "the book's 3 runs of this network took 2 to 90 minutes")
+        "runs of this network in the book (3) took 2 to 90 min,")

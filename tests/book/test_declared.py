@@ -150,6 +150,12 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_excitable/06", "eps 0", "eps: expected a number above 0 and of at most 1"),
     ("deepsensor_sensitivity/04", "patches both", "unknown patches 'both'"),
     ("deepsensor_excitable/09", "kinds foo", "unknown kinds 'foo'"),
+    ("deepsensor_excitable/09", "kinds polluted", "kinds: expected adversarial"),
+    ("deepsensor_excitable/08", "others ", "others: expected words"),
+    ("deepsensor_excitable/07", "inputs 1", "inputs: expected a whole number of at least 2"),
+    ("deepsensor_sensitivity/08", "near 9", "near: expected a smaller bound than far=8, got 9"),
+    ("nss/05", "references 1", "references: expected a whole number of at least 50"),
+    ("nsatp/01", "side 29", "side: expected at most 28, as images of mnist_small have 28 x 28"),
     ("deepsensor_excitable/13", "fitness foo", "unknown fitness 'foo'"),
     ("deepsensor_excitable/13", "population 2", "population: expected a whole number of at least 3"),
     ("deepsensor_sensitivity/07", "clever_fit foo", "unknown clever_fit 'foo'"),
@@ -165,6 +171,23 @@ def test_what_a_cell_would_refuse_is_refused_before(chapter, given, said):
     with pytest.raises(ValueError, match=said) as refused:
         notebooks.together(path, notebooks.typed(path, {name: text}))
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("chapter, given, said", [
+    ("deepsensor_excitable/01", {"model_name": "mobilenet", "recipe": "pretrained"}, "others: "),
+    ("nsatp/01", {"model_name": "mobilenet"}, "dataset: imagenet has no training images here"),
+    ("nss/08", {"model_name": "lenet5"}, "dataset: imagenet has no training images here"),
+    ("nss/08", {"model_name": "mobilenet"}, ""),
+    ("deepsensor_excitable/01", {"model_name": "mobilenet", "recipe": "pretrained", "others": ""},
+     "")])
+def test_imagenet_has_weights_for_one_network(chapter, given, said):
+    values = parameters.defaults(notebooks.find(chapter)) | {"dataset": "imagenet"} | given
+    try:
+        between._pretrained(parameters.where(notebooks.find(chapter)), values)
+    except ValueError as error:
+        assert said and str(error).startswith(said)
+    else:
+        assert not said
 
 
 def test_a_layer_whose_values_cannot_be_had_exactly():
@@ -199,7 +222,7 @@ def test_a_sweep_hears_of_classes_that_are_the_same(tmp_path):
     file = tmp_path / "own.toml"
     grid = '[[grid]]\nnotebook = "deepsensor_sensitivity/01"\nprofile = "paper"\n'
     file.write_text(grid + "seed_class = 1\nother_class = [5, 6]\n")
-    assert len(sweeps.read(file)[0]) == 2
+    assert len(sweeps.read(file)[0]) == 1  # one run, drawn twice
     file.write_text(grid + "seed_class = [1, 5]\nother_class = [5, 6]\n")
     with pytest.raises(ValueError, match="1 problems.*\n.*other_class: expected another class"):
         sweeps.read(file)

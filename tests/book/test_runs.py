@@ -55,6 +55,17 @@ def test_without_records_it_says_what_leaves_one(tmp_path):
         runs.gathered("nsatp/motivation", tmp_path / "none")
 
 
+@pytest.mark.parametrize("where", ["trials", "(", "value.foo", "lambda: 1", "True"])
+def test_what_is_no_query_is_one_line(where):
+    rows = pd.DataFrame({"run": ["yours"], "seed": 0, "trials": 5, "quantity": "eff", "value": 1.0})
+    with pytest.raises(ValueError, match="--where .*: expected a query such as"):
+        runs.over(rows, "eff", "trials", where)
+
+
+def test_the_books_own_folder_is_the_books(own, folders):
+    assert {*runs.gathered("nsatp/motivation", folders / "results")["run"]} == {runs.BOOK}
+
+
 def test_the_figure_has_a_line_for_each_run(own):
     table = runs.over(runs.gathered("nsatp/motivation", own), "mean_eff", "trials")
     figure = runs.draw(table, "trials")
@@ -68,6 +79,6 @@ def test_the_page_shows_a_sweep_and_commands_that_there_are(tmp_path):
     path = tmp_path / "patches.toml"
     path.write_text(re.search(r"```toml\n(.*?)```", page, re.DOTALL)[1], encoding="utf-8")
     cells, folder = sweeps.read(path)
-    assert len(cells) == 3 * (3 + 5) and str(folder) == "runs/patches"
+    assert len(cells) == 3 * (3 + 4) and str(folder) == "runs/patches"
     for asked in re.findall(r"--over (\w+)|trials", page):
         assert not asked or asked in notebooks.parameters(cells[0].notebook)

@@ -80,6 +80,16 @@ def test_runs_in_other_settings_never_share_a_row():
         "trials 50": {"paper": "", "ours": "0.6 [0.5, 0.6]", "seeds": "2", "this run": ""}}
 
 
+def test_a_setting_that_is_not_told_or_hardly_differs_shares_no_row():
+    for settings, told in (([50, math.nan, 5], {"trials 50", "trials not told", "trials 5"}),
+                           ([0.1234567, 0.1234568], {"trials 0.1234567", "trials 0.1234568"})):
+        ours = pd.DataFrame({"model": "lenet5", "seed": range(len(settings)), "value": 1.0,
+                             "trials": settings})
+        table = tables.beside(pd.DataFrame({"model": ["lenet5"], "value": [1]}), ours,
+                              on=["model"], settings=["trials"])
+        assert {*table.reset_index()["settings"]} == told and {*table["seeds"]} == {"1"}
+
+
 def test_a_run_stands_apart_and_says_in_what_it_differs():
     ours = pd.DataFrame([("mnist", "pd", 0, 50, 10.0, "lenet1", 0.5)],
                         columns=[*ON, "seed", "trials", "l2", "others", "value"])
