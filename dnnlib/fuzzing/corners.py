@@ -41,7 +41,7 @@ def corner_cases(fuzzer: Fuzzer, model: nn.Module, benign: torch.Tensor, labels:
       to its error, if there is one. Changes below half a level of 256 are left out: rounding.
 
     Neither paper says how its benign examples were perturbed; the last two are our readings. Raises
-    what the fuzzer raises.
+    what the fuzzer raises, and ``ValueError`` if no image lost its class.
 
     >>> from dnnlib.fuzzing import Noise
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
@@ -56,7 +56,9 @@ def corner_cases(fuzzer: Fuzzer, model: nn.Module, benign: torch.Tensor, labels:
     parent, first = np.unique(campaign.origin[campaign.errors], return_index=True)
     x, length = benign[parent], campaign.l2[campaign.errors][first]
     if not len(parent):
-        return {group: (x, x) for group in ("error", "noise", "right")}
+        raise ValueError(f"inputs: none of {len(benign)} lost its class in {iterations} "
+                         "iterations, so there is no corner case; more inputs or iterations may "
+                         "find one")
     kept = ~campaign.errors & (campaign.linf > 0.5 / 255)
     nearest, place = torch.stack([(campaign.l2 - l2).abs().masked_fill(
         ~kept | (campaign.origin != i), torch.inf) for i, l2 in zip(parent.tolist(), length)]
