@@ -45,7 +45,9 @@ def corner_cases(fuzzer: Fuzzer, model: nn.Module, benign: torch.Tensor, labels:
 
     >>> from dnnlib.fuzzing import Noise
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
-    >>> x = torch.full((3, 1, 2, 2), 0.5)
+    >>> _ = model[1].weight.data.copy_(torch.tensor([[1.0, 0, 0, 0], [0, 1.0, 0, 0]]))
+    >>> x = torch.full((3, 1, 2, 2), 0.5)  # noise decides which of two pixels is brighter
+    >>> _ = model[1].bias.data.zero_()
     >>> list(corner_cases(Noise(), model, x, model(x).argmax(1), iterations=3))
     ['error', 'noise', 'right']
     """
