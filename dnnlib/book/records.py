@@ -137,10 +137,17 @@ def name(experiment: str, parameters: dict) -> str:
     >>> name("nsatp/rq1", {"dataset": "mnist", "model": "net2", "seed": 0})
     'nsatp/rq1/mnist-net2-seed0-28e1c02f.json'
     """
-    older = _older(experiment)
-    told = {key: value for key, value in parameters.items()
+    return f"{experiment}/{_slug(without(_older(experiment), parameters))}.json"
+
+
+def without(older: dict, parameters: dict) -> dict:
+    """The parameters but for those that have the value of before they came.
+
+    >>> without({"side": 2}, {"side": 2, "seed": 0}), without({"side": 2}, {"side": 3})
+    ({'seed': 0}, {'side': 3})
+    """
+    return {key: value for key, value in parameters.items()
             if key not in older or older[key] != value}
-    return f"{experiment}/{_slug(told)}.json"
 
 
 def _slug(parameters: dict) -> str:

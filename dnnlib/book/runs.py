@@ -23,11 +23,10 @@ def gathered(experiment: str, own: Path) -> pd.DataFrame:
     if not mine:
         raise ValueError(f"no records of {experiment} in {own}; a run with -p profile paper, or a "
                          "sweep, leaves one")
-    every = {name for record in mine for name in record.parameters}
-    found = [records.frame(experiment, own, asked=every).assign(run=MINE)]
-    if own.resolve() == files.results_dir().resolve():
-        found = []
-    found.append(records.frame(experiment).assign(run=BOOK))
+    found = [records.frame(experiment).assign(run=BOOK)]
+    if own.resolve() != files.results_dir().resolve():
+        every = {name for record in mine for name in record.parameters}
+        found.insert(0, records.frame(experiment, own, asked=every).assign(run=MINE))
     return pd.concat([part for part in found if len(part)], ignore_index=True)
 
 

@@ -49,9 +49,7 @@ def signature(name: str, record: Record) -> dict[str, str]:
 
     A parameter that came later, with the value of before, changes nothing.
     """
-    added = records.ADDED.get(record.experiment, {})
-    told = {key: value for key, value in record.parameters.items()
-            if key not in added or added[key] != value}
+    told = records.without(records.ADDED.get(record.experiment, {}), record.parameters)
     return {"record": name, "parameters": files.digest(told),
             "rows": files.digest(record.rows), "provenance": files.digest(record.provenance),
             "commit": str(record.provenance.get("commit", "unknown"))}
