@@ -1,5 +1,6 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
+import os
 from itertools import chain
 
 import torch
@@ -11,6 +12,7 @@ from dnnlib import checks
 # returns, to get it back page by page in the next pass, which can take as long as the pass itself.
 torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
+SHARE = "DNNLIB_GPU_SHARE"  # the part of a GPU's memory that a process may take, of several there
 NO_DOUBLES = ("mps",)  # kinds of devices without numbers in float64
 _MOST = 65_536  # images in a pass: more gain nothing on the largest GPUs
 _ELEMENTS = 2**31 - 1  # of a tensor that every GPU kernel takes
@@ -108,10 +110,18 @@ def size_for(model: nn.Module, x: torch.Tensor, usual: int, *, rows: int | None 
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that can be had on a GPU; None for a CPU, and where PyTorch cannot tell."""
+    """Bytes that can be had on a GPU; None for a CPU, and where PyTorch cannot tell.
+
+    Of several processes on one GPU each has its share, which a sweep tells its workers by the
+    variable ``DNNLIB_GPU_SHARE``, from 0 to 1: else all would count on what is free before any has
+    begun.
+    """
     if device.type == "cuda":
-        held = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
-        return torch.cuda.mem_get_info(device)[0] + held
+        taken = torch.cuda.memory_allocated(device)
+        free, total = torch.cuda.mem_get_info(device)
+        share = float(os.environ.get(SHARE, 1))
+        return max(0, min(free + torch.cuda.memory_reserved(device) - taken,
+                          int(share * total) - taken))
     if device.type == "mps":
         return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
     return None

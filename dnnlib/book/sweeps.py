@@ -273,11 +273,13 @@ def cluster(scheduler: str | None = None, *, workers: int | None = None):
     if scheduler is None:
         # a worker keeps the memory that it frees: to return it at once takes as long as the passes;
         # and it gets a cell when it has nothing else to do, so that what is assigned runs
+        workers = workers or os.cpu_count() or 1
         variables = {k: v for k, v in dask.config.get(_VARIABLES).items() if k != _TRIMMING}
         with dask.config.set({_VARIABLES: variables,
                               "distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
-                n_workers=workers or os.cpu_count(), threads_per_worker=1, dashboard_address=":0",
-                env={"TQDM_DISABLE": "1"},  # one bar, ours
+                n_workers=workers, threads_per_worker=1, dashboard_address=":0",
+                env={"TQDM_DISABLE": "1",  # one bar, ours
+                     inference.SHARE: str(1 / workers)},
                 silence_logs=logging.ERROR) as local, Client(local) as client:
             yield client
         return
