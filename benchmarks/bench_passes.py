@@ -112,21 +112,24 @@ def sized(name: str, module: object, action: Callable[[], object], count: int,
 def estimators(model: nn.Module, gpu: bool) -> None:
     goal = 0.5 if gpu else None
     x = digits(65_536 if gpu else 2_048).to(inference.device_of(model))
-    few = x[:20 if gpu else 2]
     sized("predict", inference, lambda: inference.predict(model, x), len(x), goal)
     sized("record", activations, lambda: activations.record(model, x), len(x), goal)
     part = x[:8_192 if gpu else 512]
     sized("relevance", relevance, lambda: relevance.propagate(model, part), len(part), goal)
-    moved = (few + 0.2 * torch.rand_like(few)).clamp(0, 1)
-    y, orders = inference.predict(model, few).argmax(1), 100 if gpu else 4
-    played = game.Game(model, few, moved, y)
-    sized("Shapley values by orders, coalitions", game, lambda: shapley.permutation(
-        played, permutations=orders, generator=torch.Generator().manual_seed(0)),
-        orders * (played.players - 1) * len(few), goal, 1)
-    one = few[:2 if gpu else 1]
+    one = x[:2 if gpu else 1]
     samples = {} if gpu else {"batches": 2, "samples": 128, "pool": 256}
     sized("CLEVER, images", clever, lambda: clever.clever(model, one, fit="maximum", **samples),
           len(one), goal, 1)
+
+
+def coalitions(model: nn.Module, gpu: bool) -> None:
+    few = digits(20 if gpu else 2).to(inference.device_of(model))
+    moved = (few + 0.2 * torch.rand_like(few)).clamp(0, 1)
+    y, orders = inference.predict(model, few).argmax(1), 100 if gpu else 4
+    count = orders * (game.Game(model, few, moved, y).players - 1) * len(few)
+    sized("Shapley values by orders, coalitions", game, lambda: shapley.permutation(
+        game.Game(model, few, moved, y), permutations=orders,
+        generator=torch.Generator().manual_seed(0)), count, 0.5 if gpu else None)
 
 
 def selectors(model: nn.Module, gpu: bool) -> None:
@@ -178,7 +181,7 @@ def cells(model: nn.Module, gpu: bool) -> None:
         keep("the same cell with 10 inputs, of its time", few / many, most=0.1)
 
 
-PARTS = {"swarm": swarm, "excitable": excitable, "estimators": estimators,
+PARTS = {"swarm": swarm, "excitable": excitable, "estimators": estimators, "coalitions": coalitions,
          "selectors": selectors, "cells": cells}
 
 
