@@ -219,7 +219,7 @@ def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (
 
 
 def _network(record: Record) -> tuple:
-    return record.parameters.get("dataset"), record.parameters.get("model")
+    return tuple(record.parameters.get(name) for name in ("dataset", "model", "candidates"))
 
 
 @lru_cache(maxsize=256)
@@ -228,7 +228,8 @@ def _frame(experiment: str, root: Path | None, seen: tuple,
     """All rows, and in which settings each record does not count.
 
     Of a dataset and network with records on the published pictures, those on a JPEG copy are left
-    out, however it was trained: no table mixes the two.
+    out, however it was trained: no table mixes the two. What was selected from other candidates
+    has tables of its own.
     """
     kept = {name(experiment, record.parameters): record
             for record in find(experiment, root, **dict(parameters))}
