@@ -48,6 +48,10 @@ def seconds(action: Callable[[], object], rounds: int = ROUNDS) -> float:
     return min(found[1:])
 
 
+def name_of_gpu() -> str:
+    return torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+
+
 def lenet5(device: torch.device) -> nn.Module:
     model = models.build("lenet5").to(device)
     training.fit(model, load("mnist_small", "train"), training.Recipe(0.05, 64, 4, momentum=0.9))
@@ -65,7 +69,7 @@ def told(name: str, ours: float, best: float, size: int, least: float | None) ->
     """Two rates a second, and their ratio; it has a goal where ``least`` is given."""
     print(f"{name}: {ours:,.0f} a second; {best:,.0f} in passes of {size:,}", flush=True)
     if least is not None:
-        keep(f"{name}, of the rate at the best size", ours / best, least=least)
+        keep(f"{name}, of the rate at the best size", ours / best, least=least, gpu=name_of_gpu())
 
 
 def searched(name: str, fitness: fuzzing.guided.Fitness, model: nn.Module, x: torch.Tensor,
@@ -144,7 +148,7 @@ def selectors(model: nn.Module, gpu: bool) -> None:
     print(f"{count:,} candidates, {known:,} references: {slowest} is the slowest")
     if gpu:
         keep(f"an order of {count:,} candidates by the slowest selector", times[slowest], most=1,
-             unit="seconds")
+             unit="seconds", gpu=name_of_gpu())
 
 
 def cell(inputs: int, population: int, gpu: bool) -> tuple[float, float]:
@@ -176,9 +180,12 @@ def cells(model: nn.Module, gpu: bool) -> None:
     few, _ = cell(10, 5, gpu) if gpu else cell(2, 5, gpu)
     print(f"a cell of test errors: {many:.0f} s, of a hundredth of the inputs {few:.0f} s")
     if gpu:
-        keep("a cell of test errors, 1,000 inputs", many, most=100, unit="seconds")
-        keep("the share of them in which the GPU is busy", busy, least=0.5, unit="")
-        keep("the same cell with 10 inputs, of its time", few / many, most=0.1)
+        keep("a cell of test errors, 1,000 inputs", many, most=100, unit="seconds",
+             gpu=name_of_gpu())
+        keep("the share of them in which the GPU is busy", busy, least=0.5, unit="",
+             gpu=name_of_gpu())
+        keep("the same cell with 10 inputs, of its time", few / many, most=0.1,
+             gpu=name_of_gpu())
 
 
 PARTS = {"swarm": swarm, "excitable": excitable, "estimators": estimators, "coalitions": coalitions,
@@ -192,7 +199,7 @@ def main() -> None:
     given = parser.parse_args()
     device = inference.device(given.device)
     model = lenet5(device)
-    print(f"on {torch.cuda.get_device_name(device) if device.type == 'cuda' else device}")
+    print(f"on {name_of_gpu() or device}")
     for name in given.parts or PARTS:
         PARTS[name](model, device.type != "cpu")
 

@@ -109,7 +109,8 @@ def trained() -> None:
                                lambda: plain(copy.deepcopy(start), x, y, recipe), rounds=2)
         print(f"{name}, {recipe.epochs} epochs of {len(x)} images: {ours:.2f} s; the loop with one "
               f"graph a step {theirs:.2f} s")
-        keep(f"fit of {name}, times the loop with one graph a step", ours / theirs, most=1.3)
+        keep(f"fit of {name}, times the loop with one graph a step", ours / theirs, most=1.3,
+             gpu=torch.cuda.get_device_name())
 
 
 def main() -> None:
