@@ -17,7 +17,7 @@ seed = 0  # of the training, and of all else that is random
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -46,8 +46,6 @@ table_6 = published.table("nss", 6)
 strengths = table_6.groupby("operator", sort=False)["parameter"].first()
 candidates = {operator: mutations.apply(data.images, operator, value)
               for operator, value in strengths.items()}
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
 plots.images(torch.cat([images[:1] for images in candidates.values()]),
              [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
 plt.show()
@@ -70,8 +68,6 @@ for operator, x in candidates.items():
     orders = selection.orders(model, x, selectors)
     fdr[operator] = faults.detection_table(wrong, orders, RATES)
     fdr[operator].loc[CHANCE] = 100 * wrong.mean()
-
-# %% tags=["hide-input"]
 for operator, found in fdr.items():
     run.add(selection.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
     run.add(selection.leads(found, {"over_random": [CHANCE]}), candidates=operator)
@@ -162,11 +158,10 @@ says(
     (f"In {out_of((single['low'] > 0).sum(), len(single))} cells this lead is more than chance.",
      (single["low"] > 0).mean() > 0.5),
     ("When the candidates come from all seven mutations, the order changes at 5 %: there, NSS with the known "
-     f"original is {mixture.loc[5, 'mean']:.0f} points above DeepGini in the mean (95 % interval "
-     f"{mixture.loc[5, 'low']:.0f} to {mixture.loc[5, 'high']:.0f}). Part of this may come "
-     "from telling harsh mutations from mild ones: within one mutation, NSS leads DeepGini with no seed. From 10 % on, "
-     "the mean of DeepGini is above here, too.",
-     mixture.loc[5, "mean"] > 0 and (each > 0).all() and (mixture["mean"].drop(5) < 0).all()))
+     "original [is ahead of DeepGini](02_fault_detection.ipynb). Part of this may come from telling harsh mutations "
+     "from mild ones: within one mutation, NSS leads DeepGini with no seed. But those runs have the published "
+     "pictures, and these a JPEG copy, so we do not compare the numbers.",
+     mixture.loc[5, "low"] > 0 and (each > 0).all()))
 
 # %% [markdown]
 # ## Exercises
