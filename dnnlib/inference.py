@@ -1,7 +1,11 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from itertools import chain
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -16,6 +20,7 @@ SHARE = "DNNLIB_GPU_SHARE"  # the part of a GPU's memory that a process may take
 NO_DOUBLES = ("mps",)  # kinds of devices without numbers in float64
 _MOST = 65_536  # images in a pass: more gain nothing on the largest GPUs
 _ELEMENTS = 2**31 - 1  # of a tensor that every GPU kernel takes
+_F = TypeVar("_F", bound=Callable)
 
 
 def device(name: str = "auto") -> torch.device:
@@ -79,6 +84,38 @@ dnnlib.custom.classifier makes one that takes them of a model in any precision
                          "dnnlib.custom.classifier makes one that takes them of a model in any "
                          "precision")
     return device_of(model.eval())
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; then each module is in the mode that it was in.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.BatchNorm2d(1).eval())
+    >>> with evaluating(model):
+    ...     print(model[0].training)
+    False
+    >>> [module.training for module in model]
+    [True, False]
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def leaves_modes(function: _F) -> _F:
+    """A function of a model, its first argument, that runs it :func:`evaluating`."""
+    @wraps(function)
+    def run(model, *args, **options):
+        if not isinstance(model, nn.Module):  # the function says what it expects
+            return function(model, *args, **options)
+        with evaluating(model):
+            return function(model, *args, **options)
+
+    return run  # type: ignore[return-value]
 
 
 def fast_layout(x: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -177,7 +214,8 @@ def checked(logits) -> torch.Tensor:
     return logits
 
 
-@torch.inference_mode()
+@torch.no_grad()  # inference mode would mark tensors that a model keeps
+@leaves_modes
 def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torch.Tensor:
     """Softmax vectors of images.
 

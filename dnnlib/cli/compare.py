@@ -33,7 +33,7 @@ def compare(model: own.Model = "", images: own.Images = "",
             size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
             mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
             classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
-            device: own.Device = "auto", probabilities: own.Probabilities = False,
+            device: own.Device = "auto", probabilities: own.Probabilities = None,
             resamples: Annotated[int, typer.Option(
                 help="Of the images, for the intervals of 95 %.")] = 1000,
             seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,

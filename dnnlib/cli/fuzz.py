@@ -36,7 +36,7 @@ def fuzz(model: own.Model, images: own.Images,
          size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
          mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
          classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
-         device: own.Device = "auto", probabilities: own.Probabilities = False,
+         device: own.Device = "auto", probabilities: own.Probabilities = None,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "

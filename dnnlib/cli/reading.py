@@ -32,8 +32,9 @@ ClassNames = Annotated[str, typer.Option(
 Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "
                                      "one, else mps, else cpu.")]
-Probabilities = Annotated[bool, typer.Option(
-    "--probabilities", help="The model gives probabilities, not logits.")]
+Probabilities = Annotated[bool | None, typer.Option(
+    "--probabilities/--logits", help="What the model, or the file of outputs, gives; default: a "
+                                     "model logits, which are looked at, a file probabilities.")]
 Workers = Annotated[int | None, typer.Option(
     min=0, help="Processes that read images ahead; default one for each core, at most 8.")]
 Scheduler = Annotated[str, typer.Option(

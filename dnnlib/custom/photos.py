@@ -249,4 +249,4 @@ def prepare(model: nn.Module, **options) -> nn.Module:
         return model
     changed = preparation.of(model).with_options(**options)
     inner = model.model if isinstance(model, Classifier) else model
-    return Classifier(inner, preparation=changed).eval()
+    return Classifier(inner, preparation=changed)
