@@ -204,6 +204,31 @@ def classes_of(logits) -> torch.Tensor:
     return logits.argmax(1)
 
 
+def as_logits(outputs: torch.Tensor, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """What ``model`` gave for images ``x``, (N, n); ``ValueError`` if it gives softmax vectors.
+
+    Unless it says by ``logits`` that they are, as :func:`custom.classifier` does if it is told.
+
+    >>> model, x = nn.Sequential(nn.Flatten(), nn.Softmax(1)), torch.rand(1, 1, 1, 2)
+    >>> as_logits(model(x), model, x)
+    Traceback (most recent call last):
+    ValueError: model: every output is non-negative and sums to 1, so that these are probabilities \
+where logits are expected; dnnlib.custom.classifier(model, x, probabilities=True) makes them of it
+    """
+    if getattr(model, "logits", False) is True or not _summed(outputs):
+        return outputs
+    again = model(fast_layout((1 - x[:1]) / 2, device_of(model)))  # by chance they sum to 1 once
+    if _summed(again) and (again != outputs[:1]).any():
+        raise ValueError("model: every output is non-negative and sums to 1, so that these are "
+                         "probabilities where logits are expected; dnnlib.custom.classifier(model, "
+                         "x, probabilities=True) makes them of it")
+    return outputs
+
+
+def _summed(outputs: torch.Tensor) -> bool:
+    return bool((outputs >= 0).all() and ((outputs.sum(1) - 1).abs() < 1e-5).all())  # of float32
+
+
 def checked(logits) -> torch.Tensor:
     """What a model returned, if that is a tensor (N, n); else ``ValueError``."""
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2:
@@ -215,7 +240,6 @@ def checked(logits) -> torch.Tensor:
 
 
 @torch.no_grad()  # inference mode would mark tensors that a model keeps
-@leaves_modes
 def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torch.Tensor:
     """Softmax vectors of images.
 
@@ -225,8 +249,9 @@ def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torc
     """
     checks.images(x)
     device = ready(model, x)
-    p = torch.cat([checked(model(fast_layout(part, device))).softmax(1)
-                   for part in x.split(size_for(model, x, batch_size))]).cpu()
+    outputs = torch.cat([checked(model(fast_layout(part, device)))
+                         for part in x.split(size_for(model, x, batch_size))])
+    p = as_logits(outputs, model, x).softmax(1).cpu()
     if not torch.isfinite(p).all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     return p

@@ -13,10 +13,7 @@ from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, 
 def fuzz(model: own.Model, images: own.Images,
          by: Annotated[str, typer.Option(help="deepsensor, excitable, noise, dlfuzz, deepxplore or "
                                          "deephunter.")] = "deepsensor",
-         l2: Annotated[float | None, typer.Option(
-             help="Greatest L2 distance from the input.")] = None,
-         linf: Annotated[float | None, typer.Option(
-             help="Greatest change of a pixel in [0, 1].")] = None,
+         l2: own.L2 = None, linf: own.Linf = None,
          iterations: Annotated[int, typer.Option(
              help="How many examples are made of each input.")] = 20,
          population: Annotated[int | None, typer.Option(

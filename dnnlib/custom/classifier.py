@@ -26,6 +26,7 @@ class Classifier(nn.Module):
     """
 
     casts = True  # images are float32, whatever the parameters are
+    logits = False  # said to be, whatever they look like
 
     def __init__(self, model: nn.Module, *, probabilities: bool = False,
                  preparation: Preparation | None = None):

@@ -165,9 +165,12 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
     look = Look(run, some, outputs, probabilities, share * outputs.abs().max().item())
     for check in CHECKS:
         check(look)
-    if models.spec_of(model) and not probabilities and preparation.mean is None:
+    if models.spec_of(model) and probabilities is None and preparation.mean is None:
         return model
-    return Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()
+    fit = Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()
+    if probabilities is False:
+        fit.logits = True
+    return fit
 
 
 def _hint(run: Callable[[torch.Tensor], torch.Tensor], some: torch.Tensor) -> str:

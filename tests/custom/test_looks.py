@@ -1,16 +1,26 @@
 """What is looked at before every run: what is refused, what is told, and that nothing is changed."""
 
+import json
 import logging
+import subprocess
+import sys
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from PIL import Image
 from torch import nn
 from torchvision.transforms import v2
+from torchvision.transforms.v2.functional import to_pil_image
 
 import dnnlib
-from dnnlib import custom
+from dnnlib import custom, inference, models, selection
+from dnnlib.custom import preparation
 from dnnlib.custom.looks import AGAIN
+from dnnlib.fuzzing import Budget, Noise
+from dnnlib.robustness import FGSM, PGD, attack_success_rate
+from dnnlib.robustness.clever import clever
 
 
 class Changed(nn.Module):
@@ -246,3 +256,138 @@ def test_the_log_is_quiet_for_an_honest_model(tiny_model, labelled, tmp_path, ca
     for run in RUNS:
         run(tiny_model(), labelled, tmp_path)
     assert not caplog.records
+
+
+# ---- bounds and means in 255ths
+
+
+@pytest.mark.parametrize("make", [
+    lambda: Budget(linf=8), lambda: FGSM(eps=8), lambda: PGD(eps=8, eps_step=2),
+    lambda: custom.Options(by="noise", linf=8)])
+def test_a_change_of_a_pixel_in_255ths_is_refused(make):
+    with pytest.raises(ValueError, match="so that 8 bounds nothing; did you mean 8/255, 0.03137"):
+        make()
+
+
+def test_a_ball_in_255ths_is_refused(tiny_model, x):
+    with pytest.raises(ValueError, match="^radius: .* 8 bounds nothing"):
+        clever(tiny_model(), x[:1], norm="linf", radius=8)
+
+
+def test_steps_of_another_length_may_be_long():
+    assert FGSM(eps=8, norm="l2").eps == 8
+
+
+def test_a_distance_that_bounds_nothing_is_refused(tiny_model, labelled, tmp_path):
+    """Images of 8 x 8 values in [0, 1] are at most 8 apart."""
+    for run in (lambda l2: dnnlib.fuzz(tiny_model(), labelled, tmp_path / "f", by="noise", l2=l2,
+                                       iterations=1),
+                lambda l2: dnnlib.compare(tiny_model(), labelled, "gini", fuzz="dlfuzz", l2=l2,
+                                          class_names=["0", "1", "2"], limit=2, iterations=1)):
+        with pytest.raises(ValueError, match="^l2: .* at most 8 apart and 8.5 bounds nothing"):
+            run(8.5)
+        run(8.0)
+
+
+@pytest.mark.parametrize("given, said", [("8/255", 8 / 255), ("0.25", 0.25)])
+def test_command_takes_a_fraction(given, said, x, own, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(own)
+    (tmp_path / "photos").mkdir()
+    for i, image in enumerate(x[:4]):
+        to_pil_image(image).save(f"photos/{i}.png")
+    done = subprocess.run(
+        [sys.executable, "-m", "dnnlib.cli", "fuzz", "--model", "own.py:build", "--images",
+         "photos", "--by", "noise", "--linf", given, "--iterations", "1", "--gallery", "none"],
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "failures" / "run.json").read_text())["linf"] == said
+
+
+def test_a_mean_of_pixels_from_0_to_255_is_told(caplog):
+    given = preparation.Preparation(mean=(123.675, 116.28, 103.53), std=(58.395, 57.12, 57.375))
+    assert given.described == "normalised by mean 0.485, 0.456, 0.406, std 0.229, 0.224, 0.225"
+    assert "123.675 is that of pixels from 0 to 255; mean and std are divided by 255" in caplog.text
+    assert preparation.Preparation(mean=(127.5,), std=(1,)).std == (1 / 255,)
+
+
+@pytest.mark.parametrize("mean, std, words", [
+    (0.0, 255.0, "std: expected numbers up to 1"),
+    (123.675, 0.229, "mean, std: expected both as of pixels in .0, 1., got 123.675 and 0.229")])
+def test_a_mean_and_deviation_that_do_not_fit(mean, std, words):
+    with pytest.raises(ValueError, match=words):
+        preparation.Preparation(mean=(mean,), std=(std,))
+
+
+# ---- pictures of a dataset
+
+
+def test_pictures_of_a_dataset_are_prepared_as_files_are(tiny_model, tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "p").mkdir()
+    for i in range(6):
+        picture = Image.fromarray(rng.integers(0, 256, (20, 16), dtype=np.uint8))
+        exif = picture.getexif()
+        exif[0x0112] = 6  # held upright
+        picture.save(tmp_path / "p" / f"{i}.png", exif=exif)
+    model = custom.prepare(tiny_model(), resize=8, crop=8, mean=(0.5,), std=(0.5,))
+    data = [(Image.open(tmp_path / "p" / f"{i}.png"), 0) for i in range(6)]
+    by_files, by_data = (dnnlib.rank(model, images, "gini", top=1).sort_index()["confidence"].tolist()
+                         for images in (tmp_path / "p", data))
+    assert by_data == by_files
+
+
+def test_a_picture_with_a_palette_is_no_gray_one(tiny_model):
+    """Its values are numbers of colours."""
+    colours = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), dtype=np.uint8)
+    palette = [Image.fromarray(values).quantize(16) for values in colours]
+    with pytest.raises(ValueError, match="is a picture of mode P, where L or RGB is expected"):
+        dnnlib.rank(tiny_model(), palette, "gini", top=1)
+    lenet = models.build("lenet1", shape=(1, 28, 28))
+    found = custom.photos_of(palette, lenet)  # says what it takes
+    whole = custom.photos_of([p.convert("L") for p in palette], lenet)
+    assert found.shape == (1, 28, 28)
+    assert (found.images - whole.images).abs().max() <= 1.01 / 255  # by way of its colours
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "CMYK", "I;16", "LA"])
+def test_pictures_of_other_kinds_are_named(tiny_model, mode):
+    with pytest.raises(ValueError, match=f"picture of mode {mode}, where L or RGB is expected"):
+        dnnlib.rank(tiny_model(), [Image.new(mode, (8, 8))] * 3, "gini", top=1)
+
+
+def test_black_and_white_is_gray(tiny_model):
+    photos = custom.photos_of([Image.new("1", (8, 8), 1)], tiny_model())
+    assert photos.images.eq(1).all() and photos.shape == (1, 8, 8)
+
+
+# ---- what the engine's functions say when they are called directly
+
+
+@pytest.mark.parametrize("run", [
+    lambda model, x: selection.selector("ats").order(model, x),
+    lambda model, x: clever(model, x[:1], batches=2, samples=2, pool=4),
+    lambda model, x: Noise(budget=Budget(l2=1.0)).run(
+        model, x, torch.zeros(len(x), dtype=torch.int64), iterations=1,
+        generator=torch.Generator()),
+    lambda model, x: attack_success_rate(model, x, torch.zeros(len(x), dtype=torch.int64))])
+def test_softmax_inside_is_refused_by_functions_too(run, tiny_model, x):
+    with pytest.raises(ValueError, match="^model: .* probabilities where logits are expected"):
+        run(nn.Sequential(tiny_model(), nn.Softmax(1)).eval(), x)
+
+
+def test_logits_of_one_image_may_sum_to_one_by_chance(x):
+    model = nn.Sequential(nn.Flatten(), nn.Linear(64, 2, bias=False))
+    model[1].weight.data[:] = 1 / x[0].sum() / 2
+    assert inference.predict(model, x[:1]).tolist() == [[0.5, 0.5]]
+
+
+@pytest.mark.parametrize("run", [
+    lambda model, x, y: clever(model, x[:1], batches=2, samples=2, pool=4),
+    lambda model, x, y: attack_success_rate(model, x, y, FGSM(eps=0.1))])
+def test_functions_leave_modules_in_their_modes(run, tiny_model, x):
+    model = nn.Sequential(tiny_model(), nn.Dropout()).train()
+    model[0][0].eval()
+    before = [module.training for module in model.modules()]
+    run(model, x, tiny_model()(x).argmax(1))
+    assert [module.training for module in model.modules()] == before
