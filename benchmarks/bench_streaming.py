@@ -129,7 +129,7 @@ def streamed(source: custom.Photos, model: torch.nn.Module, by: str, seen: custo
     """Seconds of scoring all blocks, once the methods have been tried and have learned."""
     needs = any(custom.needs_reference(name) for name in by.split(","))
     job = custom.prepared_job(model, source, by.split(","), reference=seen if needs else None,
-                              seed=None, layers=None, probabilities=False, batch_size=BATCH,
+                              seed=None, layers=None, probabilities=None, batch_size=BATCH,
                               block=1024)
     learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
     known, failed, _ = learn_at_once(Lessons(job.model, seen, learners, BATCH, 1024))

@@ -46,7 +46,7 @@ def cost(name: str, model: nn.Module, photos: Photos) -> dict[str, float]:
     """Passes, bytes kept of an image, and seconds of the passes and of the order."""
     seen = noise(REFERENCES, 1) if custom.needs_reference(name) else None
     job = custom.prepared_job(model, photos, [name], reference=seen, seed=None, layers=None,
-                              probabilities=False, batch_size=64, block=1024)
+                              probabilities=None, batch_size=64, block=1024)
     passes = estimate(job, seen).passes
     if seen is not None:
         known, failed, _ = learn_at_once(Lessons(job.model, seen, job.readers, 64, 1024))

@@ -253,6 +253,32 @@ def finite(value: float, name: str, *, least: float = -math.inf,
     return value
 
 
+def of_a_pixel(value: float, name: str) -> float:
+    """A change of a pixel in [0, 1], at most 1.
+
+    >>> of_a_pixel(8, "linf")
+    Traceback (most recent call last):
+    ValueError: linf: pixels are in [0, 1], so that 8 bounds nothing; did you mean 8/255, 0.03137?
+    """
+    if value > 1:
+        raise ValueError(f"{name}: pixels are in [0, 1], so that {value:g} bounds nothing; did you "
+                         f"mean {value:g}/255, {value / 255:.4g}?")
+    return value
+
+
+def fraction(text: str | float) -> float:
+    """A number, also as papers write one: 8/255.
+
+    >>> fraction("8/255") == 8 / 255, fraction("0.5")
+    (True, 0.5)
+    """
+    above, slash, below = str(text).partition("/")
+    try:
+        return float(above) / float(below) if slash else float(above)
+    except (ValueError, ZeroDivisionError) as error:
+        raise ValueError(f"expected a number such as 0.03 or 8/255, got {text!r}") from error
+
+
 def share(value: float, name: str) -> float:
     """A share in (0, 1]."""
     if isinstance(value, bool) or not isinstance(value, Real) or not 0 < value <= 1:

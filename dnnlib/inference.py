@@ -1,7 +1,11 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from itertools import chain
+from typing import TypeVar
 
 import torch
 from torch import nn
@@ -16,6 +20,7 @@ SHARE = "DNNLIB_GPU_SHARE"  # the part of a GPU's memory that a process may take
 NO_DOUBLES = ("mps",)  # kinds of devices without numbers in float64
 _MOST = 65_536  # images in a pass: more gain nothing on the largest GPUs
 _ELEMENTS = 2**31 - 1  # of a tensor that every GPU kernel takes
+_F = TypeVar("_F", bound=Callable)
 
 
 def device(name: str = "auto") -> torch.device:
@@ -79,6 +84,38 @@ dnnlib.custom.classifier makes one that takes them of a model in any precision
                          "dnnlib.custom.classifier makes one that takes them of a model in any "
                          "precision")
     return device_of(model.eval())
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; then each module is in the mode that it was in.
+
+    >>> model = nn.Sequential(nn.Dropout(), nn.BatchNorm2d(1).eval())
+    >>> with evaluating(model):
+    ...     print(model[0].training)
+    False
+    >>> [module.training for module in model]
+    [True, False]
+    """
+    modes = [(module, module.training) for module in model.modules()]
+    try:
+        model.eval()
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode
+
+
+def leaves_modes(function: _F) -> _F:
+    """A function of a model, its first argument, that runs it :func:`evaluating`."""
+    @wraps(function)
+    def run(model, *args, **options):
+        if not isinstance(model, nn.Module):  # the function says what it expects
+            return function(model, *args, **options)
+        with evaluating(model):
+            return function(model, *args, **options)
+
+    return run  # type: ignore[return-value]
 
 
 def fast_layout(x: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -167,6 +204,31 @@ def classes_of(logits) -> torch.Tensor:
     return logits.argmax(1)
 
 
+def as_logits(outputs: torch.Tensor, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """What ``model`` gave for images ``x``, (N, n); ``ValueError`` if it gives softmax vectors.
+
+    Unless it says by ``logits`` that they are, as :func:`custom.classifier` does if it is told.
+
+    >>> model, x = nn.Sequential(nn.Flatten(), nn.Softmax(1)), torch.rand(1, 1, 1, 2)
+    >>> as_logits(model(x), model, x)
+    Traceback (most recent call last):
+    ValueError: model: every output is non-negative and sums to 1, so that these are probabilities \
+where logits are expected; dnnlib.custom.classifier(model, x, probabilities=True) makes them of it
+    """
+    if getattr(model, "logits", False) is True or not _summed(outputs):
+        return outputs
+    again = model(fast_layout((1 - x[:1]) / 2, device_of(model)))  # by chance they sum to 1 once
+    if _summed(again) and (again != outputs[:1]).any():
+        raise ValueError("model: every output is non-negative and sums to 1, so that these are "
+                         "probabilities where logits are expected; dnnlib.custom.classifier(model, "
+                         "x, probabilities=True) makes them of it")
+    return outputs
+
+
+def _summed(outputs: torch.Tensor) -> bool:
+    return bool((outputs >= 0).all() and ((outputs.sum(1) - 1).abs() < 1e-5).all())  # of float32
+
+
 def checked(logits) -> torch.Tensor:
     """What a model returned, if that is a tensor (N, n); else ``ValueError``."""
     if not isinstance(logits, torch.Tensor) or logits.ndim != 2:
@@ -177,7 +239,7 @@ def checked(logits) -> torch.Tensor:
     return logits
 
 
-@torch.inference_mode()
+@torch.no_grad()  # inference mode would mark tensors that a model keeps
 def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torch.Tensor:
     """Softmax vectors of images.
 
@@ -187,8 +249,9 @@ def predict(model: nn.Module, x: torch.Tensor, *, batch_size: int = 128) -> torc
     """
     checks.images(x)
     device = ready(model, x)
-    p = torch.cat([checked(model(fast_layout(part, device))).softmax(1)
-                   for part in x.split(size_for(model, x, batch_size))]).cpu()
+    outputs = torch.cat([checked(model(fast_layout(part, device)))
+                         for part in x.split(size_for(model, x, batch_size))])
+    p = as_logits(outputs, model, x).softmax(1).cpu()
     if not torch.isfinite(p).all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     return p

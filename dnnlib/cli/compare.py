@@ -16,10 +16,7 @@ def compare(model: own.Model = "", images: own.Images = "",
                 help="Fuzzers too, with commas, or `all`; with --l2 or --linf.")] = "",
             weights: own.Weights = "", reference: own.Reference = "",
             rates: Annotated[str, typer.Option(help="Shares of the images, in %.")] = "5 10 20",
-            l2: Annotated[float | None, typer.Option(
-                help="Greatest L2 distance from the input, for fuzzers.")] = None,
-            linf: Annotated[float | None, typer.Option(
-                help="Greatest change of a pixel in [0, 1], for fuzzers.")] = None,
+            l2: own.L2 = None, linf: own.Linf = None,
             iterations: Annotated[int, typer.Option(
                 help="How many examples fuzzers make of each input.")] = 20,
             population: Annotated[int | None, typer.Option(
@@ -33,7 +30,7 @@ def compare(model: own.Model = "", images: own.Images = "",
             size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
             mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
             classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
-            device: own.Device = "auto", probabilities: own.Probabilities = False,
+            device: own.Device = "auto", probabilities: own.Probabilities = None,
             resamples: Annotated[int, typer.Option(
                 help="Of the images, for the intervals of 95 %.")] = 1000,
             seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,

@@ -13,10 +13,7 @@ from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, 
 def fuzz(model: own.Model, images: own.Images,
          by: Annotated[str, typer.Option(help="deepsensor, excitable, noise, dlfuzz, deepxplore or "
                                          "deephunter.")] = "deepsensor",
-         l2: Annotated[float | None, typer.Option(
-             help="Greatest L2 distance from the input.")] = None,
-         linf: Annotated[float | None, typer.Option(
-             help="Greatest change of a pixel in [0, 1].")] = None,
+         l2: own.L2 = None, linf: own.Linf = None,
          iterations: Annotated[int, typer.Option(
              help="How many examples are made of each input.")] = 20,
          population: Annotated[int | None, typer.Option(
@@ -36,7 +33,7 @@ def fuzz(model: own.Model, images: own.Images,
          size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
          mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
          classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
-         device: own.Device = "auto", probabilities: own.Probabilities = False,
+         device: own.Device = "auto", probabilities: own.Probabilities = None,
          seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
          block: Annotated[int | None, typer.Option(
              help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "

@@ -40,7 +40,7 @@ def layers(model: own.Model, weights: own.Weights = "", images: own.Images = "",
     known = rooms.layers_of(fit, x)
     names = rooms.matching(fit, x, checks.words(match, "match")) if match else list(known)
     found = rooms.layers_of(fit, x, names)
-    with torch.inference_mode(), rooms.watched(fit, found, lambda a: a.shape[1:]) as parts:
+    with torch.no_grad(), rooms.watched(fit, found, lambda a: a.shape[1:]) as parts:
         fit(x)
     sizes = {name: tuple(shape) for name, shape in parts.items()}
     rows = [{"layer": name, "module": type(found[name].module).__name__

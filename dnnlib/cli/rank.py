@@ -17,7 +17,6 @@ def rank(model: own.Model = "", images: own.Images = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "
                   ".npy, .csv or .parquet, a row an image.")] = "",
-         logits: Annotated[bool, typer.Option("--logits", help="That file holds logits.")] = False,
          top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
          merge: Annotated[bool, typer.Option(
              "--merge", help="One list from all methods, before theirs: by the mean of an image's "
@@ -42,7 +41,7 @@ def rank(model: own.Model = "", images: own.Images = "",
          size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
          mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
          classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
-         device: own.Device = "auto", probabilities: own.Probabilities = False,
+         device: own.Device = "auto", probabilities: own.Probabilities = None,
          seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
          batch_size: own.BatchSize = 64,
          block: Annotated[int, typer.Option(
@@ -72,7 +71,7 @@ def rank(model: own.Model = "", images: own.Images = "",
             raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
         if model or images:
             raise ValueError("--outputs: either it, or --model and --images")
-        found = custom.read_outputs(outputs, probabilities=not logits)
+        found = custom.read_outputs(outputs, probabilities=probabilities is not False)
         p = found.probabilities
         table = custom.rank_outputs(p, found.names, by, top=top, seed=seed, merge=merge)
         custom.write(table, target)

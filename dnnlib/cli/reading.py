@@ -5,6 +5,16 @@ from typing import Annotated
 
 import typer
 
+
+def _fraction(text: str) -> float:
+    from dnnlib import checks
+
+    try:
+        return checks.fraction(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
 Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module that "
                                     "gives logits, or it and the transform of its images; "
                                     "torchvision:NAME, timm:NAME, a name from `dnnlib models`; or "
@@ -23,6 +33,10 @@ Crop = Annotated[int | None, typer.Option(help="and pixels a side to crop to, at
 Mean = Annotated[str, typer.Option(
     help="What is taken from the pixels before the model, a channel: 0.485,0.456,0.406.")]
 Std = Annotated[str, typer.Option(help="And what they are divided by: 0.229,0.224,0.225.")]
+L2 = Annotated[float | None, typer.Option(
+    parser=_fraction, metavar="FLOAT", help="Greatest L2 distance from the input.")]
+Linf = Annotated[float | None, typer.Option(
+    parser=_fraction, metavar="FLOAT", help="Greatest change of a pixel in [0, 1]: 0.03, 8/255.")]
 Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
 Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
 ClassNames = Annotated[str, typer.Option(
@@ -32,8 +46,9 @@ ClassNames = Annotated[str, typer.Option(
 Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "
                                      "one, else mps, else cpu.")]
-Probabilities = Annotated[bool, typer.Option(
-    "--probabilities", help="The model gives probabilities, not logits.")]
+Probabilities = Annotated[bool | None, typer.Option(
+    "--probabilities/--logits", help="What the model, or the file of outputs, gives; default: a "
+                                     "model logits, which are looked at, a file probabilities.")]
 Workers = Annotated[int | None, typer.Option(
     min=0, help="Processes that read images ahead; default one for each core, at most 8.")]
 Scheduler = Annotated[str, typer.Option(

@@ -1,6 +1,6 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
-from dnnlib.custom.classifier import Classifier, classifier
+from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
@@ -8,6 +8,7 @@ from dnnlib.custom.forecast import Forecast, forecast
 from dnnlib.custom.gallery import failures_page, ranking_page
 from dnnlib.custom.handed import Tasks, check_copies, copy_first, label_studio, leading, merged
 from dnnlib.custom.loading import load_model
+from dnnlib.custom.looks import classifier
 from dnnlib.custom.naming import published_names, read_names
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos

@@ -12,14 +12,16 @@ from torch import nn
 
 from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
-from dnnlib.custom.classifier import PROBE, classifier
+from dnnlib.custom.looks import first_look
 from dnnlib.custom.photos import Images, Photos, photos_of
-from dnnlib.custom.ranking import needs_reference, parse_methods, prepared_job
+from dnnlib.custom.ranking import job_of, needs_reference, parse_methods
 from dnnlib.custom.rehearsal import rehearse_fuzzer
 from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
 from dnnlib.custom.worth import ENDS, fuzzers_sentence, selectors_sentence
+from dnnlib.fuzzing import Budget
+from dnnlib.inference import leaves_modes
 from dnnlib.measures import faults
 
 RATES = (5, 10, 20)  # % of the images, as NSS's tables
@@ -41,11 +43,12 @@ class Compared:
     left: Mapping[str, str] = field(default_factory=dict)
 
 
+@leaves_modes
 def compare(model: nn.Module, images: Images, by: str = "all", *,
             reference: Images | None = None, fuzz: str = "", l2: float | None = None,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
             limit: int = 100, rates: Sequence[float] = RATES, resamples: int = RESAMPLES,
-            seed: int = 0, probabilities: bool = False, layers: Sequence[str] | None = None,
+            seed: int = 0, probabilities: bool | None = None, layers: Sequence[str] | None = None,
             class_names: Sequence[str] | None = None, batch_size: int = 64,
             workers: int | None = None) -> Compared:
     """Every selector's fault detection, and every fuzzer's errors against noise.
@@ -85,16 +88,16 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     if photos.labels is None and any("/" not in path for path in photos.paths):
         classes_named(photos, 2, "folders")  # tells which has no folder
     seen = None if reference is None else photos_of(reference, model)
-    some = photos.some(PROBE)
-    fit = classifier(model, some, probabilities=probabilities)
-    with torch.inference_mode():
+    fit, some = first_look(model, photos, seen, probabilities=probabilities,
+                           budget=Budget(l2=l2, linf=linf))
+    with torch.no_grad():
         names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
     jobs, left = {}, {}
     for name in methods:
         try:
-            jobs[name] = prepared_job(model, photos, [name], reference=seen, seed=None,
-                                      layers=_layers_for(name, layers), batch_size=batch_size,
-                                      probabilities=probabilities, block=1024)
+            jobs[name] = job_of(fit, some, photos, [name], reference=seen, seed=None,
+                                layers=_layers_for(name, layers), batch_size=batch_size,
+                                block=1024)
         except ValueError as error:
             if by != "all":
                 raise

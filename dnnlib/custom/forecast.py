@@ -11,7 +11,7 @@ from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images
 from dnnlib.custom.runs import prepared
 from dnnlib.fuzzing import Fuzzer
-from dnnlib.inference import predict
+from dnnlib.inference import leaves_modes, predict
 
 LOOKS = (1, 3)  # iterations tried: what an iteration takes is the difference
 
@@ -40,8 +40,9 @@ class Forecast:
         return self.images * self.classifying + self.inputs * self.fuzzing / workers
 
 
+@leaves_modes
 def forecast(model: nn.Module, images: Images, options: Options | None = None, *,
-             reference: Images | None = None, probabilities: bool = False,
+             reference: Images | None = None, probabilities: bool | None = None,
              class_names: Sequence[str] | None = None, **given) -> Forecast:
     """What :func:`runs.fuzz` would take with the same arguments; nothing is written.
 

@@ -72,7 +72,7 @@ def _onnx(path: Path):
         raise ModuleNotFoundError("this needs onnxruntime; install it with: pip install "
                                   "onnxruntime", name="onnxruntime") from error
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    given = session.get_inputs()[0]
+    given, wanted = session.get_inputs()[0], _output([o.name for o in session.get_outputs()])
     kinds = {"tensor(float16)": np.float16, "tensor(double)": np.float64}
 
     def run(x: torch.Tensor) -> torch.Tensor:
@@ -81,9 +81,16 @@ def _onnx(path: Path):
         if isinstance(size, int) and size != len(images):  # exported for batches of that size
             missing = -len(images) % size
             whole = np.concatenate([images, np.repeat(images[-1:], missing, 0)])
-            parts = [session.run(None, {given.name: part})[0]
+            parts = [session.run([wanted], {given.name: part})[0]
                      for part in np.split(whole, len(whole) // size)]
             return torch.from_numpy(np.concatenate(parts)[:len(images)])
-        return torch.from_numpy(session.run(None, {given.name: images})[0])
+        return torch.from_numpy(session.run([wanted], {given.name: images})[0])
 
     return run
+
+
+def _output(names: list[str]) -> str:
+    """The one output, or the one called logits."""
+    if len(names) == 1 or "logits" in names:
+        return "logits" if "logits" in names else names[0]
+    raise ValueError(f"expected one output, or one called logits, got {', '.join(names)}")

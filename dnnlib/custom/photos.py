@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from PIL import Image
+from PIL import Image, ImageOps
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
-from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.preparation import Preparation
 from dnnlib.data.pictures import Pictures, Rows, readable
 from dnnlib.models.fingerprints import described, of
 
@@ -27,7 +27,8 @@ class Photos(Dataset):
     """Images by number, read when they are asked for.
 
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
-    :class:`Pictures`, or a dataset, whose images may come with labels or as Pillow has them.
+    :class:`Pictures`, or a dataset, whose images may come with labels or as Pillow has them; those
+    are turned upright and prepared by ``fit``, in ``channels``, as files are.
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
@@ -46,6 +47,8 @@ class Photos(Dataset):
     labels: torch.Tensor | None = None
     classes: tuple[str, ...] = ()
     litter: tuple[str, ...] = ()
+    fit: Preparation = Preparation()
+    channels: int | None = None
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -56,7 +59,7 @@ class Photos(Dataset):
         if isinstance(image, tuple | list):  # with its label
             image = image[0]
         if isinstance(image, Image.Image):
-            image = pil_to_tensor(image)
+            image = self._prepared(image)
         image = torch.as_tensor(image)
         if image.ndim != 3:
             raise ValueError(f"expected an image (C, H, W), got shape {tuple(image.shape)}")
@@ -66,6 +69,17 @@ class Photos(Dataset):
                 raise ValueError(f"expected values in [0, 1] or uint8, got [{low:g}, {high:g}]")
             image = image.float()
         return image
+
+    def _prepared(self, picture: Image.Image) -> torch.Tensor:
+        """As a file of it would be; ``ValueError`` for colours that nobody asked for."""
+        mode = {1: "L", 3: "RGB"}.get(self.channels or 0) or {"1": "L"}.get(
+            picture.mode, picture.mode)
+        if mode not in ("L", "RGB"):
+            raise ValueError(f"is a picture of mode {mode}, where L or RGB is expected; convert "
+                             "it, as by picture.convert('RGB')")
+        array = self.fit.apply(ImageOps.exif_transpose(picture).convert(mode))
+        array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
+        return torch.from_numpy(np.array(array))  # a copy, that may be written to
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -207,7 +221,8 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
                         f"{type(images).__name__}")
     if not len(images):
         raise ValueError("images: expected at least one, got none")
-    return Photos(images, tuple(map(str, range(len(images)))))
+    fit, channels = _preparation(model)
+    return Photos(images, tuple(map(str, range(len(images)))), fit=fit, channels=channels)
 
 
 def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None,
@@ -223,18 +238,22 @@ def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None
     """
     if channels not in (None, 1, 3):
         raise ValueError(f"channels: expected 1 or 3, got {channels!r}")
+    given, depth = _preparation(model, size)
+    found = readable(Path(source).expanduser(), fit=given.apply, fitted=given.fitted,
+                     channels=channels or depth)
+    return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
+                  found.classes, found.litter)
+
+
+def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation, int | None]:
+    """What a model takes of pictures, and in how many channels, None if it does not say."""
     spec = models.spec_of(model)
     shape = spec.shape if spec else (None, None)
     given = preparation.of(model)
     if size is None and given.resize is given.crop is given.transform is None:
         size = shape[1]
-    given = given.with_options(resize=size, crop=size)
-    if channels is None and given.mean is not None and len(given.mean) == 3:
-        channels = 3
-    found = readable(Path(source).expanduser(), fit=given.apply, fitted=given.fitted,
-                     channels=channels or shape[0])
-    return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
-                  found.classes, found.litter)
+    depth = 3 if given.mean is not None and len(given.mean) == 3 else shape[0]
+    return given.with_options(resize=size, crop=size), depth
 
 
 def prepare(model: nn.Module, **options) -> nn.Module:
@@ -249,4 +268,4 @@ def prepare(model: nn.Module, **options) -> nn.Module:
         return model
     changed = preparation.of(model).with_options(**options)
     inner = model.model if isinstance(model, Classifier) else model
-    return Classifier(inner, preparation=changed).eval()
+    return Classifier(inner, preparation=changed)

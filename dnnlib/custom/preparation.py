@@ -1,5 +1,6 @@
 """From a picture to what a model takes: scaled, cropped, and normalised."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -11,6 +12,7 @@ from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
 
 
@@ -23,7 +25,8 @@ class Preparation:
     - ``transform``: a function of one's own instead of these two, from a PIL image to a tensor
       (C, H, W) in [0, 1].
     - ``mean``, ``std``: a number for each channel, or for all: (x - mean) / std, inside of the
-      model, so that images stay in [0, 1].
+      model, so that images stay in [0, 1]. A mean above 1 is one of pixels from 0 to 255: both are
+      then divided by 255, which is told.
 
     Raises ``ValueError`` naming the option.
 
@@ -53,6 +56,17 @@ class Preparation:
                 checks.finite(value, "mean")
             for value in self.std:
                 checks.finite(value, "std", above=0)
+            if any(abs(value) > 1 for value in self.mean):
+                if min(self.std) < 1:
+                    raise ValueError("mean, std: expected both as of pixels in [0, 1], got "
+                                     f"{max(self.mean):g} and {min(self.std):g}")
+                _log.warning("mean: pixels are in [0, 1], and %g is that of pixels from 0 to 255; "
+                             "mean and std are divided by 255", self.mean[0])
+                for name in ("mean", "std"):
+                    object.__setattr__(self, name, tuple(v / 255 for v in getattr(self, name)))
+            if any(value > 1 for value in self.std):
+                raise ValueError("std: expected numbers up to 1, as pixels in [0, 1] have them, "
+                                 f"got {max(self.std):g}; of pixels from 0 to 255, divide by 255")
             if not {len(self.mean), len(self.std)} <= {1, 3}:
                 raise ValueError("mean, std: expected 1 or 3 numbers, got "
                                  f"{len(self.mean)} and {len(self.std)}")

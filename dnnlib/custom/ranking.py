@@ -10,16 +10,16 @@ import torch
 from torch import nn
 
 from dnnlib import __version__, checks, selection
-from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
+from dnnlib.custom.looks import first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.data.pictures import Pictures
-from dnnlib.inference import device_of, predict
+from dnnlib.inference import device_of, leaves_modes, predict
 from dnnlib.measures.uncertainty import indecision
 from dnnlib.models.fingerprints import fingerprint
 from dnnlib.selection.streaming import reader
@@ -73,8 +73,9 @@ def parse_top(top: str | float, n: int) -> float:
     return share
 
 
+@leaves_modes
 def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None = None,
-         top: str | float = 0.05, seed: int | None = None, probabilities: bool = False,
+         top: str | float = 0.05, seed: int | None = None, probabilities: bool | None = None,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
          workers: int | None = None, folder: str | Path | None = None, client=None,
          merge: bool = False, class_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -119,7 +120,7 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
         class_names = distinct(class_names, outputs.shape[1])
     facts = {"dnnlib": __version__, "torch": torch.__version__, "by": list(methods),
              "device": device_of(job.model).type, "model": fingerprint(job.model),
-             "probabilities": probabilities, "images": photos.named(),
+             "probabilities": bool(probabilities), "images": photos.named(),
              "reference": seen and seen.named(), "seed": seed,
              "layers": layers and list(layers), "batch_size": batch_size, "block": block}
     with tempfile.TemporaryDirectory() as place:
@@ -163,14 +164,24 @@ def _described(photos: Photos, places: torch.Tensor,
 
 def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
                  reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
-                 probabilities: bool, batch_size: int, block: int) -> Job:
-    """What :func:`rank` will do, after a look at 64 images, and at two by each method."""
+                 probabilities: bool | None, batch_size: int, block: int) -> Job:
+    """What :func:`rank` will do, after a look at 64 images, and at two by each method.
+
+    The model is put in evaluation mode.
+    """
     checks.positive(batch_size, "batch_size")
     checks.positive(block, "block")
-    some = photos.some(PROBE)
-    model, two, readers = classifier(model, some, probabilities=probabilities), some[:2], {}
-    if len(two) < 2:
-        two = some.repeat(2, 1, 1, 1)
+    model, some = first_look(model, photos, reference, probabilities=probabilities)
+    return job_of(model, some, photos, methods, reference=reference, seed=seed, layers=layers,
+                  batch_size=batch_size, block=block)
+
+
+def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequence[str], *,
+           reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
+           batch_size: int, block: int) -> Job:
+    """The same after :func:`looks.first_look`, which gave the first two."""
+    two = some[:2] if len(some) > 1 else some.repeat(2, 1, 1, 1)
+    readers = {}
     shown = None if reference is None else reference.some(2)
     for name in methods:
         options = options_of(name, model, two, reference=shown, seed=seed, layers=layers,

@@ -21,8 +21,8 @@ from tqdm import tqdm
 
 from dnnlib import __version__, files
 from dnnlib.custom import cluster, kept, tables
-from dnnlib.custom.classifier import PROBE, classifier
 from dnnlib.custom.failures import nearest
+from dnnlib.custom.looks import first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
@@ -30,7 +30,7 @@ from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scoring import classes_of
 from dnnlib.data.folders import in_order
 from dnnlib.fuzzing import Fuzzer
-from dnnlib.inference import device_of, fast_layout, predict
+from dnnlib.inference import device_of, leaves_modes, predict
 from dnnlib.models.fingerprints import fingerprint
 from dnnlib.neurons.layers import matching
 
@@ -81,9 +81,11 @@ def block_name(number: int) -> str:
     return f"blocks/{number:05d}.json"
 
 
+@leaves_modes
 def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options | None = None, *,
-         reference: Images | None = None, probabilities: bool = False, workers: int | None = None,
-         client=None, class_names: Sequence[str] | None = None, **given) -> Found:
+         reference: Images | None = None, probabilities: bool | None = None,
+         workers: int | None = None, client=None, class_names: Sequence[str] | None = None,
+         **given) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
@@ -106,8 +108,8 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities, class_names=class_names)
     facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
-             "model": fingerprint(model), "probabilities": probabilities, "images": photos.named(),
-             "reference": seen and seen.named(), **asdict(options)}
+             "model": fingerprint(model), "probabilities": bool(probabilities),
+             "images": photos.named(), "reference": seen and seen.named(), **asdict(options)}
     kept.check(folder, facts)
     clean, labels, unread = _clean(folder, facts, model, photos, names, options, workers)
     places = ((clean == labels) & (clean >= 0)).nonzero()[:, 0]
@@ -134,7 +136,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
 
 
 def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
-             probabilities: bool = False, class_names: Sequence[str] | None = None,
+             probabilities: bool | None = None, class_names: Sequence[str] | None = None,
              ) -> tuple[nn.Module, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
     """What a run needs: model, fuzzer, images, training images, classes' names, whole options.
 
@@ -143,12 +145,11 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
     options.check_reference(reference is not None)
     photos = photos_of(images, model)
     seen = None if reference is None else photos_of(reference, model)
-    some = photos.some(PROBE)
-    model = classifier(model, some, probabilities=probabilities)
+    model, some = first_look(model, photos, seen, probabilities=probabilities,
+                             budget=options.budget)
     if options.layers is not None:
         outputs_only(options.by, model)
         options = replace(options, layers=matching(model, some, options.layers))
-    _check_steady(model, some)
     p = predict(model, some, batch_size=options.batch_size)
     names = classes_named(photos, p.shape[1], options.labels, class_names)
     fuzzer = options.fuzzer(None if seen is None else seen.images)
@@ -178,14 +179,6 @@ def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: S
         kept.begin(folder, facts)
         files.save_tensors(path, {"classes": clean}, skipped=skipped)
     return clean, labels, skipped
-
-
-def _check_steady(model: nn.Module, x: torch.Tensor) -> None:
-    with torch.inference_mode():
-        one, other = (model(fast_layout(x, device_of(model))) for _ in range(2))
-    if not torch.allclose(one, other, rtol=1e-3, atol=1e-3):
-        raise ValueError("model: two passes over the same images give different outputs; is "
-                         "dropout, or another source of noise, left on?")
 
 
 def classes_named(photos: Photos, n: int, kind: str,

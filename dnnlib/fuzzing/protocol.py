@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import classes_of, fast_layout, ready
+from dnnlib.inference import as_logits, classes_of, fast_layout, ready
 
 _ROUNDING = 1e-5  # of distances in float32, relative
 Watch = Callable[[torch.Tensor], None]  # sees the examples (S, C, H, W) of every iteration
@@ -21,7 +21,8 @@ Watch = Callable[[torch.Tensor], None]  # sees the examples (S, C, H, W) of ever
 class Budget:
     """How far an example may be from its input: greatest L2 and L-infinity distances, or None.
 
-    Raises ``ValueError`` for a distance that is not a finite number above 0.
+    Raises ``ValueError`` for a distance that is not a finite number above 0, and for an
+    L-infinity distance above 1, which bounds nothing.
     """
 
     l2: float | None = None
@@ -33,6 +34,8 @@ class Budget:
             number = isinstance(value, Real) and not isinstance(value, bool)
             if value is not None and not (number and 0 < value < math.inf):
                 raise ValueError(f"{name}: expected a distance above 0 or None, got {value!r}")
+            if name == "linf" and value is not None:
+                checks.of_a_pixel(value, name)
             if number and not isinstance(value, int):  # NumPy's
                 object.__setattr__(self, name, float(value))
 
@@ -150,7 +153,8 @@ class Log:
         self.inputs = fast_layout(inputs, ready(model, inputs))
         with torch.no_grad():  # how many classes there are; not a pass that the model's hooks count
             logits = model.forward(self.inputs[:1])
-        classes_of(logits)
+            classes_of(logits)
+            as_logits(logits, model, self.inputs)
         self.labels = checks.labels(labels, len(inputs), logits.shape[1]).cpu()
         self.model, self.watch, self.passes = model, watch, 0
         self.start = time.perf_counter()

@@ -86,7 +86,7 @@ def record(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = 
     size = size_for(model, x, batch_size, times=3)
     with watched(model, chosen, reduce) as parts:
         for part in x.split(size):
-            with torch.inference_mode():
+            with torch.no_grad():
                 model(fast_layout(part, device))
                 block = torch.cat([parts[name].flatten(1) for name in chosen], 1)
             _finite(block, {name: parts[name][0].numel() for name in chosen})
@@ -148,7 +148,7 @@ def record_all(model: nn.Module, x: torch.Tensor,
               for name in kinds}
     chosen = layers_of(model, x, tuple(kinds)) if kinds else {}
     device = ready(model, x)
-    with watched(model, chosen, reduce) as parts, torch.inference_mode():
+    with watched(model, chosen, reduce) as parts, torch.no_grad():
         logits = checked(model(fast_layout(x, device))).cpu()
         return logits, {want: torch.cat([parts[name][want[1:]].flatten(1) for name in want.layers],
                                         1).cpu() for want in wants}

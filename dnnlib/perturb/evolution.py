@@ -29,7 +29,7 @@ class Evolved(NamedTuple):
     probability: torch.Tensor
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: int = 20,
            weight: float = 0.5, generator: torch.Generator, batch_size: int = 200) -> Evolved:
     """Evolve, for each image, patches that lower the probability of its predicted class.

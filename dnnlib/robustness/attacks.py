@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, predict
+from dnnlib.inference import device_of, leaves_modes, predict
 
 NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
 OF = ("correct", "all")
@@ -35,6 +35,8 @@ class FGSM:
     def __post_init__(self):
         checks.finite(self.eps, "eps", least=0)
         checks.known(self.norm, NORMS, "norm")
+        if self.norm == "linf":
+            checks.of_a_pixel(self.eps, "eps")
 
     def build(self, classifier, batch_size: int):
         from art.attacks.evasion import FastGradientMethod
@@ -63,6 +65,8 @@ class PGD:
         checks.finite(self.eps, "eps", least=0)
         checks.positive(self.iterations, "iterations")
         checks.known(self.norm, NORMS, "norm")
+        if self.norm == "linf":
+            checks.of_a_pixel(self.eps, "eps")
         if not 0 < self.eps_step <= self.eps:
             raise ValueError(f"eps_step: expected a number above 0 and at most eps={self.eps:g}, "
                              f"got {self.eps_step!r}")
@@ -181,6 +185,7 @@ class Attacked:
         return numerator / denominator
 
 
+@leaves_modes
 def attack_success_rate(model: nn.Module, x: torch.Tensor, y: torch.Tensor,
                         attack: str | Attack = "pgd", *, seed: int = 0,
                         batch_size: int = 128) -> Attacked:
@@ -188,7 +193,7 @@ def attack_success_rate(model: nn.Module, x: torch.Tensor, y: torch.Tensor,
 
     ``y``: (N,), true classes. ``attack``: a name, for its defaults, or options such as
     ``PGD(eps=8 / 255, eps_step=2 / 255)``. ``seed``: of JSMA's targets and random starts; the
-    global generators are left as they were, and so is the model, except for evaluation mode. Raises
+    global generators are left as they were, and so is the model. Raises
     ``ValueError`` for an unknown attack, labels that do not fit, and no correct classification.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))

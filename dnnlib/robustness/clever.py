@@ -15,7 +15,7 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import checks, reproducible
-from dnnlib.inference import checked, fast_layout, ready, size_for
+from dnnlib.inference import as_logits, checked, fast_layout, leaves_modes, ready, size_for
 
 DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
 RADII = {"l1": 30.0, "l2": 2.0, "linf": 0.1}
@@ -49,6 +49,7 @@ class Clever:
         return self.targeted.amin(1)
 
 
+@leaves_modes
 def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float | None = None,
            batches: int = 500, samples: int = 1024, pool: int | None = 10_240,
            sampling: str = "ball", output: str = "logits", fit: str = "ibm", cap: bool = True,
@@ -77,8 +78,8 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     - ``batch_size``: points in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
 
     An image's score depends on ``seed`` and its place and, apart from rounding, neither on
-    ``batch_size`` nor on the other images. The model is put in evaluation mode. Raises
-    ``ValueError`` for an option that makes no sense and for outputs or gradients that are not
+    ``batch_size`` nor on the other images. Raises ``ValueError`` for an option that
+    makes no sense, for outputs that are probabilities, and for outputs or gradients that are not
     finite.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2, bias=False))
@@ -96,6 +97,8 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     if pool is not None and checks.positive(pool, "pool") < samples:
         raise ValueError(f"pool: expected at least samples={samples} points, got {pool}")
     radius = RADII[norm] if radius is None else radius
+    if norm == "linf":
+        checks.of_a_pixel(radius, "radius")
     points = batches * samples if pool is None else pool
     draws = torch.randint(2**62, (len(x),), generator=torch.Generator().manual_seed(
         checks.seed(seed))).tolist()  # an image's points do not depend on the others
@@ -246,7 +249,8 @@ def _outputs(model: nn.Module, x: torch.Tensor, output: str, batch_size: int) ->
     checks.known(output, OUTPUTS, "output")
     device = ready(model, x)
     f = torch.cat([checked(model(fast_layout(part, device)))
-                   for part in x.split(size_for(model, x, batch_size))]).cpu().double()
+                   for part in x.split(size_for(model, x, batch_size))])
+    f = as_logits(f, model, x).cpu().double()
     if f.ndim != 2 or f.shape[1] < 2:
         raise ValueError(f"model: expected outputs (N, n) for at least two classes, got "
                          f"{tuple(f.shape)}")

@@ -225,7 +225,7 @@ def softmax():
     return nn.Sequential(linear(), nn.Softmax(1))
 
 def one():
-    return linear(1)
+    return nn.Sequential(linear(1), nn.Sigmoid())
 
 def constant():
     return Fixed([1.0, 2.0, 3.0])
@@ -357,7 +357,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, code, words", [
-    (ranked("one"), 2, "every output is in [0, 1], so that these are probabilities"),
+    (ranked("one"), 2, "every output is in [0, 1], where logits are expected; say so (--prob"),
     (ranked("constant"), 2, "the same output for each of 20 images"),
     (ranked("nan"), 2, "finite outputs"),
     (ranked("softmax"), 2, "probabilities where logits are expected"),

@@ -146,7 +146,11 @@ def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch):
         def get_inputs(self):
             return [SimpleNamespace(name="images", type="tensor(float)", shape=[3, 1, 8, 8])]
 
+        def get_outputs(self):
+            return [SimpleNamespace(name="scores")]
+
         def run(self, outputs, given):
+            assert outputs == ["scores"]
             sizes.append(len(given["images"]))
             return [model(torch.from_numpy(given["images"])).detach().numpy()]
 
@@ -155,6 +159,36 @@ def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch):
     loaded = custom.load_model(str(folders / "m.onnx"))
     torch.testing.assert_close(loaded(x), model(x).detach())
     assert sizes == [3, 3, 3]  # eight images, in batches of the size exported
+
+
+@pytest.mark.parametrize("names, taken", [
+    (["features", "logits"], "logits"), (["logits", "features"], "logits"), (["y"], "y"),
+    (["features", "scores"], None)])
+def test_the_output_called_logits_is_taken(x, folders, monkeypatch, names, taken):
+    """Of an ONNX file with several; with none called so nobody knows."""
+    class Session:
+        def __init__(self, path, providers):
+            pass
+
+        def get_inputs(self):
+            return [SimpleNamespace(name="images", type="tensor(float)", shape=["n", 1, 8, 8])]
+
+        def get_outputs(self):
+            return [SimpleNamespace(name=name) for name in names]
+
+        def run(self, outputs, given):
+            asked.extend(outputs)
+            return [given["images"].reshape(-1, 64)[:, :3]]
+
+    asked: list = []
+    (folders / "m.onnx").write_bytes(b"onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=Session))
+    if taken is None:
+        with pytest.raises(ValueError, match="or one called logits, got features, scores"):
+            custom.load_model(str(folders / "m.onnx"))
+        return
+    custom.load_model(str(folders / "m.onnx"))(x)
+    assert asked == [taken]
 
 
 @pytest.mark.parametrize("name, library", [("timm:resnet18", "timm"), ("m.onnx", "onnxruntime")])

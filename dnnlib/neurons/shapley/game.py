@@ -86,7 +86,7 @@ class Game:
         """The layer of player ``i`` and its place there, as :meth:`Activations.where`."""
         return self._columns.where(i)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def value(self, coalitions: torch.Tensor) -> torch.Tensor:
         """What coalitions are worth, float64 (B, K) in nats, on the CPU.
 
