@@ -124,10 +124,10 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 
 # %% tags=["hide-input"]
 candidates = mutations.mutate(data.images, seed=seed).images
-again = mutations.mutate(candidates, seed=1000 + seed).images
+again, third = (mutations.mutate(candidates, seed=1000 * k + seed).images for k in (1, 2))
 layer = nss.last_map(model, candidates)
-x, x_mutated = (activations.record(model, images, layers=[layer], neuron="unit").values
-                for images in (candidates, again))
+x, x_mutated, x_third = (activations.record(model, images, layers=[layer], neuron="unit").values
+                         for images in (candidates, again, third))
 
 # %% [markdown]
 # `x` and `x_mutated` hold the activations of every candidate and of its mutation, with a row for
@@ -144,12 +144,10 @@ assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share / 100).float(
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
 
 # %% tags=["hide-input"]
-third = activations.record(model, mutations.mutate(candidates, seed=2000 + seed).images,
-                           layers=[layer], neuron="unit").values
 wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 tried = faults.detection_table(wrong, {
     "NSS, one draw for both": selection.by_score(tns),
-    "NSS, a draw for each": selection.by_score((x - third).abs()[:, chosen].sum(1)),
+    "NSS, a draw for each": selection.by_score((x - x_third).abs()[:, chosen].sum(1)),
     "NAC, raw": selection.selector("nac").order(model, candidates),
     "NAC, each layer scaled": selection.selector("nac", activation="scaled").order(model, candidates)}, (5, 10, 20))
 tried.rename_axis("faults (%) among the first", axis=1).round(1)

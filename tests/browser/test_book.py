@@ -39,6 +39,16 @@ SMALL = """() => [...document.querySelectorAll('article figure > img[src$=".png"
   i => i.getBoundingClientRect().width < 0.55 * i.naturalWidth).map(i => i.src.split('/').pop())"""
 
 
+# blocks that go on behind an edge of their frame which does not fade
+MUTE = """() => [...document.querySelectorAll('article *')].filter(e => {
+  const style = getComputedStyle(e);
+  return e.checkVisibility() && /auto|scroll/.test(style.overflowX) && e.clientWidth >= 20
+    && e.scrollWidth - e.clientWidth >= 8 && style.maskImage === 'none'
+    && !e.closest('svg, button, .headerlink, .more-left, .more-right')
+    && !e.querySelector('.more-left, .more-right');
+}).map(e => `${e.tagName}.${e.className}`).slice(0, 3)"""
+
+
 class Anchors(HTMLParser):
     """The ids and the links of a page."""
 
@@ -111,6 +121,7 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
     assert not found["broken"], f"figures that did not load: {found['broken']}"
     assert not found["still"], "interactive figures that do not move"
     assert not found["unnamed"], f"figures without alternative text: {found['unnamed']}"
+    assert page.evaluate(MUTE) == [], "cut off without a sign"
     for theme in ("light", "dark"):
         assert looks.faint(page, theme) == [], theme
     if name.startswith("notebooks/"):
@@ -118,7 +129,22 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
     page.set_viewport_size(looks.phone)
     assert looks.wide(page) == [], "wider than a phone"
     assert page.evaluate(SMALL) == [], "figures too small to read on a phone"
+    page.evaluate("() => new Promise(done => setTimeout(done, 100))")  # sizes are looked at
+    assert page.evaluate(MUTE) == [], "cut off without a sign on a phone"
     assert not wrong
+
+
+def test_a_wide_table_fades_where_it_goes_on_and_keeps_its_first_column(browser, address, looks):
+    page = browser.new_page(viewport=looks.phone)
+    page.goto(f"{address}notebooks/nss/02_fault_detection.html", wait_until="networkidle")
+    table = page.locator("table.dataframe.more-right:has(tbody th)").first.element_handle()
+    first = table.query_selector("tbody th")
+    before = first.bounding_box()["x"]
+    assert "gradient" in table.evaluate("e => getComputedStyle(e).maskImage")
+    table.evaluate("e => e.scrollLeft = e.scrollWidth")
+    page.wait_for_function("e => e.matches('.more-left:not(.more-right)')", arg=table)
+    assert abs(first.bounding_box()["x"] - before) < 2
+    page.close()
 
 
 def pixels(figure) -> np.ndarray:
