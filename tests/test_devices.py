@@ -334,6 +334,19 @@ def test_a_pass_takes_a_quarter_of_the_free_memory(monkeypatch):
         assert inference.size_for(model, x, 128, rows=128) == 128  # no more are sent
 
 
+@pytest.mark.parametrize("share, wanted", [(None, 61), ("0.1", 7), ("0.01", 0), ("1", 61)])
+def test_of_several_processes_each_counts_on_its_share_of_a_gpu(monkeypatch, share, wanted):
+    """60 of 80 are free, 2 are held by this process, of which 1 is in use; in GiB."""
+    gib = 2**30
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (60 * gib, 80 * gib))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 2 * gib)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 1 * gib)
+    monkeypatch.delenv(inference.SHARE, raising=False)
+    if share:
+        monkeypatch.setenv(inference.SHARE, share)
+    assert inference.free_memory(torch.device("cuda")) // gib == wanted
+
+
 def test_on_a_cpu_passes_are_as_they_were():
     assert inference.size_for(network(), torch.zeros(10_000, *SHAPE), 128) == 128
 

@@ -171,6 +171,8 @@ def test_a_table_never_mixes_published_pictures_and_a_copy():
     assert sorted(records.frame("nsatp/x")["value"]) == [0.1, 0.1, 0.2, 0.2]
     records.save(replace(make(0.5, dataset="cifar10", seed=1, recipe="new"), provenance=published))
     assert sorted(records.frame("nsatp/x")["value"]) == [0.2, 0.2, 0.5]
+    records.save(replace(make(0.7, dataset="cifar10", seed=0, candidates="each"), provenance=copy))
+    assert sorted(records.frame("nsatp/x")["value"]) == [0.2, 0.2, 0.5, 0.7]  # other tables
 
 
 def test_of_several_values_that_count_the_copys_gives_way_to_the_published_pictures():

@@ -12,6 +12,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
+from dnnlib import inference
 from dnnlib.book import notebooks, records, sweeps
 from dnnlib.data import known
 
@@ -216,10 +217,11 @@ def test_a_run_without_a_record_says_why(toy):
 
 
 def test_workers_keep_freed_memory_and_show_no_bars():
-    with sweeps.cluster(workers=1) as client:
-        found, = client.run(lambda: dict(os.environ)).values()
+    with sweeps.cluster(workers=2) as client:
+        found, other = client.run(lambda: dict(os.environ)).values()
     assert "MALLOC_TRIM_THRESHOLD_" not in found
     assert found["TQDM_DISABLE"] == found["OMP_NUM_THREADS"] == "1"
+    assert found[inference.SHARE] == other[inference.SHARE] == "0.5"  # of a GPU, if they are on one
 
 
 def test_a_failed_cell_stops_no_other(sweep, tmp_path):
