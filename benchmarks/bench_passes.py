@@ -165,10 +165,13 @@ def cell(inputs: int, population: int, gpu: bool) -> tuple[float, float]:
         place = os.environ | {"DNNLIB_CACHE": f"{folder}/cache", "DNNLIB_RESULTS": folder}
         start = time.perf_counter()
         running = subprocess.Popen(command, env=place, cwd=ROOT)
-        while running.poll() is None:
-            if gpu:
-                busy.append(torch.cuda.utilization() / 100)
-            time.sleep(0.2)
+        try:
+            while running.poll() is None:
+                if gpu:
+                    busy.append(torch.cuda.utilization() / 100)
+                time.sleep(0.2)
+        finally:
+            running.kill()
         taken = time.perf_counter() - start
     if running.returncode:
         raise SystemExit(f"the cell of {inputs} inputs failed")
@@ -177,8 +180,8 @@ def cell(inputs: int, population: int, gpu: bool) -> tuple[float, float]:
 
 def cells(model: nn.Module, gpu: bool) -> None:
     many, busy = cell(1000, 100, gpu) if gpu else cell(20, 20, gpu)
-    few, _ = cell(10, 5, gpu) if gpu else cell(2, 5, gpu)
-    print(f"a cell of test errors: {many:.0f} s, of a hundredth of the inputs {few:.0f} s")
+    few, _ = cell(10, 100, gpu) if gpu else cell(2, 20, gpu)
+    print(f"a cell of test errors: {many:.0f} s, of few inputs {few:.0f} s")
     if gpu:
         keep("a cell of test errors, 1,000 inputs", many, most=100, unit="seconds",
              gpu=name_of_gpu())
@@ -201,7 +204,7 @@ def main() -> None:
     model = lenet5(device)
     print(f"on {name_of_gpu() or device}")
     for name in given.parts or PARTS:
-        PARTS[name](model, device.type != "cpu")
+        PARTS[name](model, device.type == "cuda")
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def table(gpu: str = "") -> str:
     """Of all that was kept, on a CPU or on that GPU, in Markdown."""
     lines = ["| what | measured | goal | reached |", "|---|---|---|---|"]
     for what, row in json.loads(KEPT.read_text()).items():
-        if row["gpu"] != gpu:
+        if row.get("gpu", "") != gpu:
             continue
         least, most, figure = row["least"], row["most"], row["figure"]
         goal = f"at least {least:g}" if most is None else f"at most {most:g}"
@@ -46,7 +46,7 @@ def main() -> None:
     if not KEPT.exists():
         raise SystemExit("nothing was measured yet; run: make bench")
     known = json.loads(KEPT.read_text())
-    for gpu in sorted({row["gpu"] for row in known.values()}):
+    for gpu in sorted({row.get("gpu", "") for row in known.values()}):
         print(gpu, table(gpu), sep="\n")
         if "--page" in sys.argv:
             begin = BEGIN_GPU if gpu else BEGIN

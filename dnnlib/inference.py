@@ -156,7 +156,7 @@ def free_memory(device: torch.device) -> int | None:
     if device.type == "cuda":
         taken = torch.cuda.memory_allocated(device)
         free, total = torch.cuda.mem_get_info(device)
-        share = float(os.environ.get(SHARE, 1))
+        share = checks.share(checks.numbers(os.environ.get(SHARE, "1"), SHARE)[0], SHARE)
         return max(0, min(free + torch.cuda.memory_reserved(device) - taken,
                           int(share * total) - taken))
     if device.type == "mps":

@@ -229,7 +229,7 @@ def _frame(experiment: str, root: Path | None, seen: tuple,
 
     Of a dataset and network with records on the published pictures, those on a JPEG copy are left
     out, however it was trained: no table mixes the two. What was selected from other candidates
-    has tables of its own.
+    has tables of its own; whoever asks for several at once gets both.
     """
     kept = {name(experiment, record.parameters): record
             for record in find(experiment, root, **dict(parameters))}

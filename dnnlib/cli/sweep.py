@@ -58,6 +58,7 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
     if show or not left:
         return
     workers = workers or (None if scheduler else plan.workers(left))
+    workers = workers and max(1, min(workers, len(left)))  # each has its share of a GPU
     errors = _run(cells, left, states, root, scheduler or None, workers, replace)
     _summary(cells, states, root)
     if errors:

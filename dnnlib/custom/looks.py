@@ -33,7 +33,8 @@ class Look:
     """Images ``x`` (n, C, H, W), the model's own ``outputs`` (n, columns), and how to get more.
 
     ``probabilities``: what the person says of the outputs, None for nothing. ``rounding``: up to
-    which outputs of one image may differ from pass to pass.
+    which outputs of one image may differ from pass to pass. ``within``: up to which probabilities
+    may sum to another number than 1.
     """
 
     run: Callable[[torch.Tensor], torch.Tensor]
@@ -41,6 +42,7 @@ class Look:
     outputs: torch.Tensor
     probabilities: bool | None
     rounding: float
+    within: float
 
 
 def _finite(look: Look) -> None:
@@ -62,6 +64,13 @@ def _same_again(look: Look) -> None:
         paired = torch.cat([look.run(look.x[two]) for two in places.split(2)])
     except Exception as error:  # whatever their code raises
         raise ValueError(f"model: takes {n} images at once, and not two: {told(error)}") from error
+    try:
+        alone = look.run(look.x[:1])
+    except Exception as error:  # whatever their code raises
+        raise ValueError(f"model: takes {n} images at once, and not one: {told(error)}") from error
+    if alone.shape != look.outputs[:1].shape:
+        raise ValueError(f"model: expected outputs {tuple(look.outputs[:1].shape)} for one image, "
+                         f"got {tuple(alone.shape)}; is there a squeeze()?")
     off = (paired - look.outputs[places]).abs().max()
     if off <= look.rounding:
         return
@@ -82,7 +91,7 @@ def _logits(look: Look) -> None:
     outputs, single = look.outputs, look.outputs.shape[1] == 1
     total, positive = outputs.sum(1), bool((outputs >= 0).all())
     inside = positive and bool((outputs <= 1).all())
-    summed = positive and not single and bool(((total - 1).abs() < 1e-3).all())
+    summed = positive and not single and bool(((total - 1).abs() < look.within).all())
     if look.probabilities and not (inside if single else summed):
         raise ValueError("model: expected probabilities, as said (--probabilities), got outputs "
                          "that are negative or do not sum to 1; logits need no such option")
@@ -92,7 +101,8 @@ def _logits(look: Look) -> None:
     if summed:
         raise ValueError("model: every output is non-negative and sums to 1, so that these are "
                          f"probabilities where logits are expected; say so (--probabilities){said}")
-    if positive and not single and total.max() - total.min() <= 1e-3 * total.max():
+    spread = (outputs.amax(0) - outputs.amin(0)).sum()
+    if positive and not single and total.max() - total.min() <= look.within * spread:
         raise ValueError(f"model: every output is non-negative and sums to {total[0]:.4g}, where "
                          "logits are expected; return these, or what sums to 1, with "
                          f"--probabilities{said}")
@@ -110,12 +120,18 @@ def _logits(look: Look) -> None:
 
 
 def _bounded(look: Look) -> bool | None:
-    """Whether outputs stay in [0, 1] for images far beyond; None if nobody knows."""
+    """Whether outputs stay in [0, 1] for images far beyond; None if nobody knows.
+
+    Nobody does of a model that limits or normalises its images first.
+    """
+    x = look.x[:PAIRED]
+    far = (x - 0.5) * FAR
     try:
-        outputs = look.run((look.x[:PAIRED] - 0.5) * FAR)
+        outputs, *near = (look.run(images) for images in (far, x, far.clamp(0, 1)))
     except Exception:  # whatever their code raises
         return None
-    if not outputs.isfinite().all():
+    if not outputs.isfinite().all() or any(
+            (outputs - same).abs().max() <= look.rounding for same in near):
         return None
     return bool(((outputs > -1e-3) & (outputs < 1 + 1e-3)).all())
 
@@ -160,9 +176,14 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
         raise ValueError("model: expected outputs (N, classes) of at least two classes, or (N, 1) "
                          f"for two, got shape {tuple(outputs.shape)} for {len(some)} images")
     _first_of_several(returned, outputs)
-    half = any(p.dtype in (torch.float16, torch.bfloat16) for p in model.parameters())
+    kinds = {p.dtype for p in model.parameters()} | {logits_of(returned).dtype}
+    half = bool(kinds & {torch.float16, torch.bfloat16})
     share = 0.05 if half else 1e-3 if outputs.device.type == "cpu" else 5e-3  # GPUs round more
-    look = Look(run, some, outputs, probabilities, share * outputs.abs().max().item())
+    varied = outputs[:, (outputs != outputs[0]).any(0)]  # no class that is masked by a constant
+    varied = varied if varied.numel() else outputs
+    rounding = share * (varied - varied.mean()).abs().max() + (
+        1e-2 if half else 1e-5) * varied.abs().max()
+    look = Look(run, some, outputs, probabilities, rounding.item(), 1e-2 if half else 1e-3)
     for check in CHECKS:
         check(look)
     if models.spec_of(model) and probabilities is None and preparation.mean is None:

@@ -74,9 +74,9 @@ class Photos(Dataset):
         """As a file of it would be; ``ValueError`` for colours that nobody asked for."""
         mode = {1: "L", 3: "RGB"}.get(self.channels or 0) or {"1": "L"}.get(
             picture.mode, picture.mode)
-        if mode not in ("L", "RGB"):
-            raise ValueError(f"is a picture of mode {mode}, where L or RGB is expected; convert "
-                             "it, as by picture.convert('RGB')")
+        if mode not in ("L", "RGB", "RGBA"):  # numbers of a palette are no colours
+            raise ValueError(f"is a picture of mode {mode}, where L, RGB or RGBA is expected; "
+                             "convert it, as by picture.convert('RGB')")
         array = self.fit.apply(ImageOps.exif_transpose(picture).convert(mode))
         array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
         return torch.from_numpy(np.array(array))  # a copy, that may be written to

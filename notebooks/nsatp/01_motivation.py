@@ -178,8 +178,8 @@ says(
     f"the undecided images, and of {100 * decided:.1f} % of the copies of the decided ones.",
     (f"So undecided images change {undecided / decided:.0f} times as often on average. The paper's pair goes the same "
      "way.", undecided > 2 * decided),
-    "We also compared each undecided image with each decided one, one repetition at a time. The undecided "
-    f"image changes more often in {100 * found['strictly_more']:.0f} % of these comparisons, and at least "
+    "We also compared each undecided image with each decided one of the same predicted class, one repetition at a "
+    f"time. The undecided image changes more often in {100 * found['strictly_more']:.0f} % of these comparisons, and at least "
     f"as often in {100 * found['more_from_undecided']:.0f} %.",
     ("Most comparisons agree with the paper, but not all: in some, the decided image changes more often.",
      0.5 < found["strictly_more"] < found["more_from_undecided"] < 1),

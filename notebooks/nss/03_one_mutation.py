@@ -157,10 +157,10 @@ says(
      f"{single['mean'].min():.0f} to {single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
     (f"In {out_of((single['low'] > 0).sum(), len(single))} cells this lead is more than chance.",
      (single["low"] > 0).mean() > 0.5),
-    ("When the candidates come from all seven mutations, the order changes at 5 %: there, NSS with the known "
-     "original [is ahead of DeepGini](02_fault_detection.ipynb). Part of this may come from telling harsh mutations "
-     "from mild ones: within one mutation, NSS leads DeepGini with no seed. But those runs have the published "
-     "pictures, and these a JPEG copy, so we do not compare the numbers.",
+    ("[Another chapter](02_fault_detection.ipynb) has candidates from all seven mutations. It has the published "
+     "pictures, and this one a JPEG copy, so we do not compare the numbers. There, NSS with the known original is "
+     "ahead of DeepGini at 5 %; with one mutation alone, DeepGini is ahead of NSS with every seed. So part of that lead "
+     "may come from telling harsh mutations from mild ones.",
      mixture.loc[5, "low"] > 0 and (each > 0).all()))
 
 # %% [markdown]

@@ -138,8 +138,8 @@ says(
     f"probable before in {100 * found['to_second_class']:.0f} % of the cases.",
     ("So the softmax vector tells us which wrong class to expect, as the paper says.",
      least["to_second_class"] > 0.8),
-    "We also compared each undecided image with each decided one, one repetition at a time. The undecided "
-    f"image breaks at least as often in {100 * found['more_from_undecided']:.0f} % of these comparisons.",
+    "We also compared each undecided image with each decided one of the same predicted class, one repetition at a "
+    f"time. The undecided image breaks at least as often in {100 * found['more_from_undecided']:.0f} % of these comparisons.",
     ("This is a tendency with exceptions; it does not hold for every pair.",
      0.8 < least["more_from_undecided"] and most["pairs_always"] < 0.95))
 if "pairs_always_strictly" in found:

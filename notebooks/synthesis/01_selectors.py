@@ -281,7 +281,7 @@ says(
     (f"DSA, which uses the distance from the training data, depends on the network and the data. With "
      f"{shown(dsa.idxmax()[1])} on {shown(dsa.idxmax()[0])} its gain is {dsa.max():.0f} %, more than that of "
      f"any of these four. With {shown(dsa.idxmin()[1])} on "
-     f"{shown(dsa.idxmin()[0])} it is {dsa.min():.0f} %: more than random order, and less than any of the four.",
+     f"{shown(dsa.idxmin()[0])} it is {dsa.min():.0f} %, above random order but below any of the four.",
      dsa.max() > sure[dsa.idxmax()].max() and 0 < dsa.min() < sure[dsa.idxmin()].min()))
 told, guessed = mean.loc[str(KNOWN)], mean.drop(str(KNOWN))
 late = apfd.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
@@ -312,7 +312,7 @@ confident = SITUATIONS["confident mistakes: FDR at 10 % of those above 0.9 (%)"]
     "value"].mean().unstack(CELL)
 worse = confident.loc["dsa"] < confident.loc["gini"]
 says(("- *You fear confident mistakes*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
-      "mistakes than random order in every cell. First label a few dozen images from each: with the networks of "
+      "mistakes than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
       "CIFAR-10, DSA finds fewer than DeepGini.", {cell[0] for cell in worse.index[worse]} == {"cifar10"}
       and worse["cifar10"].all() and (confident.loc["dsa"] > confident.loc["random"]).all()))
 says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'].min():.1f} to "

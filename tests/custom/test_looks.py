@@ -165,9 +165,51 @@ def test_one_column_after_a_sigmoid_is_refused(tiny_model, x):
 
 
 def test_logarithms_and_positive_scores_are_taken(tiny_model, x, caplog):
-    for change in (lambda z: z.log_softmax(1), lambda z: F.softplus(9 * z), F.relu):
+    alike = x[:1] + 1e-4 * x[:3]
+    for change in (lambda z: z.log_softmax(1), lambda z: F.softplus(9 * z), lambda z: z + 1000):
         dnnlib.rank(Changed(tiny_model(), change), x, "gini")
+    dnnlib.rank(Changed(tiny_model(), lambda z: F.softplus(9 * z)), alike.clamp(0, 1), "gini", top=1)
+    dnnlib.rank(Changed(tiny_model(), F.relu), x, "gini")
     assert not caplog.records
+
+
+def test_a_class_that_is_masked_hides_no_noise(tiny_model, x):
+    def masked(z):
+        return torch.cat([F.dropout(z, 0.5, training=True), torch.full((len(z), 1), -1e9)], 1)
+
+    with pytest.raises(ValueError, match="two passes .* dropout"):
+        dnnlib.rank(Changed(tiny_model(), masked), x, "gini")
+
+
+def test_probabilities_in_half_precision_are_taken(tiny_model, x):
+    def rounded(z):
+        return (3 * z.repeat(1, 4)).softmax(1).bfloat16()
+
+    model = Changed(tiny_model(), rounded)
+    assert ((model(x).float().sum(1) - 1).abs() > 1e-3).any()
+    assert len(dnnlib.rank(model, x, "gini", probabilities=True)) == len(x)
+    with pytest.raises(ValueError, match="these are probabilities where logits are expected"):
+        dnnlib.rank(model, x, "gini")
+
+
+def test_of_a_model_that_limits_its_images_nobody_knows_the_bounds(x, caplog):
+    class Limited(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Linear(64, 3)
+
+        def forward(self, x):  # a weighted mean of the pixels for each class
+            return x.clamp(0, 1).flatten(1) @ self.layer.weight.softmax(1).T
+
+    assert len(dnnlib.rank(Limited(), x, "gini")) == len(x)
+    assert "may be probabilities, and are taken for logits" in caplog.text
+
+
+def test_a_squeeze_is_found_before_the_work(tiny_model, x):
+    model = Changed(tiny_model(), lambda z: z.squeeze(0))
+    with pytest.raises(ValueError, match=r"outputs \(1, 3\) for one image, got .* squeeze"):
+        dnnlib.rank(model, x, "gini")
 
 
 def test_the_first_of_several_tensors_is_told(tiny_model, x, caplog):
@@ -341,7 +383,7 @@ def test_a_picture_with_a_palette_is_no_gray_one(tiny_model):
     """Its values are numbers of colours."""
     colours = np.random.default_rng(0).integers(0, 256, (4, 8, 8, 3), dtype=np.uint8)
     palette = [Image.fromarray(values).quantize(16) for values in colours]
-    with pytest.raises(ValueError, match="is a picture of mode P, where L or RGB is expected"):
+    with pytest.raises(ValueError, match="is a picture of mode P, where L, RGB or RGBA is expected"):
         dnnlib.rank(tiny_model(), palette, "gini", top=1)
     lenet = models.build("lenet1", shape=(1, 28, 28))
     found = custom.photos_of(palette, lenet)  # says what it takes
@@ -350,10 +392,17 @@ def test_a_picture_with_a_palette_is_no_gray_one(tiny_model):
     assert (found.images - whole.images).abs().max() <= 1.01 / 255  # by way of its colours
 
 
-@pytest.mark.parametrize("mode", ["RGBA", "CMYK", "I;16", "LA"])
+@pytest.mark.parametrize("mode", ["CMYK", "I;16", "LA"])
 def test_pictures_of_other_kinds_are_named(tiny_model, mode):
-    with pytest.raises(ValueError, match=f"picture of mode {mode}, where L or RGB is expected"):
+    with pytest.raises(ValueError, match=f"picture of mode {mode}, where L, RGB or RGBA is expected"):
         dnnlib.rank(tiny_model(), [Image.new(mode, (8, 8))] * 3, "gini", top=1)
+
+
+def test_four_channels_are_taken_as_they_are():
+    torch.manual_seed(0)
+    pictures = [to_pil_image(torch.rand(4, 8, 8), mode="RGBA") for _ in range(4)]
+    model = nn.Sequential(nn.Flatten(), nn.Linear(4 * 64, 3))
+    assert len(dnnlib.rank(model, pictures, "gini", top=1)) == 4
 
 
 def test_black_and_white_is_gray(tiny_model):
