@@ -155,7 +155,7 @@ tried.rename_axis("faults (%) among the first", axis=1).round(1)
 # %% [markdown]
 # NAC's authors scale each layer to [0, 1] for each input; our NAC takes the activations as they are. With so few
 # images, the differences in this table may be chance. We tried the same on all test images of MNIST, with both
-# LeNets and three seeds, and kept no record of it. A draw for each algorithm changed the share of faults by at most 5.2
+# LeNets and three seeds (`python benchmarks/draws.py`). A draw for each algorithm changed the share of faults by at most 5.2
 # points, in both directions, and NSS stayed below random order. Scaling changed that of NAC by at most 1.6. So in these
 # cells no conclusion changes; we did not try the others.
 
