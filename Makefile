@@ -17,24 +17,24 @@ BUILD := jupyter-book build --path-output . --warningiserror --keep-going --quie
 help:  ## show these lines
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
-$(READY): pyproject.toml
+$(READY): pyproject.toml book/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..."; exit 1; }
 	@echo "Installing into $(VENV): PyTorch and the book's tools, 2 GB, or 7 GB with CUDA;" \
 		"3 to 15 minutes without a word"
 	@$(PYTHON) -m venv $(VENV)
 	@$(if $(TORCH_INDEX),$(BIN)/python -m pip install -q torch torchvision --index-url $(TORCH_INDEX))
-	@$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[all]'
+	@$(BIN)/python -m pip install -q $(if $(CONSTRAINTS),-c $(CONSTRAINTS)) -e '.[all]' -e 'book[lab]'
 	@touch $@
 
 book: $(READY)  ## run every notebook on the embedded images into _build, then build the book there
-	dnnlib notebooks --into $(FRESH)/notebooks
+	dnnbook notebooks --into $(FRESH)/notebooks
 	@ln -sfn $(addprefix $(CURDIR)/,_config.yml _toc.yml book sweeps) $(FRESH)
 	$(BUILD) $(FRESH)
 	@echo "The book: file://$(abspath _build/html/index.html)"
 
 notebooks: $(READY)  ## run every notebook and keep its outputs, for a commit
-	dnnlib notebooks
+	dnnbook notebooks
 
 html: $(READY)  ## build the book from the committed outputs
 	$(BUILD) .
@@ -48,7 +48,7 @@ lab: $(READY)  ## open the chapters in JupyterLab, their interactive figures at 
 	jupyter-lab --LabApp.default_url=/lab/tree/notebooks
 
 figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
-	dnnlib figures --out _build/figures
+	dnnbook figures --out _build/figures
 
 units: $(READY)  ## the tests of the code alone
 	python -m pytest -n auto --timeout 600

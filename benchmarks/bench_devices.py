@@ -5,7 +5,7 @@
 
 Each cell of ``sweeps/devices.toml`` runs on both, in an empty cache each, so that networks are
 trained there too. A row agrees if it is identical, or within the interval of prediction of the
-CPU's seeds: :func:`dnnlib.book.replay.compared`. Ends with 1 if fewer than 95 % agree.
+CPU's seeds: :func:`dnnbook.chapters.replay.compared`. Ends with 1 if fewer than 95 % agree.
 """
 
 import argparse
@@ -19,8 +19,9 @@ from pathlib import Path
 import torch
 from goals import keep
 
+from dnnbook.chapters import replay
+from dnnbook.records import records
 from dnnlib import inference
-from dnnlib.book import records, replay
 
 ROOT = Path(__file__).resolve().parents[1]
 FILE, OUT = ROOT / "sweeps" / "devices.toml", ROOT / "_build" / "devices"

@@ -12,9 +12,10 @@ from pathlib import Path
 import torch
 from goals import keep
 
-from dnnlib import custom, fuzzing, inference, published, training
-from dnnlib.book import sweeps
-from dnnlib.data import load
+from dnnbook import published, training
+from dnnbook.data import load
+from dnnlib import custom, fuzzing, inference
+from dnnlib.custom import cluster as clusters
 
 SEEDS, POPULATION, ITERATIONS, ROUNDS, CHUNK = 40, 25, 10, 5, 256
 
@@ -113,7 +114,7 @@ def side_by_side(network: torch.nn.Module, images: torch.Tensor, processes: int 
     """The same by ``dnnlib.fuzz``, its blocks in one process and in two, in turn."""
     photos = custom.Photos(images[:100], tuple(map(str, range(100))))
     options = custom.Options(l2=2.0, population=100, iterations=20, block=10)
-    with sweeps.cluster(workers=processes) as client, tempfile.TemporaryDirectory() as work:
+    with clusters.connected(workers=processes) as client, tempfile.TemporaryDirectory() as work:
         def fly(name: str, **more) -> float:
             return seconds(lambda: custom.fuzz(network, photos, Path(work) / name, options, **more))
 

@@ -23,8 +23,9 @@ import torch
 from goals import keep
 from torch import nn
 
-from dnnlib import fuzzing, inference, models, selection, training
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.data import load
+from dnnlib import fuzzing, inference, models, selection
 from dnnlib.neurons import activations, relevance, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.neurons.sensitivity import SensitiveNeurons

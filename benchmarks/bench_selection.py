@@ -17,13 +17,13 @@ import numpy as np
 import pandas as pd
 import torch
 
+from dnnbook.data import load
+from dnnbook.training import Recipe, fit
 from dnnlib import models
-from dnnlib.data import load
 from dnnlib.inference import device_of, fast_layout, predict
 from dnnlib.perturb import mutations
 from dnnlib.selection import ATS, SELECTORS, selector
 from dnnlib.selection.surprise import dsa
-from dnnlib.training import Recipe, fit
 
 REFERENCED = [name for name, kind in SELECTORS.items() if "reference" in kind.__dataclass_fields__]
 # over the candidates, and as many mutated ones or training images

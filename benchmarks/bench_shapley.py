@@ -12,8 +12,9 @@ from captum.attr import ShapleyValueSampling
 from scipy.stats import spearmanr
 from torch import nn
 
-from dnnlib import fuzzing, inference, training
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.data import load
+from dnnlib import fuzzing, inference
 from dnnlib.neurons import shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 

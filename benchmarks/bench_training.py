@@ -12,9 +12,9 @@ from goals import keep
 from torch import nn
 from torchvision.transforms import v2
 
+from dnnbook.data import Dataset
+from dnnbook.training import Recipe, augmentation, fit
 from dnnlib import models, reproducible
-from dnnlib.data import Dataset
-from dnnlib.training import Recipe, augmentation, fit
 
 SHAPE = (3, 32, 32)
 IMAGES = 2048  # augmented in a batch of 128, as in training

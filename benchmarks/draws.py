@@ -10,8 +10,9 @@ import argparse
 
 import torch
 
-from dnnlib import inference, selection, training
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.data import load
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import activations
 from dnnlib.perturb import mutations

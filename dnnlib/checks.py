@@ -131,17 +131,17 @@ cumulative, kind, scale
 def extra(name: str) -> Iterator[None]:
     """Around imports of what the extra ``name`` of pyproject.toml installs.
 
-    >>> with extra("book"):
-    ...     import papermil
+    >>> with extra("plots"):
+    ...     import matplotlob
     Traceback (most recent call last):
-    ModuleNotFoundError: this needs papermil; install it with: pip install 'dnnlib[book]'
+    ModuleNotFoundError: this needs matplotlob; install it with: pip install -e '.[plots]'
     """
     try:
         yield
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
         raise ModuleNotFoundError(f"this needs {missing}; install it with: "
-                                  f"pip install 'dnnlib[{name}]'", name=error.name) from error
+                                  f"pip install -e '.[{name}]'", name=error.name) from error
 
 
 def tensor(values, dtype: torch.dtype | None = None) -> torch.Tensor:

@@ -24,37 +24,6 @@ def cache_dir() -> Path:
     return Path(os.environ.get("DNNLIB_CACHE") or "~/.cache/dnnlib").expanduser()
 
 
-def results_dir() -> Path:
-    """Folder of the book's records, of which tables and verdicts are made: ``$DNNLIB_BOOK``, else
-    ``results`` of the checkout, else here."""
-    if os.environ.get("DNNLIB_BOOK"):
-        return Path(os.environ["DNNLIB_BOOK"]).expanduser()
-    return _checkout() / "results"
-
-
-def _checkout() -> Path:
-    checkout = Path(__file__).resolve().parents[1]
-    return checkout if (checkout / "_toc.yml").exists() else Path.cwd()
-
-
-def own_results_dir() -> Path:
-    """Folder that runs of one's own write records to, beside the book's, which stay as they are:
-    ``$DNNLIB_RESULTS``, else ``runs/results`` of the checkout, else here.
-
-    Raises ``ValueError`` if that is the book's own, which only its sweeps write.
-    """
-    own = Path(os.environ.get("DNNLIB_RESULTS") or _checkout() / "runs" / "results").expanduser()
-    return not_the_books(own, "DNNLIB_RESULTS")
-
-
-def not_the_books(folder: Path, name: str) -> Path:
-    """``folder``; ``ValueError`` with the ``name`` of the option if it is the book's results."""
-    if folder.resolve() == (_checkout() / "results").resolve():
-        raise ValueError(f"{name}: expected a folder of your own, such as runs/results, got "
-                         f"{folder}, the book's records, which only the book's sweeps write")
-    return folder
-
-
 def writable(path: Path, name: str) -> Path:
     """``path``, if a file can be written there, also in folders that are yet to be made.
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from dnnlib.data import Dataset
+from dnnbook.data import Dataset
 
 
 @pytest.fixture(autouse=True)

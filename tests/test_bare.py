@@ -1,4 +1,4 @@
-"""Without the extras: the engine works, and what needs one says which, in one line."""
+"""Without the extras and the book: the engine works, and what needs one says which, in one line."""
 
 import os
 import subprocess
@@ -13,8 +13,8 @@ BARE = """
 import sys
 
 class Missing:
-    names = {"IPython", "art", "dask", "distributed", "jupytext", "matplotlib", "nbformat",
-             "papermill", "seaborn", "yaml"}
+    names = {"IPython", "art", "dask", "distributed", "dnnbook", "jupytext", "matplotlib",
+             "nbformat", "papermill", "pyarrow", "seaborn", "yaml"}
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in self.names:
@@ -23,7 +23,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 ROOMS = sorted(path.name for path in (ROOT / "dnnlib").iterdir()
-               if (path / "__init__.py").exists() and path.name != "book")
+               if (path / "__init__.py").exists())
 OWN = """from torch import nn
 def build():
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))
@@ -42,36 +42,39 @@ def bare(tmp_path):
     return run
 
 
-def test_every_room_but_the_book_is_there(bare):
+def test_every_room_is_there(bare):
     done = bare("\n".join(f"import dnnlib.{room}" for room in ROOMS))
     assert done.returncode == 0, done.stderr
 
 
-def test_rank_needs_no_extra(bare, tmp_path):
-    (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "photos").mkdir()
+def own(folder):
+    """A model and photos of one's own, and the command that ranks them."""
+    (folder / "own.py").write_text(OWN)
+    (folder / "photos").mkdir()
     for i in range(4):
-        Image.effect_noise((8, 8), 60 + i).save(tmp_path / "photos" / f"{i}.png")
-    done = bare("from dnnlib.cli import main; main()", "rank", "--model", "own.py:build",
-                "--images", "photos", "--by", "gini", "--top", "50%")
+        Image.effect_noise((8, 8), 60 + i).save(folder / "photos" / f"{i}.png")
+    return ("from dnnlib.cli import main; main()", "rank", "--model", "own.py:build",
+            "--images", "photos", "--by", "gini", "--top", "50%")
+
+
+def test_rank_needs_no_extra(bare, tmp_path):
+    done = bare(*own(tmp_path))
     assert done.returncode == 0, done.stderr
     with Image.open(tmp_path / "ranking.png") as sheet:
         sheet.verify()
 
 
-def test_a_command_names_its_extra(bare):
-    done = bare("from dnnlib.cli import main; main()", "figures", "nsatp/00")
-    line = "error: this needs nbformat; install it with: pip install 'dnnlib[book]'"
+def test_a_command_names_its_extra(bare, tmp_path):
+    done = bare(*own(tmp_path), "--out", "ranking.parquet")
+    line = "error: this needs pyarrow; install it with: pip install -e '.[parquet]'"
     assert done.returncode == 1 and done.stderr.splitlines()[-1] == line
 
 
 @pytest.mark.parametrize("code, module, extra", [
-    ("import dnnlib.book.plots", "matplotlib", "plots"),
-    ("from dnnlib.book import notebooks; notebooks.execute(None, None)", "papermill", "book"),
-    ("from dnnlib.book import sweeps; sweeps.cluster().__enter__()", "dask", "sweep"),
+    ("from dnnlib.custom import cluster; cluster.connected().__enter__()", "dask", "cluster"),
     ("import torch; from torch import nn; from dnnlib.robustness import attack_success_rate as a\n"
      "m = nn.Sequential(nn.Flatten(), nn.Linear(4, 2)); x = torch.rand(2, 1, 2, 2)\n"
      "a(m, x, m(x).argmax(1))", "art", "attacks")])
 def test_an_import_names_its_extra(bare, code, module, extra):
-    line = f"this needs {module}; install it with: pip install 'dnnlib[{extra}]'"
+    line = f"this needs {module}; install it with: pip install -e '.[{extra}]'"
     assert bare(code).stderr.splitlines()[-1] == f"ModuleNotFoundError: {line}"

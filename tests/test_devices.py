@@ -16,16 +16,18 @@ import pytest
 import torch
 from torch import nn
 
-from dnnlib import coverage, fuzzing, inference, robustness, selection, training
+from dnnbook import training
+from dnnbook.data import Dataset
+from dnnbook.studies import vulnerability
+from dnnbook.training import pollution, retraining
+from dnnlib import coverage, fuzzing, inference, robustness, selection
 from dnnlib.coverage import Covered
-from dnnlib.data import Dataset
 from dnnlib.fuzzing import ascent, outcomes
 from dnnlib.measures import faults, first_success, fragility, uncertainty
 from dnnlib.neurons import activations, excitable, gates, relevance, sensitivity, shapley
-from dnnlib.perturb import evolution, metamorphic, mutations, patches, pollution, vulnerability
+from dnnlib.perturb import evolution, metamorphic, mutations, patches
 from dnnlib.robustness import clever
 from dnnlib.selection import paths, surprise
-from dnnlib.training import retraining
 
 spec = importlib.util.spec_from_file_location("elsewhere", Path(__file__).with_name("elsewhere.py"))
 elsewhere = importlib.util.module_from_spec(spec)

@@ -10,6 +10,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
+from dnnbook import places
 from dnnlib import files
 
 
@@ -59,8 +60,8 @@ def test_write_makes_folders_and_a_readable_file(folders):
 def test_folders_follow_the_environment(folders, monkeypatch):
     assert files.data_dir() == folders / "data"
     assert files.cache_dir() == folders / "cache"
-    assert files.results_dir() == folders / "results"
-    assert files.own_results_dir() == folders / "results"
+    assert places.results_dir() == folders / "results"
+    assert places.own_results_dir() == folders / "results"
     monkeypatch.delenv("DNNLIB_DATA")
     assert files.data_dir() == folders / "cache" / "data"
 
@@ -68,13 +69,13 @@ def test_folders_follow_the_environment(folders, monkeypatch):
 def test_runs_of_ones_own_leave_the_books_results_alone(monkeypatch):
     monkeypatch.delenv("DNNLIB_RESULTS")
     monkeypatch.delenv("DNNLIB_BOOK")
-    book = files.results_dir()
-    assert files.own_results_dir() == book.parent / "runs" / "results"
+    book = places.results_dir()
+    assert places.own_results_dir() == book.parent / "runs" / "results"
     monkeypatch.setenv("DNNLIB_RESULTS", "mine")  # and what tables show is still the book's
-    assert files.own_results_dir() == Path("mine") and files.results_dir() == book
+    assert places.own_results_dir() == Path("mine") and places.results_dir() == book
     monkeypatch.setenv("DNNLIB_RESULTS", str(book / ".." / "results"))
     with pytest.raises(ValueError, match="DNNLIB_RESULTS: expected a folder of your own"):
-        files.own_results_dir()
+        places.own_results_dir()
 
 
 def test_digest_tells_values_apart():

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
+from dnnbook.training import Recipe, fitted
 from dnnlib import reproducible
 from dnnlib.inference import accuracy
-from dnnlib.training import Recipe, fitted
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 
-from dnnlib import files
-from dnnlib.book import ages
+from dnnbook import places
+from dnnbook.records import ages
 
 SHOWN = ("record", "date", "commit", "threads", "recorded with", "rows", "identical", "within",
          "different", "changed since")
@@ -17,7 +17,7 @@ SHOWN = ("record", "date", "commit", "threads", "recorded with", "rows", "identi
 
 def replayed() -> list[dict]:
     """The lines of ``results/replayed.csv``, by column; none if nothing was replayed."""
-    path = files.results_dir() / "replayed.csv"
+    path = places.results_dir() / "replayed.csv"
     if not path.exists():
         return []
     with path.open(encoding="utf-8", newline="") as file:
@@ -27,7 +27,7 @@ def replayed() -> list[dict]:
 def never_replayed() -> list[dict]:
     """The experiments without such a line, and how many records each has."""
     done = {line["record"].rpartition("/")[0] for line in replayed()}
-    root = files.results_dir()
+    root = places.results_dir()
     counts = Counter(path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json"))
     return [{"experiment": name, "records": count} for name, count in sorted(counts.items())
             if name not in done]

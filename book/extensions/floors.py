@@ -1,4 +1,4 @@
-"""The import graph of dnnlib, drawn from its code whenever the book is built."""
+"""The import graphs of dnnlib and dnnbook, drawn from their code whenever the book is built."""
 
 import ast
 import re
@@ -7,10 +7,10 @@ from pathlib import Path
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).resolve().parents[2]
-PICTURE = ROOT / "book" / "assets" / "floors.svg"
+HOUSES = {"dnnlib": ROOT / "dnnlib", "dnnbook": ROOT / "book" / "dnnbook"}
 
 
-def imports(root: Path = ROOT / "dnnlib") -> dict[str, set[str]]:
+def imports(root: Path) -> dict[str, set[str]]:
     """The modules and packages of ``root``, and which of the others each imports."""
     rooms = {path.stem if path.suffix else path.name: path for path in root.iterdir()
              if path.name[0] not in "._" and path.suffix in ("", ".py")}
@@ -29,9 +29,14 @@ def imports(root: Path = ROOT / "dnnlib") -> dict[str, set[str]]:
     return found
 
 
-def floors(page: Path = ROOT / "book" / "architecture.md") -> dict[str, int]:
+def section(house: str, page: Path = ROOT / "book" / "architecture.md") -> str:
+    """What the page says of the floors of ``house``, up to the next heading."""
+    return page.read_text("utf-8").split(f"## The floors of `{house}`")[1].split("\n## ")[0]
+
+
+def floors(house: str) -> dict[str, int]:
     """The floor of each module, by the table of the page."""
-    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", page.read_text("utf-8"), re.M)
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", section(house), re.M)
     return {name: int(floor) for floor, name in rows}
 
 
@@ -69,5 +74,9 @@ def draw(graph: dict[str, set[str]], floor: dict[str, int], target: Path) -> Non
 
 
 def setup(app: Sphinx) -> dict:
-    app.connect("builder-inited", lambda _: draw(imports(), floors(), PICTURE))
+    def pictures(_: Sphinx) -> None:
+        for house, root in HOUSES.items():
+            draw(imports(root), floors(house), ROOT / "book" / "assets" / f"{house}_floors.svg")
+
+    app.connect("builder-inited", pictures)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,7 +7,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from dnnlib.book import notebooks
+from dnnbook.chapters import notebooks
 
 WORDS = 130  # a minute, of text and of code
 EXERCISE = 10  # minutes

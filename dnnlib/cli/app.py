@@ -1,174 +1,19 @@
-"""The command line: ``dnnlib data``, ``models``, ``rank``, ``fuzz``, ``run``..."""
+"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``layers``..."""
 
-import logging
-import os
 import sys
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
-from pathlib import Path
-from typing import Annotated
 
 import typer
-from rich.progress import track
 
 from dnnlib.cli.compare import compare
 from dnnlib.cli.fuzz import fuzz
 from dnnlib.cli.layers import layers
 from dnnlib.cli.rank import rank
-from dnnlib.cli.replay import replay
-from dnnlib.cli.runs import runs
-from dnnlib.cli.scoreboard import scoreboard
-from dnnlib.cli.sweep import sweep
-from dnnlib.cli.terminal import err, out, print_table, say
+from dnnlib.cli.terminal import ended, examples, print_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
                   help="Find the inputs that break a neural network, and find them first.",
                   epilog="`--debug` anywhere shows the traceback of an error.")
-DEBUG = "--debug" in sys.argv[1:]
-
-
-def examples(*commands: str) -> str:
-    """The end of a command's help: a line for each."""
-    return "\n\n".join(["Examples:", *(f"- `{command}`" for command in commands)])
-
-
-@app.command("data", epilog=examples(
-    "dnnlib data --download fashion_mnist"))
-def list_data(download: Annotated[str, typer.Option(
-        help="Fetch this dataset with torchvision.")] = "") -> None:
-    """List the datasets: where each was found, its sizes, how to get what is missing."""
-    import pandas as pd
-
-    from dnnlib import data, files
-    from dnnlib.data import sources
-
-    if download:
-        for split in ("train", "test"):
-            out.print(data.load(download, split, download=True))
-    rows = []
-    for name, source in sources.SOURCES.items():
-        places = {split: sources.locate(name, split) for split in ("train", "test")}
-        found = [str(p) for p in places.values() if p]
-        where = "embedded" if source.embedded else "\n".join(dict.fromkeys(found)) or "missing"
-        rows.append({"dataset": name, "shape": " x ".join(map(str, source.shape)),
-                     "classes": source.classes, "train": source.sizes["train"],
-                     "test": source.sizes["test"], "found": where,
-                     "to get it": "" if where != "missing" else source.get})
-    print_table(pd.DataFrame(rows),
-                f"Datasets under {files.data_dir()} (set DNNLIB_DATA to change)",
-                {"missing": "[yellow]{}[/]"})
-
-
-@app.command("models", epilog=examples(
-    "dnnlib models"))
-def list_models() -> None:
-    """List the networks: parameters and neurons beside the published counts."""
-    from dnnlib import models
-
-    print_table(models.table().reset_index(), "Networks of the five papers")
-
-
-@app.command(epilog=examples(
-    "dnnlib run nsatp/02 -p dataset mnist -p model_name net1",
-    "dnnlib run nsatp/02 --list"))
-def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
-        parameter: Annotated[list[str], typer.Option(
-            "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
-        output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
-        show: Annotated[bool, typer.Option(
-            "--list", help="List the parameters, run nothing.")] = False,
-        ) -> None:
-    """Run a notebook with other parameters, into `runs/`."""
-    import pandas as pd
-
-    from dnnlib import files
-    from dnnlib.book import budget, notebooks
-
-    path = notebooks.find(notebook)
-    if show:
-        print_table(pd.DataFrame(notebooks.listed(path)), str(path))
-        return
-    values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
-    target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")
-    files.writable(target, "--out")
-    notebooks.together(path, values)
-    if values.get("profile") == "paper":
-        files.own_results_dir()  # refused before a kernel starts
-    say(f"{path} -> {target}")
-    cell = notebooks.recorded(path, values) if values.get("profile") == "paper" else None
-    if cell:
-        say(budget.of_a_run(*cell))
-    _attempt(notebooks.run, path, values, target)
-    say(f"done: {target}")
-    if values.get("profile") == "paper":
-        say(f"its record is below {files.own_results_dir()}; those of the book are as they were")
-
-
-app.command(epilog=examples(
-    "dnnlib sweep sweeps/smoke.toml",
-    "dnnlib sweep sweeps/paper.toml --scheduler tcp://head:8786"))(sweep)
-
-
-app.command(epilog=examples(
-    "dnnlib runs nsatp/01",
-    "dnnlib runs nsatp/01 --quantity eff --over trials --plot eff.png",
-    "dnnlib runs nsatp/01 --quantity mean_eff_decided --over side --out eff.csv"))(runs)
-
-
-app.command(epilog=examples(
-    "dnnlib replay nss",
-    "dnnlib replay nss --sample 1",
-    "dnnlib replay --sample 5 --note",
-    "dnnlib replay --old"))(replay)
-
-
-app.command(epilog=examples(
-    "dnnlib scoreboard nsatp",
-    "dnnlib scoreboard --missing"))(scoreboard)
-
-
-@app.command(epilog=examples(
-    "dnnlib notebooks nsatp/02",
-    "dnnlib notebooks --jobs 1"))
-def notebooks(names: Annotated[list[str], typer.Argument(
-        help="Starts of names; default: all.")] = [],
-        jobs: Annotated[int, typer.Option(
-            min=1, help="Chapters at a time; default: one for each core.")] = os.cpu_count() or 1,
-        into: Annotated[str, typer.Option(
-            help="A folder to write below; default: beside the sources.")] = "",
-        ) -> None:
-    """Make the book's notebooks from their sources, on the embedded default."""
-    from dnnlib.book import notebooks as books
-
-    sources = books.starting(names, ".py")
-    target = Path(into).expanduser().resolve() if into else None
-    with ProcessPoolExecutor(min(jobs, len(sources)), get_context("spawn")) as pool:
-        running = [pool.submit(books.make, source, target) for source in books.dealt(sources, jobs)]
-        try:
-            for done in track(as_completed(running), total=len(running),
-                              description="notebooks", console=err):
-                made = _attempt(done.result)
-                err.print(f"  {made.parent.name}/{made.stem}")
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-@app.command("figures", epilog=examples(
-    "dnnlib figures nss/02 --out slides"))
-def draw_figures(names: Annotated[list[str], typer.Argument(
-        help="Starts of names; default: all.")] = [],
-        output: Annotated[str, typer.Option(
-            "-o", "--out", help="The folder for the pictures.")] = "figures") -> None:
-    """Draw the chapters' figures as SVG and PNG, with their captions, for slides."""
-    from dnnlib.book import figures
-    from dnnlib.book import notebooks as books
-
-    chosen = books.starting(names, ".ipynb")
-    for path in track(chosen, description="figures", console=err):
-        for target in _attempt(figures.draw, path, Path(output).expanduser()):
-            say(str(target))
-
+OF_THE_BOOK = ("data", "figures", "notebooks", "replay", "run", "runs", "scoreboard", "sweep")
 
 app.command(epilog=examples(
     "dnnlib rank --model torchvision:resnet18 --images photos",
@@ -196,53 +41,25 @@ app.command(epilog=examples(
     "dnnlib layers --model my.py:build --size 224 --match 'layer3.*'"))(layers)
 
 
-def _attempt(action: Callable, *arguments):
-    """What ``action`` returns; a failed cell ends the program with exit code 1, Ctrl-C with 130."""
-    from dnnlib.book.notebooks import CellFailed
+@app.command("models", epilog=examples(
+    "dnnlib models"))
+def list_models() -> None:
+    """List the networks: parameters and neurons beside the published counts."""
+    from dnnlib import models
 
-    try:
-        return action(*arguments)
-    except KeyboardInterrupt:
-        if DEBUG:
-            raise
-        logging.getLogger("asyncio").disabled = True  # of the kernel's client, which is cut off
-        err.print("stopped; the same command again goes on with what is in the cache",
-                  soft_wrap=True)
-        raise typer.Exit(130) from None
-    except CellFailed as error:
-        if DEBUG:
-            raise
-        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from error
+    print_table(models.table().reset_index(), "Networks of the five papers")
 
 
 def main() -> None:
     """Entry point: a mistake is one line and code 2; a failed run, or what is missing, 1."""
+    arguments = [a for a in sys.argv[1:] if a != "--debug"]
+    if arguments[:1] and arguments[0] in OF_THE_BOOK:
+        ended(ValueError(f"dnnlib {arguments[0]} is called dnnbook {arguments[0]}; it comes with "
+                         "the book, by `pip install -e . -e book` in its checkout"))
     try:
-        app(_pairs([a for a in sys.argv[1:] if a != "--debug"]))
+        app(arguments)
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
-        if DEBUG:
-            raise
-        err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(1 if isinstance(error, OSError | ImportError) else 2)
-
-
-def _pairs(arguments: list[str]) -> list[str]:
-    """Papermill's ``-p name value``, or ``-p name=value``, as one word: ``name=value``."""
-    words, joined, given = iter(arguments), [], {}
-    for word in words:
-        joined.append(word)
-        if word in ("-p", "--parameter"):
-            name = next(words, None)
-            name, equals, value = (name or "").partition("=")
-            value = value if equals else next(words, None)
-            if not name or value is None:
-                raise ValueError("-p takes a name and a value: -p dataset mnist")
-            if name in given:
-                raise ValueError(f"-p {name}: expected one value, got {given[name]} and {value}")
-            given[name] = value
-            joined.append(f"{name}={value}")
-    return joined
+        ended(error)
 
 
 if __name__ == "__main__":

@@ -71,9 +71,9 @@ def cluster(scheduler: str, processes: int | None = None):
     if not scheduler and not processes:
         yield None
         return
-    from dnnlib.book import sweeps
+    from dnnlib.custom import cluster as clusters
 
-    with sweeps.cluster(scheduler or None, workers=processes) as client:
+    with clusters.connected(scheduler or None, workers=processes) as client:
         yield client
 
 

@@ -4,6 +4,7 @@ import math
 import os
 import sys
 from numbers import Integral
+from typing import NoReturn
 
 from rich import box
 from rich.console import Console
@@ -14,6 +15,25 @@ PIPED = 120  # columns where there is no terminal to ask
 LONG = 24  # characters of a text that may be wrapped in a table
 out = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED)
 err = Console(stderr=True)
+DEBUG = "--debug" in sys.argv[1:]
+
+
+def examples(*commands: str) -> str:
+    """The end of a command's help: a line for each."""
+    return "\n\n".join(["Examples:", *(f"- `{command}`" for command in commands)])
+
+
+def ended(error: Exception) -> NoReturn:
+    """Say a mistake in one line and end, with code 1 for what is missing, else 2."""
+    if DEBUG:
+        raise error
+    fault(error)
+    sys.exit(1 if isinstance(error, OSError | ImportError) else 2)
+
+
+def fault(error: Exception) -> None:
+    """An error as one line."""
+    err.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
 
 
 def say(*lines: str) -> None:

@@ -1,16 +1,55 @@
 """Blocks of work on a Dask cluster: sent with all they need, given back as files."""
 
 import hashlib
+import logging
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from dnnlib import checks
+from dnnlib import checks, inference
 
+TIMEOUT = 10  # seconds in which a scheduler must answer
+VARIABLES = "distributed.nanny.pre-spawn-environ"  # of a worker's process
+TRIMMING = "MALLOC_TRIM_THRESHOLD_"  # above it glibc returns freed memory; Dask says 64 KiB
 AHEAD = 3  # blocks for each thread of the workers that are sent at a time
 _ONE_AT_A_TIME = threading.Lock()  # a model's hooks are of one pass
 _jobs: dict[str, Any] = {}  # of a worker: the last job that it was sent
+
+
+@contextmanager
+def connected(scheduler: str | None = None, *, workers: int | None = None):
+    """A Dask client: of the scheduler at that address, else of workers of its own on this machine.
+
+    ``workers``: how many of its own, default one for each core. Raises ``ConnectionError`` if no
+    scheduler answers within ten seconds.
+    """
+    with checks.extra("cluster"):
+        import dask
+        from distributed import Client, LocalCluster
+
+    if scheduler is None:
+        # a worker keeps the memory that it frees: to return it at once takes as long as the passes;
+        # and it gets a cell when it has nothing else to do, so that what is assigned runs
+        workers = workers or os.cpu_count() or 1
+        variables = {k: v for k, v in dask.config.get(VARIABLES).items() if k != TRIMMING}
+        with dask.config.set({VARIABLES: variables,
+                              "distributed.scheduler.worker-saturation": 1.0}), LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=":0",
+                env={"TQDM_DISABLE": "1",  # one bar, ours
+                     inference.SHARE: str(1 / workers)},
+                silence_logs=logging.ERROR) as local, Client(local) as client:
+            yield client
+        return
+    try:
+        client = Client(scheduler, timeout=TIMEOUT)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {scheduler} within {TIMEOUT} s: "
+                              f"{error}") from error
+    with client:
+        yield client
 
 
 def run(client, job, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, bytes]]]:
@@ -21,7 +60,7 @@ def run(client, job, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, by
     ``ValueError`` for a model that cannot be sent, ``RuntimeError`` for a block that kills several
     workers.
     """
-    with checks.extra("sweep"):
+    with checks.extra("cluster"):
         import cloudpickle
         from distributed import KilledWorker, as_completed
 

@@ -29,7 +29,7 @@ def check_target(path: Path, name: str) -> None:
         raise ValueError(f"{name}: expected a name that ends in .csv or .parquet, got {path}")
     if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
         raise ModuleNotFoundError("this needs pyarrow; install it with: pip install "
-                                  "'dnnlib[parquet]'", name="pyarrow")
+                                  "-e '.[parquet]'", name="pyarrow")
 
 
 def write(table: pd.DataFrame, path: Path) -> None:

@@ -52,7 +52,7 @@ def described(value):
         return [list(value.shape), hashlib.sha256(content).hexdigest()[:16]]
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        ours = kind.__module__.startswith("dnnlib.")
+        ours = kind.__module__.startswith(parsed.OURS)
         return [f"{kind.__module__}.{kind.__qualname__}",
                 parsed.digest(kind) if ours else of_class(kind),
                 *([f.name, described(getattr(value, f.name))] for f in fields(value))]

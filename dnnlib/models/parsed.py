@@ -17,8 +17,10 @@ from types import FunctionType, ModuleType
 from dnnlib import files
 
 # they check, keep and name, or build networks, which are told apart by their answers and weights
-BESIDE = ("dnnlib.checks", "dnnlib.files", "dnnlib.reproducible", "dnnlib.models",
-          "dnnlib.published", "dnnlib.book", "dnnlib.cli")
+BESIDE = ("dnnlib.checks", "dnnlib.files", "dnnlib.reproducible", "dnnlib.models", "dnnlib.cli",
+          *(f"dnnbook.{room}" for room in ("published", "records", "display", "chapters", "cli",
+                                           "places", "words")))
+OURS = ("dnnlib.", "dnnbook.")
 _PLAIN = (bool, int, float, str, bytes, type(None))
 
 
@@ -45,7 +47,7 @@ def digest(*roots, without: Collection[str] = ()) -> str:
 
 def _ours(thing) -> bool:
     module = getattr(thing, "__module__", None) or ""
-    return module.startswith("dnnlib.") and not module.startswith(BESIDE)
+    return module.startswith(OURS) and not module.startswith(BESIDE)
 
 
 def _class(kind: type) -> tuple[str, list]:
@@ -99,7 +101,8 @@ def _used(tree: ast.AST, names: dict) -> Iterator[tuple[str, object]]:
             name, value = node.id, names[node.id]
         elif (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
               and isinstance(module := names.get(node.value.id), ModuleType)
-              and module.__name__.startswith("dnnlib") and not module.__name__.startswith(BESIDE)):
+              and f"{module.__name__}.".startswith(OURS)
+              and not module.__name__.startswith(BESIDE)):
             name, value = f"{node.value.id}.{node.attr}", getattr(module, node.attr, None)
         if name is not None and name not in seen:
             seen.add(name)

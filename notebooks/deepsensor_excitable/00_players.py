@@ -11,7 +11,7 @@
 # itself.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -39,14 +39,16 @@ import torch
 from scipy import stats
 from torch import nn
 
-from dnnlib import fuzzing, inference, interactive, models, training
-from dnnlib.book import campaign_plots, evidence, plots, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load
+from dnnbook import interactive, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.words import listed, shown
+from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.perturb import mutations
@@ -393,7 +395,7 @@ run.save(data, device=device)
 # the whole small network. All numbers are means over the random seeds. The paper prints no number.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-neurons")
 
@@ -416,7 +418,7 @@ run.verdicts()
 # **What it means.**
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = records.frame("deepsensor_excitable/players")
 diagonal = kept[kept["estimator"] == "diagonal"]
@@ -545,7 +547,7 @@ says((f"With LeNet-5 and one image in nats, the swarm does not come near Fig. 3.
 my_values = None  # a list of three numbers
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

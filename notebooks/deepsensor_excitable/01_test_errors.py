@@ -12,7 +12,7 @@
 # one, at the same distance and for the same number of {term}`passes <pass>`.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -36,15 +36,17 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, rows_kept, sizes
-from dnnlib.book.campaign_plots import errors_against_distance
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import errors_against_distance
+from dnnbook.display.comparisons import at_best, of_rivals, rows_kept, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.words import listed, shown
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
@@ -55,7 +57,7 @@ run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
                  drawn={"keep": keep})
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-errors")
 
@@ -320,7 +322,7 @@ wide(ours, "quantity in ('held_out_error_rate', 'chosen')", index=["dataset", "m
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import networks, span
+from dnnbook.words import networks, span
 
 kept = at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
 CELLS = ["dataset", "model"]
@@ -470,7 +472,7 @@ says("With values in units of their mean absolute value, the lead over a constan
 my_change = None  # your function of two tensors (N, classes) and one (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

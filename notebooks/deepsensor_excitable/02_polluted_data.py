@@ -12,7 +12,7 @@
 # swarm that seeks such neurons is led to the polluted class.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 alpha = 10  # percent of the training images that are polluted
@@ -34,18 +34,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.training import faulty, pollution
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
-from dnnlib.perturb import pollution
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, model_name=model_name,
@@ -54,7 +55,7 @@ run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, mode
                  others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-polluted")
 
@@ -256,7 +257,7 @@ wide(ours, "quantity == 'errors_over_all_iterations'", index=["alpha", "swarm", 
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 every = records.existing("deepsensor_excitable/polluted")
 kept = at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
@@ -390,7 +391,7 @@ says((f"If all polluted images have the same patch, which is another reading, th
 my_most = None  # your function of two tensors (N,) and the number of classes
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

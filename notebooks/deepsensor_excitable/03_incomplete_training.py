@@ -10,7 +10,7 @@
 # a {term}`fitness` in {term}`nats <nat>` is not the same measure in two networks.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the other two; the paper has none
@@ -30,17 +30,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.training import faulty
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
@@ -49,7 +51,7 @@ run = Experiment("deepsensor_excitable/incomplete", profile, dataset=dataset,
                  others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-incomplete")
 
@@ -239,7 +241,7 @@ wide(ours, "method.notna() and quantity in ('test_errors_all_iterations', 'passe
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import out_of, span
+from dnnbook.words import out_of, span
 
 kept = at_best(records.existing("deepsensor_excitable/incomplete"), "dataset", "model")
 shares = outcomes.error_shares(kept)
@@ -353,7 +355,7 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 my_loss = None  # your function of a tensor (N, classes), one (N,) and a number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # instead; and what happens to a network that is trained on images of noise with the labels of digits.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -46,16 +46,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import campaign_plots, evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.training import retraining
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference, robustness
 from dnnlib.fuzzing import Key
-from dnnlib.training import retraining
 
 plots.style()
 run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset,
@@ -68,7 +70,7 @@ run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset
                  deepfool_steps=deepfool_steps, near=near, theta=theta, pixels=pixels)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-asr-pgd-at")
 
@@ -310,7 +312,7 @@ wide(ours, LEADS, index=["dataset", "model", "quantity", "attack", "setting"], c
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
 
@@ -441,7 +443,7 @@ says(("So the swarm may be no worse than this PGD-AT only because this PGD-AT do
 my_fall = None  # your function of two boolean tensors (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -10,7 +10,7 @@
 # shows it; and how to compare gains when some of them are losses.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -44,17 +44,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import campaign_plots, evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.training import retraining
+from dnnbook.words import listed, shown
+from dnnlib import fuzzing, inference, robustness
 from dnnlib.fuzzing import Key
 from dnnlib.robustness import clever
-from dnnlib.training import retraining
 
 plots.style()
 run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_name=model_name,
@@ -65,7 +67,7 @@ run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_
                  clever_samples=clever_samples, clever_fit=clever_fit, radius=radius, deepfool_steps=deepfool_steps)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-clever")
 
@@ -276,7 +278,7 @@ wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], c
 run.verdicts()
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
 
@@ -384,7 +386,7 @@ says((f"Only DLFuzz's examples within a distance of {2} move the boundary away w
 my_score = None  # your function of two tensors (classes,) and a number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

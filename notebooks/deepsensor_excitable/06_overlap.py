@@ -9,7 +9,7 @@
 # shared by chance, and by any two images; and how stable a top ten is.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -31,15 +31,16 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, robustness, training
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import nothing, style
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import headed, shown
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.plots import nothing, style
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.words import headed, shown
+from dnnlib import fuzzing, robustness
 from dnnlib.fuzzing import Key
 from dnnlib.neurons import shapley
 
@@ -50,7 +51,7 @@ run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model
                  most=most)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-overlap")
 
@@ -301,7 +302,7 @@ run.verdicts()
 # examples are random images.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
+from dnnbook.words import out_of, span
 
 kept = records.existing("deepsensor_excitable/overlap")
 
@@ -387,7 +388,7 @@ says((f"A top ten is stable only in part. When the excitable swarm runs again wi
 my_chance = None  # your function of two counts
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -12,7 +12,7 @@
 # claims are made.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -36,13 +36,14 @@ import pandas as pd
 import torch
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.tables import headed, wide
+from dnnbook.words import shown
+from dnnlib import fuzzing, models
 from dnnlib.fuzzing import Key
 from dnnlib.neurons import activations
 
@@ -131,7 +132,7 @@ headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
 # The figure shows the activations before the {term}`logits <logit>`.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 quiz("A test calls two equally large sets of images apart if the nearest neighbours of an image "
      "are of its own set. Both sets are drawn from the same images: which share does it give?",
@@ -260,9 +261,9 @@ run.verdicts()
 # same start and that nothing guides.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.words import span
+from dnnbook.display.comparisons import sizes
+from dnnbook.records import evidence, records
+from dnnbook.words import span
 
 kept = records.existing("deepsensor_excitable/examples")
 
@@ -365,7 +366,7 @@ says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are to
 my_apart = None  # your function of two arrays (N, d)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

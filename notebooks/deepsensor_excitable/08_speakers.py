@@ -35,15 +35,18 @@ import torch
 from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
-from dnnlib import checks, fuzzing, inference, models, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import audio, load, voices
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, voices
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.words import shown
+from dnnlib import checks, fuzzing, inference, models
+from dnnlib.data import audio
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
@@ -320,7 +323,7 @@ wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and bu
 # noise is right once in six times.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-speakers")
 
@@ -385,7 +388,7 @@ run.verdicts()
 # if the voice is still that of the input, which your ear must judge.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
+from dnnbook.words import out_of, span
 
 kept = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
 
@@ -484,7 +487,7 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 my_decibels = None  # your function of an array of powers and a negative number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

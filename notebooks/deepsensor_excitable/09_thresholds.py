@@ -11,7 +11,7 @@
 # which unit $\lambda$ could have; and how to see whether a threshold steers a search at all.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the overfitted network; the paper has none
@@ -35,19 +35,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display.campaign_plots import errors_against_thresholds
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.plots import nothing, style
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.training import faulty
 from dnnlib import checks, fuzzing
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.campaign_plots import errors_against_thresholds
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import nothing, style
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
-from dnnlib.training import faulty
 
 style()
 run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset, model_name=model_name,
@@ -56,7 +56,7 @@ run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset, mo
                  points=points, lambdas=lambdas, epsilons=epsilons, kinds=kinds)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-lambda")
 
@@ -262,7 +262,7 @@ run.verdicts({"with LeNet-5 on MNIST": {"dataset": "mnist", "model": "lenet5"}})
 # nothing to tune.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import listed, shown, span
+from dnnbook.words import listed, shown, span
 from dnnlib.models import count
 
 every = records.existing("deepsensor_excitable/thresholds")
@@ -377,7 +377,7 @@ says((f"The second threshold changes the errors by at most {change['mean'].abs()
 my_most = None  # your function of two positive numbers
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # ask this with the same distance for both starts, and without.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the overfitted network; the paper has none
@@ -30,17 +30,17 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.plots import bar_panels, nothing, style
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.training import faulty
 from dnnlib import fuzzing
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import bar_panels, nothing, style
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons.excitable import ExcitableNeurons
-from dnnlib.training import faulty
 
 style()
 run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name,
@@ -49,7 +49,7 @@ run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_n
                  near=near)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-start")
 
@@ -211,7 +211,7 @@ run.verdicts()
 # has nothing to gain as long as no neuron is excitable.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
+from dnnbook.words import out_of, span
 
 kept = records.existing("deepsensor_excitable/start")
 shares = outcomes.error_shares(kept)
@@ -305,7 +305,7 @@ says((f"Within the bound, in these two networks, excitable neurons find {span(ah
 my_means = None  # your function of a tensor (N,) of shares and one of booleans
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

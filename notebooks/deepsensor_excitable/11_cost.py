@@ -11,7 +11,7 @@
 # and what the more expensive {term}`fitness` buys.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -33,17 +33,18 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, published, training
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.campaign_plots import fuzzer_bars, seconds_against_passes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import nothing, style
-from dnnlib.book.records import timed
-from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, wide
-from dnnlib.book.words import headed, out_of, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display.campaign_plots import fuzzer_bars, seconds_against_passes
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.plots import nothing, style
+from dnnbook.display.tables import beside, wide
+from dnnbook.records import evidence, records
+from dnnbook.records.records import timed
+from dnnbook.words import headed, out_of, shown
+from dnnlib import fuzzing
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -55,7 +56,7 @@ run = Experiment("deepsensor_excitable/cost", profile, dataset=dataset, model_na
                  population=population, near=near, others=others, references=references, held_out=held_out)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-cost")
 
@@ -365,7 +366,7 @@ my_orders = None  # your function of a count, giving (orders, coalitions)
 # %% tags=["hide-input"]
 from itertools import permutations, product
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # part of it works.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -26,14 +26,16 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnlib import inference, selection, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.selection_plots import named
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import named
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.words import listed, shown
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import mutations
@@ -139,7 +141,7 @@ orders |= {key: selection.by_score(score) for key, score in scores.items()}
 # APFD of 50.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selected by the count. How "
      "many of the selected ones did the count choose?",
@@ -232,7 +234,7 @@ wide(run.recorded(), AHEAD, index=[*CELL, "quantity"], columns="rate")
 # nothing. And `true labels` shows whether it is the missing label that holds the count back.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = records.existing("deepsensor_excitable/selector")
 kept = kept[kept["points"] == kept["points"].max()]
@@ -314,7 +316,7 @@ says((f"Compared with what a random order finds on average, the count's fault de
 my_order = None  # your function of two arrays (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

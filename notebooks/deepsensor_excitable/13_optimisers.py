@@ -12,7 +12,7 @@
 # does not matter.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -30,11 +30,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, training
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.plots import bar_panels, nothing, style
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load, profile_limit
+from dnnbook.display.plots import bar_panels, nothing, style
+from dnnbook.display.tables import wide
+from dnnlib import fuzzing
 from dnnlib.fuzzing import outcomes
 from dnnlib.fuzzing.numbers import Numbers
 
@@ -44,7 +45,7 @@ run = Experiment("deepsensor_excitable/optimisers", profile, dataset=dataset, mo
                  population=population, fitness=fitness, points=points, near=near)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-optimisers")
 
@@ -200,10 +201,10 @@ run.verdicts({"within the bound": {"budget": "near"}})
 # finds few errors, that is, within the bound.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.statements import says
-from dnnlib.book.words import span
+from dnnbook.chapters.statements import says
+from dnnbook.display.comparisons import sizes
+from dnnbook.records import evidence, records
+from dnnbook.words import span
 
 kept = records.existing("deepsensor_excitable/optimisers")
 PAPERS, RIVALS = ["genetic algorithm", "ant colony"], ["genetic algorithm", "ant colony", "differential evolution"]
@@ -301,7 +302,7 @@ says((f"With the first paper's fitness it is the same: within the bound, differe
 my_fight = None  # your function of a tensor (N,) of fitness, and two of places (K,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

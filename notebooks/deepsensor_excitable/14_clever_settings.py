@@ -10,7 +10,7 @@
 # score from above, so that a score that is too large cannot hide.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -32,11 +32,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, robustness, training
-from dnnlib.book import plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnlib import fuzzing, robustness
 from dnnlib.robustness import clever
 
 plots.style()
@@ -64,7 +65,7 @@ plots.nothing() if kept.empty else scores_by_setting(kept)
 plt.show()
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 shares = {f"{share:.1%} of the radius": abs(share - 0.5 ** (1 / 784)) for share in (0.5, 0.9, 0.999)}
 quiz("Points are spread evenly over a ball in 784 dimensions. How far from the middle does the nearer half of them end?",
@@ -170,9 +171,9 @@ wide(run.recorded(), index=["dataset", "model", "choice"], columns="quantity",
 # Compare each line with *as in our records*: the images and the networks are the same.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book import evidence, records
-from dnnlib.book.statements import says
-from dnnlib.book.words import listed, shown, span
+from dnnbook.chapters.statements import says
+from dnnbook.records import evidence, records
+from dnnbook.words import listed, shown, span
 
 kept = records.existing("deepsensor_excitable/clever_settings")
 OURS, CODE, RADIUS = "as in our records", "authors' code", 2
@@ -260,7 +261,7 @@ says(f"*The printed numbers.* With {kept['many_batches'].max():.0f} batches of {
 my_score = None  # your function of two lists of numbers and a number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # estimates cost.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1"  # lenet1, whose 42 neurons make permutations affordable; lenet4, lenet5
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -31,11 +31,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, training
-from dnnlib.book import plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm, outcomes
 from dnnlib.neurons.excitable import ExcitableNeurons
 
@@ -67,7 +68,7 @@ plots.nothing() if kept.empty else errors_by_guide(kept)
 plt.show()
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 neurons, orders = 42, 10
 passes = {"four gradients": 4 * 3, "ten orders": orders * (neurons - 1) + 2}
@@ -146,11 +147,11 @@ wide(run.recorded(), index=["dataset", "model", "budget", "guide"], columns="qua
 # Compare each guide with *orders*, on the same inputs and with the same random seeds.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book import evidence, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.words import listed, span
+from dnnbook.chapters.statements import says
+from dnnbook.display.comparisons import sizes
+from dnnbook.records import evidence, records
+from dnnbook.records.intervals import interval
+from dnnbook.words import listed, span
 
 kept = records.existing("deepsensor_excitable/estimators")
 GRADIENTS = ["1 gradient", "4 gradients", "16 gradients"]
@@ -240,7 +241,7 @@ says((f"Without a bound, the guide hardly matters: the random start has {free.lo
 my_passes = None  # your function of two counts
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

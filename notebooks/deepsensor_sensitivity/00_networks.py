@@ -15,16 +15,19 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dnnlib import inference, models, published, training
-from dnnlib.book import declared, plots, records
-from dnnlib.book.tables import beside, headed
-from dnnlib.data import load
+from dnnbook import published, training
+from dnnbook.chapters import declared
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.display.tables import beside, headed
+from dnnbook.records import records
+from dnnlib import inference, models
 from dnnlib.neurons import activations
 
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 seed = 0  # of the training, and of all else that is random
 recipe = "default"  # how the network is trained
 
@@ -89,7 +92,7 @@ print(f"{'sum':10}{found.values.shape[1]:3} neurons; Table I has 52")
 # this count:
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 dense, maps = 120 + 84, 2 * (6 + 16)
 quiz("LeNet-5 has 268 neurons: channels of its convolutions and pools, units of its dense layers, "
@@ -186,7 +189,7 @@ beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensit
 my_neurons = None  # your function of a list of tuples
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # one can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -28,14 +28,16 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnlib import fuzzing, models
 from dnnlib.neurons import activations, sensitivity
 
 plots.style()
@@ -170,7 +172,7 @@ plt.show()
 # paper prints no number.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-neurons")
 
@@ -191,7 +193,7 @@ run.verdicts()
 # *right* says something about errors.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
 
@@ -252,7 +254,7 @@ says((f"But two things remain open. First, the corner cases lie farther from the
 my_sensitivity = None  # your function: (neurons,), (N, neurons), distances (N,) above 0
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -9,7 +9,7 @@
 # searches for nothing.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -32,17 +32,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, interactive, published, training
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import errors_against_distance
-from dnnlib.book.colours import colours
-from dnnlib.book.comparisons import at_best, of_rivals, rows_kept, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval, over_seeds
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load
+from dnnbook import interactive, published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import errors_against_distance
+from dnnbook.display.colours import colours
+from dnnbook.display.comparisons import at_best, of_rivals, rows_kept, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval, over_seeds
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.fuzzing.ascent import layout, respond
 from dnnlib.fuzzing.dlfuzz import heavy
@@ -382,7 +384,7 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # ran what two processor cores allow:
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-errors")
 
@@ -450,7 +452,7 @@ run.verdicts()
 # and the passes that the search cost.
 
 # %% tags=["hide-input", "records"]
-from dnnlib.book.words import listed, networks, span
+from dnnbook.words import listed, networks, span
 
 CELL = ["dataset", "model"]
 found = records.frame("deepsensor_sensitivity/test_errors")
@@ -617,7 +619,7 @@ says(f"With MobileNet, of width {0.75}, and without a bound, the rivals at their
 my_categories = None  # your function of tensors (N,) and (iterations, N)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

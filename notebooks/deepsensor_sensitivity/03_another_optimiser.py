@@ -18,17 +18,19 @@ import pandas as pd
 import torch
 from scipy.optimize import differential_evolution
 
-from dnnlib import fuzzing, interactive, training
-from dnnlib.book import declared, plots
-from dnnlib.book.statements import says
-from dnnlib.data import load
+from dnnbook import interactive, training
+from dnnbook.chapters import declared
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnlib import fuzzing
 from dnnlib.fuzzing.protocol import Log
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -129,7 +131,7 @@ class Evolution:
 # two searches send nearly the same number of images through the network ({term}`passes <pass>`).
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 quiz("Suppose that the evolution reaches a larger share of sensitive neurons than the swarm. What "
      "follows for its test errors?",
@@ -226,7 +228,7 @@ says(f"In the run above the {more} ends with {reached[more]:.1f} % of the neuron
 my_child = None  # your function of three tensors of one shape, and a number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

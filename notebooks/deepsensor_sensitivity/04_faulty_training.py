@@ -11,7 +11,7 @@
 # two controls that tell the difference.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 alpha = 10  # percent of the training images that are polluted
@@ -33,19 +33,20 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import Dataset, load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import Dataset, load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.training import faulty, pollution
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
-from dnnlib.perturb import pollution
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
@@ -229,7 +230,7 @@ run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
 # paper's setting; if `held_out` is not 0, a second table has them at their best.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-polluted")
 
@@ -297,7 +298,7 @@ run.verdicts()
 # images given the class* says whether the patch was learned at all.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
+from dnnbook.words import out_of, span
 
 kept = records.frame("deepsensor_sensitivity/polluted")
 RUN = ["dataset", "model", "alpha", "seed"]
@@ -375,7 +376,7 @@ says("The verdict above is about a patch of its own on each image, and each riva
 my_reached = None  # your function of two tensors (N,) and a class
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # distance of the examples adds to it.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the other two; the paper has none
@@ -32,18 +32,20 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import errors_within_distance, fuzzer_bars
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.training import faulty
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference
 from dnnlib.fuzzing import Key, outcomes
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
@@ -52,7 +54,7 @@ run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
                  others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-incomplete")
 
@@ -229,7 +231,7 @@ run.verdicts()
 # it is due to the {term}`sensitive neurons <sensitive neuron>`.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import listed, out_of, span
+from dnnbook.words import listed, out_of, span
 
 kept = records.frame("deepsensor_sensitivity/incomplete")
 ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
@@ -331,7 +333,7 @@ my_chance = None  # your function of two counts, giving (mean, deviation)
 # %% tags=["hide-input"]
 from scipy import stats
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -10,7 +10,7 @@
 # and why equal bounds are not equal distances.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -33,16 +33,18 @@ import pandas as pd
 import seaborn as sns
 import torch
 
-from dnnlib import coverage, fuzzing, training
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import methods
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import methods
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.words import shown
+from dnnlib import coverage, fuzzing
 from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import activations
 
@@ -53,7 +55,7 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
                  held_out=held_out, budget="paper")
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-coverage")
 
@@ -237,7 +239,7 @@ run.verdicts()
 # criteria that rising neurons raise: NC, NBC and SNAC.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import listed, out_of
+from dnnbook.words import listed, out_of
 
 kept = records.frame("deepsensor_sensitivity/coverage")
 kept = kept[kept["criterion"].isna() | kept["criterion"].isin(outcomes.FIG_3)]
@@ -316,7 +318,7 @@ says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their i
 my_section = None  # your function of three numbers and a count
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -10,7 +10,7 @@
 # a control that adds no generated example; and what you cannot learn from an attack that always succeeds.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -41,19 +41,21 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, robustness, training
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import fuzzer_bars
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import fuzzer_bars
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.training import retraining
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference, robustness
 from dnnlib.fuzzing import Key
 from dnnlib.robustness import clever
-from dnnlib.training import retraining
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
@@ -66,7 +68,7 @@ run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
                  clever_samples=clever_samples, clever_fit=clever_fit)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-asr")
 
@@ -265,7 +267,7 @@ run.verdicts()
 # sees rather than to read better.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import listed, span
+from dnnbook.words import listed, span
 
 kept = records.frame("deepsensor_sensitivity/robustness")
 CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
@@ -346,7 +348,7 @@ says(*([f"With every random seed, the examples of {listed(worse)}, labelled as t
 my_asr = None  # your function of three tensors (N,) of classes
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

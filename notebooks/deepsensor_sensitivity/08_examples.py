@@ -10,7 +10,7 @@
 # different distances look like, with the distance printed beside them.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -32,12 +32,14 @@ import pandas as pd
 import torch
 from sklearn.neighbors import NearestNeighbors
 
-from dnnlib import fuzzing, models, training
-from dnnlib.book import campaign_plots, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import campaign_plots, plots
+from dnnbook.display.tables import wide
+from dnnbook.records import records
+from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
 plots.style()
@@ -109,7 +111,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # is called *otherwise* above.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 quiz("A t-SNE picture shows two sets of images as two clusters far apart. What does that say?",
      {"The nearest neighbours of an image are mostly of its own set": True,
@@ -254,7 +256,7 @@ says(f"Over all records, {wrong['deephunter', 'none']:.0f} % of DeepHunter's las
 my_l2 = None  # your function of two tensors of images, giving (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

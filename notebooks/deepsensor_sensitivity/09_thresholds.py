@@ -10,7 +10,7 @@
 # curve that never falls may say nothing.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the overfitted network; the paper has none
@@ -31,18 +31,19 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.campaign_plots import errors_against_thresholds
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.training import faulty
 from dnnlib import checks, fuzzing
-from dnnlib.book import plots, records
-from dnnlib.book.campaign_plots import errors_against_thresholds
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations, sensitivity
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
@@ -51,7 +52,7 @@ run = Experiment("deepsensor_sensitivity/thresholds", profile, dataset=dataset,
                  iterations=iterations, population=population, lambdas=lambdas, epsilons=epsilons)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-lambda")
 
@@ -203,7 +204,7 @@ run.verdicts()
 # same examples. Then the claim on $\epsilon$, that errors never get fewer, holds automatically.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 kept = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
 shares = outcomes.error_shares(kept)
@@ -283,7 +284,7 @@ my_share = None  # your function of a tensor (N, neurons) and a number
 # %% tags=["hide-input"]
 import torch
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

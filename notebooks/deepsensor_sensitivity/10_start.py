@@ -10,7 +10,7 @@
 # better search from a longer way.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 learning_rate = 0.02  # of the overfitted network; the paper has none
@@ -32,18 +32,19 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.comparisons import sizes
+from dnnbook.display.tables import wide
+from dnnbook.records import intervals, records
+from dnnbook.records.intervals import interval
+from dnnbook.training import faulty
+from dnnbook.words import shown
 from dnnlib import coverage, fuzzing
-from dnnlib.book import intervals, plots, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
 from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations
-from dnnlib.training import faulty
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model_name=model_name,
@@ -52,7 +53,7 @@ run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model
                  near=near, references=references)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-start")
 
@@ -224,7 +225,7 @@ run.verdicts()
 # need not follow the errors.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import listed, span
+from dnnbook.words import listed, span
 
 kept = records.frame("deepsensor_sensitivity/start")
 CELL, KINDS = ["dataset", "model", "seed"], {
@@ -313,7 +314,7 @@ says(f"Coverage does not follow the errors. Counted with the inputs, paired by s
 my_start = None  # your function of two tensors (N, pixels) and a number
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -9,7 +9,7 @@
 # methods; and what the population of a {term}`swarm` costs.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -29,14 +29,16 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, published, training
-from dnnlib.book import plots, records, tables
-from dnnlib.book.campaign_plots import fuzzer_bars, seconds_against_passes
-from dnnlib.book.comparisons import at_best, of_rivals, sizes
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.words import shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots, tables
+from dnnbook.display.campaign_plots import fuzzer_bars, seconds_against_passes
+from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.records import records
+from dnnbook.words import shown
+from dnnlib import fuzzing
 from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
@@ -45,7 +47,7 @@ run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_
                  population=population, others=others, references=references, held_out=held_out)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-time")
 
@@ -201,8 +203,8 @@ run.verdicts()
 # errors](02_test_errors) says how far away these errors are.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import out_of, span
-from dnnlib.published.printed import printed
+from dnnbook.published.printed import printed
+from dnnbook.words import out_of, span
 
 kept = records.frame("deepsensor_sensitivity/time")
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
@@ -259,7 +261,7 @@ says(f"{shown(cheap.idxmin())} needs the fewest passes to find an error: {cheap.
 my_passes = None  # your function of two counts
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

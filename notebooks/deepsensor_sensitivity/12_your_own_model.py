@@ -7,7 +7,7 @@
 # you can keep as tests; what it takes that a file really fails; and which fuzzer to begin with.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "dlfuzz,deepxplore,deepsensor"  # names of fuzzers, with commas; noise stands beside them
 l2 = 2.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
@@ -28,15 +28,18 @@ import numpy as np
 import pandas as pd
 from PIL import Image
 
-from dnnlib import checks, custom, files, inference, training
-from dnnlib.book import folders, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed
-from dnnlib.book.words import shown
+from dnnbook import training
+from dnnbook.chapters import folders
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import headed
+from dnnbook.records import records
+from dnnbook.words import shown
+from dnnlib import checks, custom, files, inference
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import fuzzers_table
-from dnnlib.data import load, profile_limit
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/your_own_model", profile, dataset=dataset,
@@ -184,15 +187,15 @@ if dataset != "imagenet":
 # The same cells, run with
 #
 # ```text
-# dnnlib run deepsensor_sensitivity/12 -p dataset imagenet -p model_name mobilenet \
-#                                      -p population 5 -p profile paper
+# dnnbook run deepsensor_sensitivity/12 -p dataset imagenet -p model_name mobilenet \
+#                                       -p population 5 -p profile paper
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
 # photographs are not ours to print.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 asked = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
 if len(asked):
@@ -290,7 +293,7 @@ says((f"On photographs the difference is clear. {told(photographs)}. Only "
 my_file = None  # your function of an array with values in [0, 1]
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -25,10 +25,11 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from dnnbook.chapters import declared
+from dnnbook.chapters.movies import movie
+from dnnbook.chapters.statements import says
+from dnnbook.display import plots
 from dnnlib import checks, fuzzing
-from dnnlib.book import declared, plots
-from dnnlib.book.movies import movie
-from dnnlib.book.statements import says
 from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.neurons import activations
 from dnnlib.neurons.sensitivity import SensitiveNeurons

@@ -10,7 +10,7 @@
 # without one.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seed = 0  # of the training, and of all else that is random
@@ -28,11 +28,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, published, training
-from dnnlib.book import plots
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm, outcomes
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
@@ -64,7 +65,7 @@ plots.nothing() if kept.empty else errors_by_choice(kept)
 plt.show()
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 last = {name: Swarm(inertia=ends).inertias(20)[-1] for name, ends in (
     ("From 0.4 to 0.9, as printed", (0.4, 0.9)), ("From 0.9 to 0.4", (0.9, 0.4)))}
@@ -156,10 +157,10 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 # Compare each line with *as the text*, on the same inputs and with the same random seeds.
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book import evidence, intervals, records
-from dnnlib.book.comparisons import sizes
-from dnnlib.book.statements import says
-from dnnlib.book.words import listed, out_of
+from dnnbook.chapters.statements import says
+from dnnbook.display.comparisons import sizes
+from dnnbook.records import evidence, intervals, records
+from dnnbook.words import listed, out_of
 
 kept = records.existing("deepsensor_sensitivity/choices")
 rates = {budget: evidence.by_seed(kept, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
@@ -248,7 +249,7 @@ says((f"*Bound or no bound.* Without a bound, {free['no search'].mean():.0f} % o
 my_inertia = None  # your function of two numbers and a count, which gives a list
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -21,10 +21,11 @@
 import pandas as pd
 from torch import nn
 
-from dnnlib import models, published, training
-from dnnlib.book.tables import headed
-from dnnlib.book.words import shown
-from dnnlib.data.sources import SOURCES
+from dnnbook import published, training
+from dnnbook.data.sources import SOURCES
+from dnnbook.display.tables import headed
+from dnnbook.words import shown
+from dnnlib import models
 
 DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
 
@@ -34,7 +35,7 @@ DATASETS = ["mnist", "fashion_mnist", "cifar10", "cifar100"]
 # The table is shown as printed; `-` marks a row that Net-2 does not have.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 counted = {name: models.count(models.build(name)).parameters for name in ("net1", "net2")}
 quiz("Net-1 has more convolutions than Net-2. Which of the two has more parameters?",
@@ -114,7 +115,7 @@ headed(pd.DataFrame([{"dataset": name, **vars(training.recipe("nsatp", name))}
 my_parameters = None  # your function
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -7,7 +7,7 @@
 # of your own. The network is trained on this page, and it runs in your browser.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training, and of all else that is random
 trials = 50  # M, inverted patches for each image, each time
@@ -23,12 +23,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import inference, interactive, training
-from dnnlib.book import plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import interactive, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnbook.records import records
+from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import patches, vulnerability
 
@@ -154,7 +156,7 @@ plt.show()
 # pair.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nsatp-motivation")
 
@@ -222,7 +224,7 @@ if "pairs_always" in found:
 my_patched = None  # your function
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -12,7 +12,7 @@
 # high correlation on the same data, depending on what counts as a point.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net2"  # net1, net2, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
@@ -27,23 +27,25 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnlib import inference, published, training
-from dnnlib.book import plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.fragility_plots import decays, recorded_decays, scatter
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import out_of, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.fragility_plots import decays, recorded_decays, scatter
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records
+from dnnbook.studies import vulnerability
+from dnnbook.words import out_of, shown
+from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
-from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, recipe=recipe)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq1-exponential")
 
@@ -398,7 +400,7 @@ says(
 my_pd = None  # your function of a tensor (N, n), giving (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -11,7 +11,7 @@
 # the two papers; and how one excluded group of images can change a number many times over.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net2"  # net1, net2, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
@@ -25,16 +25,18 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 import matplotlib.pyplot as plt
 import numpy as np
 
-from dnnlib import inference, published, training
-from dnnlib.book import evidence, plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.fragility_plots import orders
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import out_of
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.fragility_plots import orders
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records, verdicts
+from dnnbook.studies import vulnerability
+from dnnbook.words import out_of
+from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
-from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("nsatp/rq2", profile, dataset=dataset, model_name=model_name, seed=seed,
@@ -154,7 +156,7 @@ print(f"random order over images with Eff > 0: F-measure "
 # test sets, given as mean [least, greatest] over the seeds; CIFAR-10 is a JPEG copy.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq2-better")
 
@@ -253,7 +255,7 @@ says(f"The test accuracy of the networks is {accuracy}.", weak)
 my_f_measure = None  # your function of an array (N, M) of booleans with a success in it
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

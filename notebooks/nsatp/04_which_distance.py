@@ -10,7 +10,7 @@
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net2"  # net1, net2, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
@@ -26,21 +26,23 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from scipy import stats
 
-from dnnlib import inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
+from dnnbook.studies import vulnerability
+from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
-from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
                  trials=trials, patch=patch, recipe=recipe)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq3-pd-best")
 
@@ -218,7 +220,7 @@ says(f"The test accuracy of the networks is {accuracy}.", weak)
 my_pv = None  # your function of a number in [0, 1]
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

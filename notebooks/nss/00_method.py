@@ -12,10 +12,12 @@
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import coverage, inference, interactive, published, selection, training
-from dnnlib.book import declared, plots
-from dnnlib.book.tables import headed
-from dnnlib.data import load
+from dnnbook import interactive, published, training
+from dnnbook.chapters import declared
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.display.tables import headed
+from dnnlib import coverage, inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import activations, relevance
 from dnnlib.perturb import mutations
@@ -24,7 +26,7 @@ from dnnlib.selection import nss, paths, surprise
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 share = 10  # percent of the neurons that count as sensitive
@@ -65,7 +67,7 @@ if interactive.runs(model):
 # Table II has four candidates and two neurons. `nss.tns_score` takes the activations before and after:
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 strongest = nss.tns_score([[0.4, 0.5], [0.4, 0.5]], [[0.3, 0.4], [0.3, 0.3]], share=1.0).argmax()
 quiz("A mutation moves two neurons of image A from (0.4, 0.5) to (0.3, 0.4), and those of image B "
@@ -327,7 +329,7 @@ headed(published.table("nss", 4).set_index(["method", "parameter"])[["printed"]]
 my_score = None  # your function of two tensors (N, neurons), giving (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

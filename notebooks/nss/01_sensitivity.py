@@ -10,7 +10,7 @@
 # comparison depends on the scale of the activations.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
 share = 10  # percent of the neurons that count as sensitive
@@ -23,14 +23,16 @@ from itertools import product
 import matplotlib.pyplot as plt
 import torch
 
-from dnnlib import inference, published, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import networks, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import networks, shown
+from dnnlib import inference
 from dnnlib.neurons import activations
 from dnnlib.perturb import mutations
 from dnnlib.selection import nss
@@ -150,7 +152,7 @@ wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", 
 # JPEG copy.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-sensitivity-worse")
 
@@ -270,7 +272,7 @@ says(
 my_tenth = None  # your function of a tensor (neurons,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

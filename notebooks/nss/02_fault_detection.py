@@ -12,7 +12,7 @@
 # same {term}`faults <fault>`.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -28,15 +28,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import inference, interactive, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.selection_plots import named
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import listed, networks, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import interactive, published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import named
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import listed, networks, shown
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 from dnnlib.selection import Key
@@ -46,7 +48,7 @@ run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=mod
                  recipe=recipe, seed=seed, candidates="random", references=references)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-fdr-best")
 
@@ -610,7 +612,7 @@ says(
 my_fdr = None  # your function: booleans (N,), indices (N,), a share
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

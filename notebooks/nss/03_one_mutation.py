@@ -10,7 +10,7 @@
 # {term}`reading` of NSS decides this table too.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -24,15 +24,17 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnlib import inference, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.selection_plots import named
-from dnnlib.book.statements import says
-from dnnlib.book.tables import beside, wide
-from dnnlib.book.words import listed, out_of
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import named
+from dnnbook.display.tables import beside, wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import listed, out_of
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 from dnnlib.selection import Key
@@ -88,7 +90,7 @@ wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="a
 # copy.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-fdr-each-mutation")
 
@@ -185,7 +187,7 @@ says(
 my_auc = None  # your function: booleans (N,), scores (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

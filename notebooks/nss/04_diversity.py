@@ -9,7 +9,7 @@
 # **What you will learn.** Why finding many faults and finding many kinds of fault are two aims.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -22,15 +22,17 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 
-from dnnlib import inference, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.selection_plots import curves, named
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, wide
-from dnnlib.book.words import listed, networks
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import curves, named
+from dnnbook.display.tables import headed, wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import listed, networks
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 from dnnlib.selection import Key
@@ -101,7 +103,7 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 # JPEG copy.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-diversity-best")
 
@@ -211,7 +213,7 @@ says(
 my_kinds = None  # your function of two lists of classes
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -10,7 +10,7 @@
 # selection; and why a gain on clean images and a gain on changed images are two questions.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -28,15 +28,17 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import checks, inference, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import estimate, over_seeds
-from dnnlib.book.selection_plots import named
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, networks, out_of, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import named
+from dnnbook.display.tables import wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import estimate, over_seeds
+from dnnbook.words import listed, networks, out_of, shown
+from dnnlib import checks, inference, selection
 from dnnlib.perturb import mutations
 from dnnlib.selection import Key
 
@@ -45,7 +47,7 @@ run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, 
                  seed=seed, rates=rates, epochs=epochs, candidates="random", references=references)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-repair-best")
 
@@ -269,7 +271,7 @@ says(
 my_gain = None  # your function of three tensors (seeds,), shares; in points of percent
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

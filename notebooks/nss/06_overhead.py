@@ -9,7 +9,7 @@
 # implements it.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -24,15 +24,17 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import LogLocator
 
-from dnnlib import inference, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.selection_plots import curves
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, shown, span
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.selection_plots import curves
+from dnnbook.display.tables import wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import listed, shown, span
+from dnnlib import inference, selection
 from dnnlib.perturb import mutations
 
 plots.style()
@@ -104,7 +106,7 @@ run.save(data, device=device)
 # multiples of the time of NSS.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-overhead")
 
@@ -217,7 +219,7 @@ my_cam = None  # your function of booleans (candidates, items)
 # %% tags=["hide-input"]
 import torch
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -9,7 +9,7 @@
 # options matter, compared with the option in [the chapter on fault detection](02_fault_detection).
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -23,14 +23,16 @@ import matplotlib.pyplot as plt
 import seaborn as sns
 import torch
 
-from dnnlib import inference, published, selection, training
-from dnnlib.book import plots, records, verdicts
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.intervals import over_seeds
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, networks, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import wide
+from dnnbook.records import records, verdicts
+from dnnbook.records.intervals import over_seeds
+from dnnbook.words import listed, networks, shown
+from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import activations
 from dnnlib.perturb import mutations
@@ -41,7 +43,7 @@ run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name,
                  seed=seed)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("nss-neurons-more")
 
@@ -197,7 +199,7 @@ says(
      and (ours[1] < paper[-1] - 5)[[cell for cell in deep if cell[1] == "resnet20"]].all()))
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 by_share = fdr.xs(-1, level="layer").unstack("share")
 known = by_share.loc["original"].groupby(CELL).mean()
@@ -269,12 +271,12 @@ says(
 my_interval = None  # your function of three numbers, giving (low, high)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):
     """Whether an answer agrees on small cases."""
-    from dnnlib.book.intervals import interval
+    from dnnbook.records.intervals import interval
 
     check(answer, interval, ([1.0, 2.0, 3.0],), ([0.5, 0.4, 0.6],))
 

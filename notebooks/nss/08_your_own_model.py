@@ -7,7 +7,7 @@
 # is worth its cost on *your* model.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "gini,nss,dsa"  # names of selectors, with commas
 top = 0.05  # the share of the images to label
@@ -23,14 +23,17 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnlib import checks, custom, files, inference, training
-from dnnlib.book import folders, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed
+from dnnbook import training
+from dnnbook.chapters import folders
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import headed
+from dnnbook.records import records
+from dnnlib import checks, custom, files, inference
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import selectors_table
-from dnnlib.data import load, profile_limit
 
 plots.style()
 pretrained = dataset == "imagenet"  # images and weights are there, training images are not
@@ -167,8 +170,8 @@ if not pretrained:
 # The same cells, run with
 #
 # ```text
-# dnnlib run nss/08 -p dataset imagenet -p model_name mobilenet \
-#                   -p methods gini,margin,nss,nac,random -p profile paper
+# dnnbook run nss/08 -p dataset imagenet -p model_name mobilenet \
+#                    -p methods gini,margin,nss,nac,random -p profile paper
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
@@ -176,7 +179,7 @@ if not pretrained:
 # error rate is lower than it would be on new ones. The photographs are not ours to print.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 asked = records.frame("nss/your_own_model", dataset="imagenet",
                       methods="gini,margin,nss,nac,random")
@@ -274,7 +277,7 @@ says(
 my_error = None  # your function of two counts
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -10,11 +10,12 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from dnnlib import models, published, training
-from dnnlib.book import fragility_plots, plots
-from dnnlib.book.tables import headed
-from dnnlib.book.words import shown
-from dnnlib.data.sources import SOURCES
+from dnnbook import published, training
+from dnnbook.data.sources import SOURCES
+from dnnbook.display import fragility_plots, plots
+from dnnbook.display.tables import headed
+from dnnbook.words import shown
+from dnnlib import models
 
 plots.style()
 fragility_plots.layers({"NSATP's Net-1": models.build("net1"),
@@ -46,7 +47,7 @@ headed(printed.set_index("dataset"))
 # ## Table II: Net-1, again
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 counted = {name: models.count(models.build(name)).parameters for name in ("net1", "net1_peacepact")}
 quiz("Which of the two networks has more parameters?",
@@ -125,7 +126,7 @@ headed(table_3.set_index("dataset"))
 my_size = None  # your function
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -12,7 +12,7 @@
 # which class it may then get.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training, and of all else that is random
 trials = 50  # M, inverted patches for each image, each time
@@ -28,11 +28,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import inference, training
-from dnnlib.book import plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.records import records
+from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import patches
 
@@ -111,7 +113,7 @@ plt.show()
 # about its ten repetitions, and "mostly" about the second class.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("peacepact-second-class")
 
@@ -170,7 +172,7 @@ if "pairs_always_strictly" in found:
 my_runner_up = None  # your function of a tensor (N, n), giving (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -24,7 +24,7 @@
 # ```
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 or net2 of NSATP
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
@@ -37,16 +37,18 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 
-from dnnlib import inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.fragility_plots import decays
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.fragility_plots import decays
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.studies import vulnerability
+from dnnbook.words import listed, shown
+from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
-from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("peacepact/correlation", profile, dataset=dataset, model_name=model_name, seed=seed,
@@ -104,7 +106,7 @@ plt.show()
 # NSATP's Net-1 stands below them.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("peacepact-correlation")
 
@@ -220,7 +222,7 @@ my_b = None  # your function of two tensors (N,), the second positive
 # %% tags=["hide-input"]
 import torch
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

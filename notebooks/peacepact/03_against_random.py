@@ -11,7 +11,7 @@
 # the same numbers; and how much a saving depends on how rare fragile inputs are.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net1_peacepact"  # as Table II draws Net-1; reading: net1 or net2 of NSATP
 seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
@@ -26,15 +26,17 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import inference, published, training
-from dnnlib.book import evidence, plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.fragility_plots import orders
-from dnnlib.book.statements import says
-from dnnlib.book.tables import wide
-from dnnlib.data import load, profile_limit
+from dnnbook import published, training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.fragility_plots import orders
+from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.studies import vulnerability
+from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
-from dnnlib.perturb import vulnerability
 
 plots.style()
 run = Experiment("peacepact/against_random", profile, dataset=dataset, model_name=model_name,
@@ -99,7 +101,7 @@ print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
 # PEACEPACT's own Net-1:
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import bet
+from dnnbook.chapters.practice import bet
 
 bet("peacepact-size")
 
@@ -201,7 +203,7 @@ says(f"The test accuracy of PEACEPACT's own Net-1 is {own}; that of NSATP's two 
 my_expected = None  # your function
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

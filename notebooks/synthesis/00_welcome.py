@@ -7,13 +7,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import fuzzing, inference, published, training
-from dnnlib.book import intervals, plots, records, verdict_plots, verdicts
-from dnnlib.book.cards import Card, cards
-from dnnlib.book.colours import colour
-from dnnlib.book.statements import says
-from dnnlib.book.words import shown
-from dnnlib.data import load
+from dnnbook import published, training
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots, verdict_plots
+from dnnbook.display.cards import Card, cards
+from dnnbook.display.colours import colour
+from dnnbook.records import intervals, records, verdicts
+from dnnbook.words import shown
+from dnnlib import fuzzing, inference
 from dnnlib.perturb import patches
 
 plots.style()
@@ -91,7 +93,7 @@ axis.legend()
 plt.show()
 
 # %% tags=["remove-input", "statements"]
-from dnnlib.book.words import span
+from dnnbook.words import span
 
 judged = {claim.id: verdicts.verdict(claim) for claim in published.claims()}
 sooner = judged["nsatp-rq2-better"]

@@ -17,13 +17,16 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import checks, inference, selection, training
-from dnnlib.book import declared, plots, records
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, mean_and_interval
-from dnnlib.book.words import shown
-from dnnlib.data import Dataset, load, profile_limit
+from dnnbook import training
+from dnnbook.chapters import declared
+from dnnbook.chapters.statements import says
+from dnnbook.data import Dataset, load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import headed, mean_and_interval
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.words import shown
+from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 from dnnlib.selection import Key
@@ -31,7 +34,7 @@ from dnnlib.selection import Key
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seeds = "0 1 2"  # of the trainings, and of all else that is random
@@ -130,7 +133,7 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 asked = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
     "quantity == 'fdr' and rate == 20")
@@ -334,7 +337,7 @@ says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# from dnnlib.book.intervals import interval
+# from dnnbook.records.intervals import interval
 # at = early.set_index([*RUN, "selector"])["value"].unstack()
 # (at["least_confidence"] - at["gini"]).groupby(CELL).agg(interval)
 # ~~~
@@ -361,7 +364,7 @@ says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'
 my_apfd = None  # your function of booleans (N,) and indices (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -15,20 +15,23 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
-from dnnlib import checks, fuzzing, training
-from dnnlib.book import declared, plots, records
-from dnnlib.book.colours import colours
-from dnnlib.book.intervals import interval
-from dnnlib.book.statements import says
-from dnnlib.book.tables import mean_and_interval
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters import declared
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.display.colours import colours
+from dnnbook.display.tables import mean_and_interval
+from dnnbook.records import records
+from dnnbook.records.intervals import interval
+from dnnbook.words import listed, shown
+from dnnlib import checks, fuzzing
 from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
 seeds = "0 1 2"  # of the trainings, and of all else that is random
@@ -112,7 +115,7 @@ by_bound(live, "errors_per_1000_passes")
 # same distance is a smaller change there.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 asked = records.existing("deepsensor_sensitivity/test_errors").query(
     "quantity == 'error_rate' and dataset == 'mnist' and bound == 2")
@@ -327,7 +330,7 @@ my_within = None  # your function of two tensors (N,), distances and booleans, a
 # %% tags=["hide-input"]
 import torch
 
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -21,11 +21,12 @@ from textwrap import fill, shorten
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from dnnlib import published
-from dnnlib.book import plots, verdicts
-from dnnlib.book.statements import says
-from dnnlib.book.tables import sentences
-from dnnlib.book.words import shown
+from dnnbook import published
+from dnnbook.chapters.statements import says
+from dnnbook.display import plots
+from dnnbook.display.tables import sentences
+from dnnbook.records import verdicts
+from dnnbook.words import shown
 
 plots.style()
 
@@ -83,7 +84,7 @@ sentences(pd.DataFrame(
 # the least and the greatest mean of a {term}`cell`; compare them with what the claim needs.
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 luck = 1 - 0.95 ** 5
 quiz("A claim is false under each of five readings, each tested with an error of 5 %. How likely is "
@@ -252,7 +253,7 @@ says((f"The other choices were tried with fewer claims, and change at most {most
 my_level = None  # your function of a count
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

@@ -12,7 +12,7 @@
 # that "this input is fragile" and "this input is misclassified" are two different statements.
 
 # %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnlib data`, or a folder of images
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
@@ -30,13 +30,15 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnlib import inference, selection, training
-from dnnlib.book import plots, records
-from dnnlib.book.experiments import Experiment
-from dnnlib.book.statements import says
-from dnnlib.book.tables import headed, mean_and_interval, wide
-from dnnlib.book.words import listed, shown
-from dnnlib.data import load, profile_limit
+from dnnbook import training
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
+from dnnbook.data import load, profile_limit
+from dnnbook.display import plots
+from dnnbook.display.tables import headed, mean_and_interval, wide
+from dnnbook.records import records
+from dnnbook.words import listed, shown
+from dnnlib import inference, selection
 from dnnlib.measures import faults, fragility
 from dnnlib.perturb import mutations, vulnerability
 
@@ -140,7 +142,7 @@ for a, b in combinations(scores, 2):
 run.save(data, device=device)
 
 # %% tags=["remove-input"]
-from dnnlib.book.practice import quiz
+from dnnbook.chapters.practice import quiz
 
 in_both = 1000 * 0.1 * 0.1
 quiz("Two scores of 1,000 candidates have nothing to do with each other. How many candidates are in "
@@ -289,7 +291,7 @@ says(
 my_spearman = None  # your function of two arrays (N,)
 
 # %% tags=["hide-input"]
-from dnnlib.book.practice import check
+from dnnbook.chapters.practice import check
 
 
 def is_right(answer):

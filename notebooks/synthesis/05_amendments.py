@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from dnnlib import files, published
-from dnnlib.book import intervals, plots, tables, verdict_plots, verdicts
-from dnnlib.book.extent import NAMES
-from dnnlib.book.statements import says
+from dnnbook import places, published
+from dnnbook.chapters.statements import says
+from dnnbook.display import plots, tables, verdict_plots
+from dnnbook.records import intervals, verdicts
+from dnnbook.records.extent import NAMES
 
 plots.style()
-first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id")
+first = pd.read_csv(places.results_dir() / "scoreboard_first.csv", index_col="id")
 now = verdicts.scoreboard()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
@@ -71,7 +72,7 @@ tables.sentences(both[~changed].set_index("claim"))
 # %% tags=["hide-input", "records"]
 now = verdicts.scoreboard()
 RANK = {"not reproduced": 0, "undecided": 1, "not run": 1, "partly": 2, "reproduced where run": 3, "reproduced": 4}
-previous = pd.read_csv(files.results_dir() / "scoreboard_before.csv", index_col="id")
+previous = pd.read_csv(places.results_dir() / "scoreboard_before.csv", index_col="id")
 after, before = (verdict_plots.first_words(board["verdict"]).map(RANK) for board in (now, previous))
 moved = after - before.reindex(now.index)
 
@@ -114,7 +115,7 @@ says((f"In {sum(v < 0.05 for v in p)} of {len(p)} claims, the spreads of the cel
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
-first = pd.read_csv(files.results_dir() / "scoreboard_first.csv", index_col="id")
+first = pd.read_csv(places.results_dir() / "scoreboard_first.csv", index_col="id")
 now = verdicts.scoreboard()
 known = now.loc[[claim for claim in first.index if claim in now.index]]
 other = first["verdict"].reindex(known.index).ne(verdict_plots.first_words(known["verdict"]))

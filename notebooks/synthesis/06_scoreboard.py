@@ -15,7 +15,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import display
 
-from dnnlib.book import board, extent, plots, records, tables, verdict_plots, verdicts
+from dnnbook.chapters import board
+from dnnbook.display import plots, tables, verdict_plots
+from dnnbook.records import extent, records, verdicts
 
 plots.style()
 PAPERS = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",

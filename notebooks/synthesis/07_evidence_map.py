@@ -9,8 +9,10 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
-from dnnlib.book import evidence_map, origins, plots, tables, verdict_plots
-from dnnlib.book.extent import NAMES
+from dnnbook.chapters import evidence_map
+from dnnbook.display import plots, tables, verdict_plots
+from dnnbook.records import origins
+from dnnbook.records.extent import NAMES
 
 plots.style()
 verdict_plots.squares(verdict_plots.outcomes().rename(index=NAMES))
@@ -46,7 +48,7 @@ verdict_plots.left_open(still)
 plt.show()
 
 # %% tags=["hide-input", "statements"]
-from dnnlib.book.statements import says
+from dnnbook.chapters.statements import says
 
 five, ten, more = ((still["deciding"] <= 5).sum(), (still["deciding"] <= 10).sum(),
                    (still["deciding"] > 30).sum())
@@ -74,13 +76,13 @@ tables.sentences(apart)
 # %% [markdown]
 # ## Filling a blank
 #
-# `dnnlib scoreboard --missing` lists the blanks with their commands, the quickest first. It also lists
+# `dnnbook scoreboard --missing` lists the blanks with their commands, the quickest first. It also lists
 # larger runs of what was run: more inputs, other settings, more seeds. A sweep file with all of them comes
 # with the project; with a GPU or a cluster, this runs what is left:
 #
 # ```
-# dnnlib sweep sweeps/blank.toml --list
-# dnnlib sweep sweeps/blank.toml --scheduler tcp://head:8786
+# dnnbook sweep sweeps/blank.toml --list
+# dnnbook sweep sweeps/blank.toml --scheduler tcp://head:8786
 # ```
 #
 # The largest blanks, in hours for the seeds of the sweep (a GPU's are estimated from the number of passes):

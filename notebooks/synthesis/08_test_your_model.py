@@ -28,10 +28,13 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 
-from dnnlib import custom, files, training
-from dnnlib.book import folders, plots, records
-from dnnlib.book.statements import says
-from dnnlib.data import load
+from dnnbook import training
+from dnnbook.chapters import folders
+from dnnbook.chapters.statements import says
+from dnnbook.data import load
+from dnnbook.display import plots
+from dnnbook.records import records
+from dnnlib import custom, files
 
 plots.style()
 place = tempfile.TemporaryDirectory()

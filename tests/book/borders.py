@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib.book import declared, notebooks
+from dnnbook.chapters import declared, notebooks
 
 SOURCES = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*/*.py"))
 CELL = re.compile(r'^# %% tags=\["parameters"\]\n((?:\w+ = .*\n)+)', re.MULTILINE)

@@ -12,27 +12,52 @@ PAGE = (ROOT / "book" / "architecture.md").read_text(encoding="utf-8")
 spec = importlib.util.spec_from_file_location("floors", ROOT / "book/extensions/floors.py")
 floors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(floors)
-FLOORS = floors.floors()
-ROOMS = floors.imports()
+HOUSES = {house: (floors.imports(root), floors.floors(house))
+          for house, root in floors.HOUSES.items()}
+LIMITS = {"dnnlib": 15, "dnnbook": 13}  # rooms
 
 
-def test_every_room_has_a_floor():
-    assert set(FLOORS) == set(ROOMS)
+@pytest.mark.parametrize("house", HOUSES)
+def test_every_room_has_a_floor(house):
+    rooms, found = HOUSES[house]
+    assert set(found) == set(rooms)
 
 
-@pytest.mark.parametrize("room", FLOORS)
-def test_imports_only_go_down(room):
-    found = ROOMS[room]
-    above = {other for other in found if FLOORS[other] >= FLOORS[room]}
-    assert not above, f"{room} is on floor {FLOORS[room]} and imports {above}"
-    row = re.search(rf"^\| \d+ \| `{room}` \|.*\| (.*) \|$", PAGE, re.M).group(1)
-    assert set(re.findall(r"`(\w+)`", row)) == found
+@pytest.mark.parametrize("house, room", [(house, room) for house in HOUSES
+                                         for room in HOUSES[house][0]])
+def test_imports_only_go_down(house, room):
+    rooms, floor = HOUSES[house]
+    above = {other for other in rooms[room] if floor[other] >= floor[room]}
+    assert not above, f"{room} is on floor {floor[room]} and imports {above}"
+    row = re.search(rf"^\| \d+ \| `{room}` \| [^|]* \| ([^|]*) \|", floors.section(house), re.M)
+    assert set(re.findall(r"`(\w+)`", row.group(1))) == rooms[room]
 
 
-def test_the_house_is_small():
-    """At most 19 rooms on six floors, and the table of the page in the order of the floors."""
-    assert len(ROOMS) <= 19 and max(FLOORS.values()) <= 5
-    assert list(FLOORS.values()) == sorted(FLOORS.values(), reverse=True)
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_house_is_small(house):
+    """Few rooms, six floors, and the table of the page in the order of the floors."""
+    rooms, floor = HOUSES[house]
+    assert len(rooms) <= LIMITS[house] and max(floor.values()) <= 5
+    assert list(floor.values()) == sorted(floor.values(), reverse=True)
+
+
+def test_the_engine_knows_no_book():
+    used = {path: re.findall(r"^\s*(?:from|import) dnnbook", path.read_text("utf-8"), re.M)
+            for path in (ROOT / "dnnlib").rglob("*.py")}
+    assert len(used) > 80 and not any(used.values())
+
+
+@pytest.mark.parametrize("room", HOUSES["dnnbook"][0])
+def test_what_the_book_takes_of_the_engine_is_said(room):
+    sources = [floors.HOUSES["dnnbook"] / f"{room}.py",
+               *(floors.HOUSES["dnnbook"] / room).rglob("*.py")]
+    text = "\n".join(path.read_text("utf-8") for path in sources if path.exists())
+    used = {part for name, names in re.findall(
+        r"^ *from dnnlib(?:\.(\w+)[\w.]*)? import ([\w, ]+)", text, re.M)
+        for part in ([name] if name else names.split(", "))} - {"__version__"}
+    row = re.search(rf"^\| \d+ \| `{room}` \| [^|]* \| [^|]* \| ([^|]*) \|$",
+                    floors.section("dnnbook"), re.M)
+    assert set(re.findall(r"`(\w+)`", row.group(1))) == used
 
 
 @pytest.mark.parametrize("name", re.findall(r"\{source\}`([\w.]+)`", PAGE))
@@ -42,9 +67,11 @@ def test_every_equation_has_its_line(name):
     assert found.__module__ == module and found.__doc__
 
 
-def test_the_pages_of_the_engine_have_every_module():
-    modules = {path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".")
-               for path in (ROOT / "dnnlib").rglob("*.py")
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_pages_have_every_module(house):
+    root = floors.HOUSES[house]
+    modules = {path.relative_to(root.parent).with_suffix("").as_posix().replace("/", ".")
+               for path in root.rglob("*.py")
                if path.stem not in ("__init__", "__main__") and path.parent.name != "cli"}
     listed = {name for page in (ROOT / "book" / "api").glob("*.md")
               for name in re.findall(r"automodule:: ([\w.]+)", page.read_text(encoding="utf-8"))}
@@ -53,10 +80,13 @@ def test_the_pages_of_the_engine_have_every_module():
 
 def test_the_tests_mirror_the_house():
     """The test of a module is found without searching: in the folder named as its room."""
-    folders = {path.parent.relative_to(ROOT / "tests").as_posix()
-               for path in (ROOT / "tests").rglob("test_*.py")} - {".", "browser"}
-    assert folders == {path.name for path in (ROOT / "dnnlib").iterdir()
-                       if path.is_dir() and not path.name.startswith("_")}
+    def folders(within):
+        return {path.parent.relative_to(within).parts[0] for path in within.glob("*/test_*.py")}
+
+    for root, within in ((ROOT / "dnnlib", ROOT / "tests"),
+                         (ROOT / "book" / "dnnbook", ROOT / "tests" / "book")):
+        assert folders(within) - {"book", "browser"} == {
+            path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "_"}
 
 
 def test_imports_are_those_of_all_kinds(tmp_path):
@@ -72,7 +102,8 @@ def test_imports_are_those_of_all_kinds(tmp_path):
     assert floors.direct(graph) == {("upper", "one"), ("one", "two")}
 
 
-def test_the_picture_shows_every_room(tmp_path):
-    floors.draw(ROOMS, FLOORS, tmp_path / "floors.svg")
+@pytest.mark.parametrize("house", HOUSES)
+def test_the_picture_shows_every_room(tmp_path, house):
+    floors.draw(*HOUSES[house], tmp_path / "floors.svg")
     text = (tmp_path / "floors.svg").read_text(encoding="utf-8")
-    assert all(f"<!-- {room} -->" in text for room in ROOMS)
+    assert all(f"<!-- {room} -->" in text for room in HOUSES[house][0])

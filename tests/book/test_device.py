@@ -6,8 +6,9 @@ import jupytext
 import pytest
 import torch
 
-from dnnlib import inference, training
-from dnnlib.book import notebooks
+from dnnbook import training
+from dnnbook.chapters import notebooks
+from dnnlib import inference
 
 LINE = 'device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto'
 TRAINING = {"training.trained", "training.others", "training.fitted", "faulty.trained",

@@ -6,7 +6,7 @@ import re
 import jupytext
 import pytest
 
-from dnnlib.book import notebooks, practice
+from dnnbook.chapters import notebooks, practice
 
 PAGES = ("00_welcome", "05_amendments", "06_scoreboard", "07_evidence_map", "08_test_your_model")
 CHAPTERS = [path for path in sorted(notebooks.folder().glob("*/*.py")) if path.stem not in PAGES]

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from dnnlib.book import notebooks
+from dnnbook.chapters import notebooks
 
 FRESH = Path(os.environ.get("DNNLIB_FRESH", "nowhere"))
 MADE = sorted(FRESH.glob("*/*.ipynb"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import jupytext
 import pytest
 
-from dnnlib.book import notebooks
-from dnnlib.book.statements import TAG
+from dnnbook.chapters import notebooks
+from dnnbook.chapters.statements import TAG
 
 SOURCES = notebooks.starting([], ".py")
 README = Path(__file__).resolve().parents[2] / "README.md"

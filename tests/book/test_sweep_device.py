@@ -7,15 +7,17 @@ import jupytext
 import pytest
 import torch
 
+from dnnbook.chapters import plan, sweeps
+from dnnbook.chapters.sweeps import Cell
+from dnnbook.cli import app
+from dnnbook.records import records
 from dnnlib import inference
-from dnnlib.book import plan, records, sweeps
-from dnnlib.book.sweeps import Cell
-from dnnlib.cli import app
+from dnnlib.custom import cluster
 
 TOY = '''
 # %%
-from dnnlib.book.experiments import Experiment
-from dnnlib.data import load
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load
 
 # %% tags=["parameters"]
 dataset = "digits"
@@ -59,14 +61,14 @@ def gpu(monkeypatch):
 
 
 @pytest.fixture
-def dnnlib(monkeypatch, capsys):
-    """``dnnlib("sweep", ...)``: exit code, stdout and stderr of a command that may start nothing."""
+def dnnbook(monkeypatch, capsys):
+    """``dnnbook("sweep", ...)``: exit code, stdout and stderr of a command that may start nothing."""
     def started(*arguments, **options):
         raise AssertionError("workers were started")
 
     def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
-        monkeypatch.setattr(sweeps, "cluster", started)
+        monkeypatch.setattr(sys, "argv", ["dnnbook", *map(str, arguments)])
+        monkeypatch.setattr(cluster, "connected", started)
         with pytest.raises(SystemExit) as stop:
             app.main()
         return stop.value.code or 0, *capsys.readouterr()
@@ -94,7 +96,7 @@ def test_what_is_done_is_done_wherever_it_ran(sweep, gpu, tmp_path):
 @pytest.mark.parametrize("device, words", [
     ("foo", "error: unknown device 'foo';"), ("cuda:99", "error: device: cuda:99 is not there;")])
 def test_another_device_is_one_line_before_anything_starts(sweep, dnnlib, device, words):
-    code, _, err = dnnlib("sweep", sweep("seed = 0"), "--device", device)
+    code, _, err = dnnbook("sweep", sweep("seed = 0"), "--device", device)
     assert code == 2 and err.startswith(words) and err.count("\n") == 1
 
 

@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from dnnlib.book import records
-from dnnlib.book.records import Record
+from dnnbook.records import records
+from dnnbook.records.records import Record
 from tests.book import weak_conditions
 
 CHAPTER = '''
 # %%
-from dnnlib.book import records
-from dnnlib.book.statements import says
+from dnnbook.records import records
+from dnnbook.chapters.statements import says
 
 # %% tags=["hide-input", "statements"]
 fdr = records.frame("toy/x").query("quantity == 'fdr'").groupby("method")["value"].mean()

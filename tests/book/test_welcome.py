@@ -5,7 +5,7 @@ from pathlib import Path
 
 import nbformat
 
-from dnnlib.book import notebooks, statements
+from dnnbook.chapters import notebooks, statements
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -18,7 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from dnnlib.book import notebooks, records, statements
+from dnnbook.chapters import notebooks, statements
+from dnnbook.records import records
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 SEED, DRAWS = 20261127, 2  # draws of each way

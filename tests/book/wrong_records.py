@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnlib.book import rows, signed
+from dnnbook.records import rows, signed
 
 RESULTS = Path(__file__).resolve().parents[2] / "results"
 SEED, COUNT = 20261126, 24

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from dnnlib import interactive
+from dnnbook import interactive
+from dnnbook.interactive.movie import flown
 from dnnlib.fuzzing import Campaign, Constant, Swarm
-from dnnlib.interactive.movie import flown
 from dnnlib.measures.uncertainty import DISTANCES
 
 COLOURS = {"light": "", "dark": "--pst-color-text-base:#ced6dd;--pst-color-text-muted:#9ca4af;"

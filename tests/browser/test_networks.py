@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from dnnbook.interactive.block import asset, packed
+from dnnbook.interactive.networks import exported
 from dnnlib import models
-from dnnlib.interactive.block import asset, packed
-from dnnlib.interactive.networks import exported
 
 RUN = """([data, images]) => {
   const network = new Network(data), all = floats(images), size = network.shape.reduce((a, b) => a * b);

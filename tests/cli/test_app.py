@@ -2,22 +2,17 @@ import json
 import subprocess
 import sys
 
-import jupytext
-import nbformat
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
 from rich.console import Console
 
-from dnnlib import files, models, published
-from dnnlib.book import notebooks
+from dnnlib import files, models
 from dnnlib.cli import app as cli
 from dnnlib.cli import terminal
-from dnnlib.data import sources
 
-COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "replay", "notebooks",
-            "figures"]
+COMMANDS = ["models", "rank", "fuzz", "compare", "layers"]
 
 
 @pytest.fixture
@@ -25,25 +20,11 @@ def dnnlib(monkeypatch, capsys):
     """``dnnlib("run", ...)``: exit code, stdout and stderr of a command."""
     def call(*arguments, debug: bool = False):
         monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
-        monkeypatch.setattr(cli, "DEBUG", debug)
+        monkeypatch.setattr(terminal, "DEBUG", debug)
         with pytest.raises(SystemExit) as stop:
             cli.main()
         return stop.value.code or 0, *capsys.readouterr()
     return call
-
-
-@pytest.fixture
-def page(tmp_path):
-    """``page(code)``: a notebook with a parameter x = 1, a cell that prints it, and ``code``."""
-    def make(code: str):
-        path = tmp_path / "page.ipynb"
-        text = '# %% tags=["parameters"]\nx = 1  # a number\n# %%\nprint("x is", x)\n# %%\n' + code
-        notebook = jupytext.reads(text, "py:percent")
-        notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
-                                        "language": "python"}
-        jupytext.write(notebook, path)
-        return path
-    return make
 
 
 def one_line(text):
@@ -72,117 +53,16 @@ def test_help_lists_the_commands(dnnlib):
 # Mistakes
 
 
-def test_a_traceback_only_on_request():
-    def program(*arguments):
-        return subprocess.run([sys.executable, "-m", "dnnlib.cli", *arguments],
-                              capture_output=True, text=True)
-
-    short = program("run", "nsatp/02", "-p", "dataset")
-    assert short.returncode == 2 and one_line(short.stderr) and not short.stdout
-    long = program("run", "nsatp/02", "-p", "dataset", "mnits", "--debug")
-    assert long.returncode != 0 and "Traceback" in long.stderr
-    assert "unknown dataset 'mnits'; did you mean 'mnist'?" in " ".join(long.stderr.split())
+@pytest.mark.parametrize("command", ["run", "scoreboard", "data"])
+def test_a_command_of_the_book_is_named(dnnlib, command):
+    code, out, err = dnnlib(command, "nsatp/02")
+    assert code == 2 and one_line(err) and f"dnnbook {command}" in err and not out
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["run", "nsatp/02", "-p", "dataset", "mnits"], "did you mean 'mnist'?"),
-    (["run", "nsatp/02", "-p", "modle_name", "net1"], "did you mean 'model_name'?"),
-    (["run", "nsatp/02", "-p", "model_name", "net3"], "unknown model_name 'net3'; did you mean 'net"),
-    (["run", "nsatp/02", "-p", "seed", "two"], "seed: expected a whole number from 0"),
-    (["run", "nsatp/02", "-p", "seed", "-1"], "seed: expected a whole number from 0"),
-    (["run", "nsatp/02", "-p", "seed", str(2**70)], "seed: expected a whole number from 0"),
-    (["run", "deepsensor_sensitivity/02", "-p", "distances", "-4"], "distances: expected numbers above 0"),
-    (["run", "deepsensor_sensitivity/02", "-p", "others", "lenet5", "-p", "model_name", "lenet5"],
-     "others: lenet5 is the network under test; name another one"),
-    (["run", "deepsensor_sensitivity/02", "-p", "device", "cdua"], "did you mean 'cuda'"),
-    (["run", "nsatp/02", "-o", "/proc/x.ipynb"], "--out: cannot write /proc/x.ipynb"),
-    (["run", "nsatp/02", "-p", "dataset"], "-p takes a name and a value"),
-    (["run", "nsatp/02", "-p"], "-p takes a name and a value"),
-    (["run", "nsatp/02", "--parameter", "dataset"], "-p takes a name and a value"),
-    (["run", "nsapt/02_noise_sensitivity"], "did you mean 'nsatp/02_noise_sensitivity'?"),
-    (["run", "nsatp/"], "one of several"),
-    (["scoreboard", "nsapt"], "unknown paper 'nsapt'; did you mean 'nsatp'?"),
-    (["data", "--download", "mnits"], "unknown dataset 'mnits'; did you mean 'mnist'?"),
-    (["notebooks", "nsapt"], "starts with nsapt")])
-def test_mistakes_end_with_two(dnnlib, arguments, words):
-    code, out, err = dnnlib(*arguments)
-    assert code == 2 and one_line(err) and words in err and not out
-
-
-@pytest.mark.parametrize("arguments", [["fly"], ["run"], ["run", "a", "--fast"]])
+@pytest.mark.parametrize("arguments", [["fly"], ["rank", "--fast"]])
 def test_wrong_usage_ends_with_two(dnnlib, arguments):
     code, _, err = dnnlib(*arguments)
     assert code == 2 and "Usage" in err
-
-
-def test_debug_lets_the_error_through(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["dnnlib", "run", "nsatp/02", "-p", "seed", "two", "--debug"])
-    monkeypatch.setattr(cli, "DEBUG", True)
-    with pytest.raises(ValueError, match="seed: expected"):
-        cli.main()
-
-
-# Runs
-
-
-@pytest.mark.parametrize("words", [["-p", "trials=5", "-p", "seed", "3"],
-                                   ["-p", "trials", "5", "-p", "seed=3"]])
-def test_both_forms_of_a_parameter_are_one(words):
-    assert cli._pairs(words) == ["-p", "trials=5", "-p", "seed=3"]
-
-
-def test_a_value_may_have_an_equals_sign_and_none_is_given_twice(dnnlib):
-    assert cli._pairs(["-p", "dataset", "/a=b"]) == ["-p", "dataset=/a=b"]
-    code, _, said = dnnlib("run", "nsatp/01", "-p", "seed", "3", "-p", "seed=4")
-    assert code == 2 and one_line(said) and "-p seed: expected one value, got 3 and 4" in said
-
-
-def test_ctrl_c_is_one_line(dnnlib, monkeypatch):
-    def stopped(*arguments, **options):
-        raise KeyboardInterrupt
-    monkeypatch.setattr(notebooks, "run", stopped)
-    code, _, said = dnnlib("run", "nsatp/01", "-p", "trials", "5")
-    assert code == 130 and said.splitlines()[-1].startswith("stopped")
-    assert "Traceback" not in said
-
-
-def test_run_writes_below_runs(dnnlib, page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = page("x + 1")
-    code, out, _ = dnnlib("run", path, "-p", "x", "41")
-    target = tmp_path / "runs" / tmp_path.name / "page-x-41.ipynb"
-    assert code == 0 and f"{path} -> {target.relative_to(tmp_path)}\n" in out  # not wrapped
-    assert nbformat.read(target, 4).cells[-1].outputs[0]["data"]["text/plain"] == "42"
-
-
-def test_failing_cell_ends_with_one_and_keeps_what_ran(dnnlib, page, tmp_path):
-    target = tmp_path / "partial.ipynb"
-    code, _, err = dnnlib("run", page("1 / 0"), "-o", target)
-    assert code == 1
-    assert err.splitlines()[-1].startswith("error: cell ")
-    assert "ZeroDivisionError" in err and str(target) in err and "Traceback" not in err
-    texts = [o.get("text") for c in nbformat.read(target, 4).cells for o in c.get("outputs", ())]
-    assert "x is 1\n" in texts
-
-
-def test_missing_data_says_where_it_looked(dnnlib, page, tmp_path):
-    code, _, err = dnnlib("run", page('from dnnlib.data import load; load("mnist")'),
-                          "-o", tmp_path / "out.ipynb")
-    assert code == 1 and "MissingData" in err
-    for words in (str(tmp_path / "data"), "MNIST/raw", "dnnlib data --download mnist",
-                  "DNNLIB_DATA"):
-        assert words in err
-
-
-def test_data_that_cannot_be_downloaded(dnnlib, tmp_path):
-    code, _, err = dnnlib("data", "--download", "imagenet")
-    assert code == 1 and one_line(err)
-    assert str(tmp_path / "data") in err and "image-net.org" in err
-
-
-def test_parameters_are_listed(dnnlib, page):
-    code, out, _ = dnnlib("run", page("x"), "--list")
-    assert code == 0 and out.splitlines()[-2].split() == ["x", "1", "int", "a", "number"]
 
 
 # Ranking
@@ -409,26 +289,6 @@ def test_ranking_that_cannot_be(dnnlib, photos, tmp_path, arguments, code, words
 # Lists
 
 
-def test_data_says_what_is_missing_and_how_to_get_it(dnnlib, tmp_path, monkeypatch):
-    monkeypatch.setattr(terminal, "out", Console(width=160))  # however long the path is
-    code, out, _ = dnnlib("data")
-    assert code == 0
-    rows = {line.split()[0]: line for line in out.splitlines() if line.strip()}
-    assert set(rows) >= set(sources.SOURCES)
-    for name in sources.SOURCES:
-        assert ("embedded" if sources.SOURCES[name].embedded else "missing") in rows[name]
-        assert sources.SOURCES[name].embedded or not squeezed(sources.SOURCES[name].get, out)
-    assert "70,000" not in out and "60,000" in rows["mnist"] and "10,000" in rows["mnist"]
-    assert str(tmp_path / "data") in out.replace("\n", "")
-
-
-def test_found_data_is_shown(dnnlib, tmp_path):
-    (tmp_path / "data" / "svhn" / "test" / "[b]").mkdir(parents=True)
-    _, out, _ = dnnlib("data")
-    svhn = out[out.index("svhn"):].split("imagenet")[0]
-    assert "missing" not in svhn.split("73,257")[1].splitlines()[0]
-
-
 @pytest.mark.parametrize("width", [100, 120])
 def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
     monkeypatch.setattr(terminal, "out", Console(width=width))
@@ -440,40 +300,6 @@ def test_models_show_the_published_counts(dnnlib, monkeypatch, width):
             theirs = [f"{spec.published[what]:,}" for what in ("parameters", "neurons")]
             assert [rows[name][7], rows[name][9]] == theirs
         assert not squeezed(spec.note, out)
-
-
-@pytest.mark.parametrize("stale, code, last", [
-    (["nss/02_b"], 1, "dnnlib notebooks nss/02_b"),
-    ([], 0, "and every statement holds")])
-def test_scoreboard_check_names_chapters_made_before_their_records(dnnlib, monkeypatch, tmp_path,
-                                                                   stale, code, last):
-    monkeypatch.setattr(notebooks, "folder", lambda: tmp_path)
-    for name in ("nss/01_a", "nss/02_b"):
-        (tmp_path / f"{name}.ipynb").parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.ipynb").write_text(
-            '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
-    monkeypatch.setattr(notebooks, "stale",
-                        lambda path: f"{path.parent.name}/{path.stem}" in stale)
-    found, out, _ = dnnlib("scoreboard", "--check")
-    assert found == code and out.strip().endswith(last)
-
-
-@pytest.mark.parametrize("width", [100, 120])
-@pytest.mark.parametrize("paper", [None, "peacepact"])
-def test_scoreboard_prints_all_claims(dnnlib, monkeypatch, width, paper):
-    monkeypatch.setattr(terminal, "out", Console(width=width))
-    code, out, _ = dnnlib("scoreboard", *filter(None, [paper]))
-    assert code == 0 and max(map(len, out.splitlines())) <= width
-    claims = published.claims(paper)
-    starts = [line.split()[0] for line in out.splitlines() if line.strip()]
-    assert sum(start in published.tables() for start in starts) == len(claims)
-    assert out.count("not run") == len(claims)
-    for claim in claims:
-        assert not squeezed(claim.statement, out) and not squeezed(claim.place, out)
-        assert f"({claim.expected})" in out
-    left = out.index("claim") - out.rindex("\n", 0, out.index("claim"))
-    right = out.index("place") - out.rindex("\n", 0, out.index("place"))
-    assert right - left >= 25  # columns for the sentence
 
 
 def test_output_that_is_no_terminal_has_120_columns(tmp_path):

@@ -14,8 +14,8 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
+from dnnbook.display import plots
 from dnnlib import custom, files, models, selection
-from dnnlib.book import plots
 from dnnlib.custom import Classifier, classifier, load_model
 
 OWN = '''

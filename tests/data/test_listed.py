@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from dnnlib import data
+from dnnbook import data
 from dnnlib.cli.wrote import save
 from dnnlib.data import folders
 from dnnlib.data.pictures import readable

@@ -10,7 +10,8 @@ import pytest
 import torch
 from PIL import Image
 
-from dnnlib.data import known, load, parquet, pictures, sources
+from dnnbook.data import known, load, sources
+from dnnlib.data import parquet, pictures
 
 rng = np.random.default_rng(0)
 COLOUR = rng.integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)

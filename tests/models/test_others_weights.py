@@ -10,8 +10,8 @@ from PIL import Image
 from safetensors.torch import load_file
 from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 
+from dnnbook.data import known, load
 from dnnlib import custom, files, inference, models
-from dnnlib.data import known, load
 
 # akamaster/pytorch_resnet_cifar10, resnet20: 91.73 % of CIFAR-10's test images, as published there
 PUBLISHED = 91.73

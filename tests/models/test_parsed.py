@@ -3,11 +3,11 @@ import inspect
 import pytest
 import torch
 
+from dnnbook.training import loop
 from dnnlib import fuzzing, selection
 from dnnlib.measures import uncertainty
 from dnnlib.models import parsed
 from dnnlib.selection import ordering, uncertain
-from dnnlib.training import loop
 
 PLAIN = '''
 SIZE = 2

@@ -6,8 +6,9 @@ import torchvision
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from dnnlib import data, files, inference, models
-from dnnlib.data import sources
+from dnnbook import data
+from dnnbook.data import sources
+from dnnlib import files, inference, models
 from dnnlib.models import layers, resnet
 from dnnlib.neurons.activations import record
 

@@ -1,0 +1,1 @@
+"""What makes the book: the papers' numbers, experiments, records, verdicts, chapters, pages."""

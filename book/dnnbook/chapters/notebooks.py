@@ -1,0 +1,294 @@
+"""Making the book's notebooks from their sources, and running them with other parameters."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import zip_longest
+from pathlib import Path
+
+from dnnbook import places
+from dnnbook.chapters import declared, statements
+from dnnbook.chapters.experiments import undeclared
+from dnnbook.chapters.parameters import Parameter, listed, metadata, parameters, together, typed
+from dnnbook.records import records
+from dnnlib import checks, files
+
+__all__ = ["CellFailed", "Parameter", "called", "dealt", "declaring", "execute", "find", "folder",
+           "kept", "listed", "make", "parameters", "recorded", "run", "solutions", "stale",
+           "starting", "together", "typed"]
+
+LONGEST = 200  # bytes of a file's name; file systems take 255, and a run beside it has more
+KEPT_METADATA = ("tags", "mystnb")
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
+FETCH = """\
+import importlib.util
+
+if importlib.util.find_spec("dnnbook") is None:  # opened alone, as on Colab: fetch the book
+    import subprocess
+    import sys
+
+    subprocess.run(["git", "clone", "-q", "{url}", "book"], check=True)
+    subprocess.run(["git", "-C", "book", "checkout", "-q", "{commit}"], check=True)
+    pip = [sys.executable, "-m", "pip", "install", "-q"]
+    subprocess.run([*pip, "-e", "./book[attacks,plots]"], check=True)
+    sys.path[:0] = ["book", "book/book"]"""
+DECLARED = """\
+from dnnbook.chapters import experiments
+
+print(experiments.declaration())"""
+
+
+class CellFailed(RuntimeError):
+    """A cell of a notebook raised an error; what ran before it was kept."""
+
+
+def folder() -> Path:
+    """The checkout's ``notebooks`` folder, else the one here."""
+    return places.checkout() / "notebooks"
+
+
+def find(name: str) -> Path:
+    """A notebook by path, or by the start of its name below the notebooks folder.
+
+    'nsatp/02' finds ``notebooks/nsatp/02_noise_sensitivity.ipynb``. Raises ``ValueError`` with
+    the names there are if none or several match.
+    """
+    if name.endswith((".ipynb", ".py")) or Path(name).exists():
+        path = Path(name)
+        if path.suffix == ".py" and path.with_suffix(".ipynb").is_file():  # a chapter's source
+            return path.with_suffix(".ipynb")
+        if not path.is_file() or path.suffix != ".ipynb":
+            raise ValueError(f"{name} is not a notebook (.ipynb)")
+        return path
+    known = {p.relative_to(folder()).with_suffix("").as_posix(): p
+             for p in sorted(folder().glob("*/*.ipynb"))
+             if ".nbconvert" not in p.suffixes}  # what `jupyter nbconvert --execute` leaves
+    matching = [k for k in known if k.startswith(name)]
+    if len(matching) > 1:
+        raise ValueError(f"notebook {name!r} is one of several: {', '.join(matching)}")
+    return known[matching[0] if matching else checks.known(name, known, "notebook")]
+
+
+def starting(names: list[str], ending: str) -> list[Path]:
+    """The sources (``.py``) or notebooks (``.ipynb``) whose names start so; all for no names."""
+    found = [p for p in sorted(folder().glob(f"*/*{ending}")) if not names or any(
+        p.relative_to(folder()).as_posix().startswith(name) for name in names)]
+    if not found:
+        raise ValueError(f"no {ending} file below {folder()} starts with {', '.join(names)}")
+    return found
+
+
+def dealt(sources: list[Path], jobs: int) -> list[Path]:
+    """The sources in an order in which ``jobs`` at a time are far apart: neighbours train alike.
+
+    >>> dealt([Path(name) for name in "abcde"], jobs=2) == [Path(name) for name in "adbec"]
+    True
+    """
+    size = -(-len(sources) // jobs)
+    parts = [sources[start:start + size] for start in range(0, len(sources), size)]
+    return [source for row in zip_longest(*parts) for source in row if source is not None]
+
+
+def recorded(path: Path, values: dict) -> tuple[str, dict] | None:
+    """The experiment and the parameters of the record that a run with ``values`` saves.
+
+    As the chapter declared them (:class:`experiments.Experiment`) when it was made; None if it
+    declares no experiment.
+
+    >>> recorded(find("nss/04"), {"seed": 2})[0]
+    'nss/diversity'
+    """
+    about = metadata(path).get("dnnlib", {})
+    if "experiment" not in about:
+        return None
+    given = {name: p.default for name, p in parameters(path).items()} | values
+    where = about["experiment"]
+    return where, {declared.stored(name, where): given.get(name, value)
+                   for name, value in about["parameters"].items()}
+
+
+def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
+    """Execute a notebook with ``values`` into ``output``, with a progress bar.
+
+    The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
+    ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
+    the book's records and of its own run. Below its title it says what is of this run and what is
+    the book's, and captions, which only the book's pages show, become text. Raises what
+    :func:`parameters.together` does before a cell runs.
+    """
+    import nbformat
+
+    together(path, values)
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells = [shown for cell in notebook.cells
+                      if statements.TAG not in cell.metadata.get("tags", ())
+                      for shown in _captioned(cell)]
+    title = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"), -1)
+    notebook.cells.insert(title + 1, nbformat.v4.new_markdown_cell(_whose(values)))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, output)
+    execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
+            stderr_file=sys.stderr)
+    return output
+
+
+def called(path: Path, values: dict) -> str:
+    """The name of a run of a notebook with ``values``, which a file system can hold.
+
+    >>> called(Path("01_motivation.ipynb"), {"dataset": "/home/me/fruit", "seed": 1})
+    '01_motivation-dataset-_home_me_fruit-seed-1.ipynb'
+    """
+    tail = "".join(f"-{name}-{value}" for name, value in values.items()).replace("/", "_")
+    if len((path.stem + tail).encode()) > LONGEST:
+        tail = f"-{files.digest(values)[:8]}"
+    return f"{path.stem}{tail}.ipynb"
+
+
+def _captioned(cell) -> list:
+    """A cell, and the caption of its figure below it."""
+    import nbformat
+
+    caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
+    return [cell, *([nbformat.v4.new_markdown_cell(f"*{caption}*")] if caption else [])]
+
+
+def _whose(values: dict) -> str:
+    asked = ", ".join(f"`{name} = {value!r}`" for name, value in values.items())
+    return (f"**A run of your own**, with {asked or 'the defaults'}. Numbers and figures are of "
+            "this run. Only what says so is of the book's records: the column *ours* and its "
+            "seeds, verdicts, and figures and tables *from the records*. They are as in the book.")
+
+
+def execute(path: Path, output: Path, **options) -> None:
+    """papermill's ``execute_notebook``; raises :class:`CellFailed` if a cell does."""
+    import papermill
+
+    for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS", "DNNLIB_BOOK"):
+        if os.environ.get(name):  # the kernel runs in the notebook's folder
+            os.environ[name] = str(Path(os.environ[name]).expanduser().resolve())
+    try:
+        papermill.execute_notebook(  # quiet: a kernel calls an interrupted shutdown an error
+            path, output, kernel_name="python3", language="python",
+            extra_arguments=["--log-level=CRITICAL"], **options)
+    except papermill.PapermillExecutionError as error:
+        raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue} "
+                         f"(what ran is in {output})") from error
+
+
+def repository() -> str:
+    """The book's own address: ``$DNNLIB_REPOSITORY``, else that in ``_config.yml``; '' for none."""
+    if url := os.environ.get("DNNLIB_REPOSITORY"):
+        return url
+    import yaml
+
+    return yaml.safe_load((folder().parent / "_config.yml").read_text("utf-8"))["repository"]["url"]
+
+
+def fetching() -> str:
+    """A cell that fetches the book, as of this commit, from :func:`repository`; '' without one."""
+    if not (url := repository()):
+        return ""
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder().parent, check=True,
+                            capture_output=True, text=True).stdout.strip()
+    return FETCH.format(url=url, commit=commit)
+
+
+def make(source: Path, into: Path | None = None) -> Path:
+    """Run a py:percent ``source`` on its defaults, and write the notebook beside it.
+
+    ``into``: a folder to write it below instead, as ``<paper>/<name>.ipynb``. If the book has an
+    address, the first cell, not shown in the book, is :func:`fetching`. Nothing in the notebook
+    depends on when or how fast it ran, so that two runs on one machine give the same bytes. If a
+    cell fails, the old notebook stays and :class:`CellFailed` is raised.
+    """
+    import jupytext
+    import nbformat
+    from papermill.iorw import load_notebook_node
+
+    os.environ["TQDM_DISABLE"] = "1"  # read by the kernel: bars do not belong in a page
+    os.environ["PYTHONHASHSEED"] = "0"
+    work = files.cache_dir() / "notebooks" / source.parent.name
+    work.mkdir(parents=True, exist_ok=True)
+    fresh, done = work / f"{source.stem}.in.ipynb", work / f"{source.stem}.ipynb"
+    notebook = jupytext.read(source)
+    if fetch := fetching():
+        cell = nbformat.v4.new_code_cell(fetch, metadata={"tags": ["remove-cell"]})
+        notebook.cells.insert(0, cell)
+    extra = [DECLARED, *solutions(notebook)]  # run behind the chapter, and not kept
+    notebook.cells += [nbformat.v4.new_code_cell(code) for code in extra]
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
+                                    "language": "python"}
+    nbformat.write(notebook, fresh)
+    execute(fresh, done, cwd=source.parent, progress_bar=False)
+    place = into / source.parent.name if into else source.parent
+    product = place / f"{source.stem}.ipynb"
+    ran = load_notebook_node(str(done))
+    said = ran.cells[-len(extra)].outputs[0].text
+    del ran.cells[-len(extra):]
+    about = json.loads(said)
+    if "experiment" in about and (forgotten := undeclared(about, parameters(done))):
+        raise ValueError(f"{source}: its Experiment does not name {', '.join(forgotten)}, so that "
+                         "runs with other values would replace each other's records")
+    text = nbformat.writes(_normalised(ran, about)) + "\n"
+    files.write_atomically(product, text.encode())
+    return product
+
+
+def declaring() -> dict[str, Path]:
+    """The first notebook that declares each experiment, as they were made.
+
+    >>> declaring()["nsatp/rq1"].name
+    '02_noise_sensitivity.ipynb'
+    """
+    found: dict[str, Path] = {}
+    for path in starting([], ".ipynb"):
+        if (about := recorded(path, {})) is not None:
+            found.setdefault(about[0], path)
+    return found
+
+
+def solutions(notebook) -> list[str]:
+    """The Python that solutions of exercises give as code, in the order of the chapter."""
+    from markdown_it import MarkdownIt
+
+    def fences(text: str) -> list:
+        return [token for token in MarkdownIt().parse(text) if token.type == "fence"]
+
+    return [inner.content for cell in notebook.cells if cell.cell_type == "markdown"
+            for outer in fences(cell.source) if outer.info.startswith("{admonition} Solution")
+            for inner in fences(outer.content) if inner.info == "python"]
+
+
+def kept(given: dict) -> dict:
+    """What a made notebook keeps of a cell's metadata: its tags, its caption, and its folding.
+
+    The book reads a tag where JupyterLab reads an entry of its own, and so it is written too.
+
+    >>> kept({"tags": ["hide-input"], "papermill": {}})
+    {'tags': ['hide-input'], 'jupyter': {'source_hidden': True}}
+    """
+    found = {name: given[name] for name in KEPT_METADATA if given.get(name)}
+    if FOLDED & set(given.get("tags", ())):
+        found["jupyter"] = {"source_hidden": True}
+    return found
+
+
+def stale(path: Path) -> bool:
+    """Whether the records that a made notebook shows have changed since it was made."""
+    about = metadata(path).get("dnnlib", {})
+    return about.get("state") != records.state(about.get("reads", ()))
+
+
+def _normalised(notebook, about: dict):
+    """Drop what differs between two runs, name cells by place and text, keep what was declared."""
+    notebook.metadata = type(notebook.metadata)(
+        kernelspec=notebook.metadata.kernelspec, language_info={"name": "python"},
+        dnnlib=about | {"state": records.state(about["reads"])})
+    for i, cell in enumerate(notebook.cells):
+        cell.metadata = type(cell.metadata)(kept(cell.metadata))
+        cell.id = f"{i:02d}-{files.digest(cell.source)[:8]}"
+        for output in cell.get("outputs", ()):
+            output.pop("transient", None)
+            output.get("metadata", {}).clear()
+    return notebook

@@ -1,0 +1,125 @@
+"""Questions that a reader answers: before a plot by a guess, after the chapter by code.
+
+A quiz is plain HTML whose options open by a click or a key. It needs no script, so it works in the
+built page, in JupyterLab and without a network; and it has no random names, so that a chapter made
+twice gives the same bytes. jupyterquiz draws new names for each run, has its questions in scripts
+alone, and cannot say that the records no longer agree with its answer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+
+from dnnbook import published
+from dnnbook.records import verdicts
+from dnnlib import files
+
+TOLERANCE = 1e-5  # between a reader's number and the engine's
+
+
+@dataclass(frozen=True)
+class Quiz:
+    """A question and its options (text, whether it is right), and ``why``, shown with each.
+
+    Without options ``why`` stands alone: why there is nothing to choose from.
+    """
+
+    question: str
+    options: tuple[tuple[str, bool], ...]
+    why: str
+
+    def _repr_html_(self) -> str:
+        group = f"quiz-{files.digest(self.question)[:8]}"  # one option is open at a time
+        options = "".join(
+            f'<details class="{"right" if right else "wrong"}" name="{group}">'
+            f"<summary>{escape(text)}</summary>"
+            f"<p>{'Yes.' if right else 'No.'} {escape(self.why)}</p></details>"
+            for text, right in self.options)
+        return (f'<div class="quiz"><p><strong>Predict.</strong> {escape(self.question)}</p>'
+                f"{options or f'<p>{escape(self.why)}</p>'}</div>")
+
+    def __repr__(self) -> str:
+        return "\n".join([f"Predict. {self.question}", *(f"- {text}" for text, _ in self.options)])
+
+
+def quiz(question: str, options: dict[str, bool], why: str) -> Quiz:
+    """A question with options, each beside the condition under which it is the right one.
+
+    The conditions come from records or a computation, so that other records ask for another
+    answer: ``ValueError`` if not exactly one of the options is right. ``why`` explains the answer.
+
+    >>> quiz("Is 91 prime?", {"Yes": False, "No": 91 % 7 == 0}, "It is 7 times 13.")
+    Predict. Is 91 prime?
+    - Yes
+    - No
+    """
+    right = [text for text, holds in options.items() if bool(holds)]
+    if len(options) < 2 or len(right) != 1:
+        raise ValueError(f"quiz {question!r}: expected two options or more of which one is right, "
+                         f"got {len(options)} with {right} right")
+    return Quiz(question, tuple((text, bool(holds)) for text, holds in options.items()), why)
+
+
+def bet(claim: str) -> Quiz:
+    """What will the records say of a claim? The answer is that of its verdict.
+
+    Where no setting has three seeds yet, as in a folder of results of one's own, it says so.
+    Raises ``ValueError`` for an id that no claim has.
+    """
+    known = {c.id: c for c in published.claims()}
+    if claim not in known:
+        raise ValueError(f"claim: expected the id of one, such as {next(iter(known))!r}, "
+                         f"got {claim!r}")
+    v = verdicts.verdict(known[claim])
+    said = f"The paper says: “{v.claim.statement}”"
+    if not v.run:
+        return Quiz(said, (), "No setting of it has been run with three seeds yet, so that the "
+                              "records have no answer.")
+    if v.run == 1:
+        place = "A rule judges it in one setting, by the interval over the seeds. What comes out?"
+        options = {"It holds": v.holds == 1, "The opposite holds": v.fails == 1,
+                   "The seeds are too far apart to tell": v.holds + v.fails == 0}
+    else:
+        place = (f"A rule judges it in {v.run} settings, in each by the interval over the seeds. "
+                 "Where does it hold?")
+        options = {"In all of them": v.holds == v.run, "In some of them": 0 < v.holds < v.run,
+                   "In none of them": v.holds == 0}
+    why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
+           f"interval has both sides: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
+    return quiz(f"{said} {place}", options, why)
+
+
+def check(answer, truth, *cases: tuple) -> None:
+    """Say whether a reader's answer is right: a value beside ``truth``, or a function on ``cases``.
+
+    ``cases``: the arguments of each call, as tuples, if ``truth`` is a function. An ``answer`` of
+    None was not given yet. A wrong one raises ``AssertionError`` with the first case that differs.
+
+    >>> check(None, 4)
+    No answer yet.
+    >>> check(lambda x: x + x, lambda x: 2 * x, (1.0,), (-2.0,))
+    Right.
+    """
+    if callable(truth) != bool(cases):
+        raise TypeError("check: expected a value alone, or a function and cases to try it on")
+    if answer is None:
+        print("No answer yet.")
+        return
+    tried: list[tuple[str, Callable]] = [
+        (f"for {', '.join(map(_short, case))} ", lambda f, case=case: f(*case)) for case in cases
+    ] or [("", lambda value: value)]
+    for where, given in tried:
+        mine, theirs = given(answer), given(truth)
+        a, b = np.asarray(mine, dtype=float), np.asarray(theirs, dtype=float)
+        if a.shape != b.shape or not np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE,
+                                                 equal_nan=True):
+            raise AssertionError(f"not yet: {where}expected {_short(theirs)}, got {_short(mine)}")
+    print("Right.")
+
+
+def _short(value) -> str:
+    """A value in one line."""
+    text = " ".join(str(value.tolist() if hasattr(value, "tolist") else value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -1,0 +1,3 @@
+from dnnbook.cli import main
+
+main()

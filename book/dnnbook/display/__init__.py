@@ -1,0 +1,1 @@
+"""How records are shown: tables, plots, colours."""

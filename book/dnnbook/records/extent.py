@@ -1,0 +1,79 @@
+"""How much of each paper is regenerated: of its tables and figures, and of their cells."""
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from dnnbook import published
+from dnnbook.records import records
+from dnnbook.records.verdicts import SEEDS
+
+NAMES = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",
+         "deepsensor_sensitivity": "DeepSensor, sensitive neurons",
+         "deepsensor_excitable": "DeepSensor, excitable neurons"}
+STATES = ("whole", "partial", "blank")
+START, END = "<!-- computed -->", "<!-- end -->"
+
+
+def items(root: Path | None = None) -> pd.DataFrame:
+    """Every table and figure: its chapter, the paper's cells, those run, its state.
+
+    A cell counts as run with three seeds.
+
+    'whole': every cell was run, or the chapter's code alone makes it; 'partial': some were;
+    'blank': none was, or no chapter regenerates it. How large the runs were is another question,
+    which :func:`dnnbook.records.verdicts.scale` answers.
+    """
+    outline = tomllib.loads((published.FOLDER / "outline.toml").read_text(encoding="utf-8"))
+    rows = []
+    for paper, entries in outline.items():
+        for name, entry in entries.items():
+            run, cells = _run(entry, root), entry.get("cells", 0)
+            full = "chapter" in entry and run >= cells
+            rows.append({"paper": paper, "item": name, "chapter": entry.get("chapter", ""),
+                         "cells": cells, "run": run,
+                         "state": STATES[0 if full else 1 if run else 2]})
+    return pd.DataFrame(rows)
+
+
+def _run(entry: dict, root: Path | None) -> int:
+    """How many cells of an item have records of three seeds."""
+    return sum(_cells(part, root) for part in (entry, *entry.get("also", ())))
+
+
+def _cells(entry: dict, root: Path | None) -> int:
+    if "experiment" not in entry:
+        return 0
+    rows = records.frame(entry["experiment"], root)
+    by = entry.get("by", ["dataset", "model"])
+    for column, value in entry.get("where", {}).items():
+        if column in rows:
+            rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
+    if rows.empty or not {*by, "seed"} <= set(rows):
+        return 0
+    return int((rows.groupby(by)["seed"].nunique() >= SEEDS).sum())
+
+
+def states(root: Path | None = None) -> pd.DataFrame:
+    """For each paper, its tables and figures by state, and its cells: those run, and all."""
+    found = items(root)
+    counts = pd.crosstab(found["paper"], found["state"]).reindex(
+        index=list(NAMES), columns=list(STATES), fill_value=0)
+    return counts.join(found.groupby("paper")[["run", "cells"]].sum())
+
+
+def readme(text: str, root: Path | None = None) -> str:
+    """A README with the table between its two marks computed anew.
+
+    Raises ``ValueError`` if the marks are not there.
+    """
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not (start and end):
+        raise ValueError(f"README: expected the marks {START} and {END}")
+    lines = ["| paper | tables and figures: whole, partial, blank | cells run, of the paper's |",
+             "|---|---|---|"]
+    lines += [f"| {NAMES[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
+              f"{row['run']} of {row['cells']} |" for paper, row in states(root).iterrows()]
+    return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])

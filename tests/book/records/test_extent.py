@@ -1,0 +1,74 @@
+"""What was run of each paper is counted from the records."""
+
+from pathlib import Path
+
+import pytest
+
+from dnnbook import published
+from dnnbook.chapters import notebooks
+from dnnbook.records import extent, records
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+
+
+def measured(dataset, model, seeds=3):
+    for seed in range(seeds):
+        records.save(records.Record("nss/diversity", {"dataset": dataset, "model": model,
+                                                      "seed": seed},
+                                    [{"quantity": "area", "value": 1.0}]))
+
+
+def state(item="Table VII"):
+    found = extent.items().query("paper == 'nss'").set_index("item").loc[item]
+    return found["run"], found["state"]
+
+
+def test_a_table_is_blank_then_partial_then_whole():
+    assert state() == (0, "blank")
+    measured("mnist", "lenet1_nss", seeds=2)
+    assert state() == (0, "blank")  # two seeds are no cell
+    measured("mnist", "lenet1_nss")
+    assert state() == (1, "partial")
+    for i in range(7):
+        measured("cifar10", f"net{i}")
+    assert state() == (8, "whole")
+
+
+def test_no_item_counts_more_cells_than_the_paper_has():
+    items = extent.items(notebooks.folder().parent / "results")
+    assert items["run"].sum() > 50  # the project's own records
+    assert (items["run"] <= items["cells"]).all()
+
+
+def test_what_code_alone_makes_is_whole_without_records():
+    assert state("Table II") == (0, "whole")
+
+
+def test_every_item_names_a_chapter_that_declares_its_experiment():
+    names = {f"{p.parent.name}/{p.stem}" for p in notebooks.starting([], ".ipynb")}
+    items = extent.items()
+    assert all(any(name.startswith(chapter) for name in names) for chapter in items["chapter"])
+
+
+def test_every_published_table_is_an_item():
+    items = extent.items()
+    roman = dict(zip(["I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X"], range(1, 11)))
+    for paper, numbers in published.tables().items():
+        named = {item.removeprefix("Table ") for item in items.query("paper == @paper")["item"]
+                 if item.startswith("Table ")}
+        found = {int(roman.get(name, name)) for name in named}
+        assert found >= {n for n in numbers if "text" not in published.source(paper, n).lower()}
+
+
+def test_the_readme_shows_what_was_run(monkeypatch):
+    """Made by `dnnbook scoreboard --readme README.md`."""
+    monkeypatch.delenv("DNNLIB_BOOK")
+    text = README.read_text("utf-8")
+    assert extent.readme(text) == text
+    monkeypatch.setenv("DNNLIB_BOOK", "/nowhere")
+    assert extent.readme(text) != text
+
+
+def test_a_readme_without_marks():
+    with pytest.raises(ValueError, match="expected the marks"):
+        extent.readme("# A project")
