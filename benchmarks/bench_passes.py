@@ -23,7 +23,7 @@ import torch
 from goals import keep
 from torch import nn
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.data import load
 from dnnlib import fuzzing, inference, models, selection
 from dnnlib.neurons import activations, relevance, shapley
@@ -141,7 +141,7 @@ def selectors(model: nn.Module, gpu: bool) -> None:
     count, known = (10_000, 60_000) if gpu else (1_000, 2_000)
     x, reference = digits(count), digits(known)
     labels = inference.predict(model, reference).argmax(1)
-    table = selection.table_iv(reference, labels) | {"nss": selection.selector("nss")}
+    table = studies.table_iv(reference, labels) | {"nss": selection.selector("nss")}
     times = {name: seconds(partial(each.order, model, x), 1) for name, each in table.items()}
     print("seconds of an order: " + ", ".join(
         f"{name} {times[name]:.2f}" for name in sorted(times, key=times.__getitem__)), flush=True)

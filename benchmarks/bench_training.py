@@ -12,9 +12,10 @@ from goals import keep
 from torch import nn
 from torchvision.transforms import v2
 
+from dnnbook import reproducible
 from dnnbook.data import Dataset
 from dnnbook.training import Recipe, augmentation, fit
-from dnnlib import models, reproducible
+from dnnlib import models
 
 SHAPE = (3, 32, 32)
 IMAGES = 2048  # augmented in a batch of 128, as in training

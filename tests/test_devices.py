@@ -16,13 +16,13 @@ import pytest
 import torch
 from torch import nn
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.data import Dataset
-from dnnbook.studies import vulnerability
+from dnnbook.studies import outcomes, vulnerability
 from dnnbook.training import pollution, retraining
 from dnnlib import coverage, fuzzing, inference, robustness, selection
 from dnnlib.coverage import Covered
-from dnnlib.fuzzing import ascent, outcomes
+from dnnlib.fuzzing import ascent
 from dnnlib.measures import faults, first_success, fragility, uncertainty
 from dnnlib.neurons import activations, excitable, gates, relevance, sensitivity, shapley
 from dnnlib.perturb import evolution, metamorphic, mutations, patches
@@ -126,7 +126,7 @@ def reached(given):
 
 def best(given):
     settings = (("a", fuzzing.Noise()), ("b", fuzzing.Noise(scale=1.0)))
-    return fuzz(fuzzing.Best(settings=settings, images=given.reference,
+    return fuzz(studies.Best(settings=settings, images=given.reference,
                              labels=given.reference_labels, count=4), given)
 
 
@@ -172,7 +172,7 @@ CALLS = {
         g.x, name, [kind.values[i % len(kind.values)] for i in range(N)], generator=g.generator)
        for name, kind in metamorphic.MUTATIONS.items()},
     "Best": best, "reached": reached, "retrained": retrained, "fit": fitted,
-    "benign": lambda g: fuzzing.benign(g.model, g.x, g.y, without=1),
+    "benign": lambda g: studies.benign(g.model, g.x, g.y, without=1),
     "accuracy": lambda g: inference.accuracy(g.model, g.x, g.y),
     "record": lambda g: activations.record(g.model, g.x).values,
     "record, units": lambda g: activations.record(g.model, g.x, neuron="unit", scale=True).values,

@@ -6,32 +6,17 @@ silent, what the docstrings give a reason for.
 """
 
 from dnnlib import checks
-from dnnlib.fuzzing import outcomes
-from dnnlib.fuzzing.campaigns import (
-    at_bounds,
-    benign,
-    benign_for_each,
-    bounds,
-    campaigns,
-    in_each,
-    swarms,
-)
-from dnnlib.fuzzing.corners import corner_cases, with_noise
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
-from dnnlib.fuzzing.naming import Key, keys
 from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
 from dnnlib.fuzzing.populations import Ants, Differential, Genetic
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
-from dnnlib.fuzzing.settings import Best, choices, every_setting, lineup, rivals, settings, settled
 from dnnlib.fuzzing.swarm import Swarm
 
-__all__ = ["Ants", "Best", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore",
-           "Differential", "FUZZERS", "Fuzzer", "Genetic", "Key", "Noise", "RandomFitness",
-           "Swarm", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns", "choices",
-           "corner_cases", "every_setting", "fuzzer", "in_each", "keys", "lineup", "outcomes",
-           "rivals", "settings", "settled", "swarms", "with_noise"]
+__all__ = ["Ants", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore",
+           "Differential", "FUZZERS", "Fuzzer", "Genetic", "Noise", "RandomFitness", "Swarm",
+           "fuzzer"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

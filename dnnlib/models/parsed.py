@@ -17,9 +17,9 @@ from types import FunctionType, ModuleType
 from dnnlib import files
 
 # they check, keep and name, or build networks, which are told apart by their answers and weights
-BESIDE = ("dnnlib.checks", "dnnlib.files", "dnnlib.reproducible", "dnnlib.models", "dnnlib.cli",
+BESIDE = ("dnnlib.checks", "dnnlib.files", "dnnlib.models", "dnnlib.cli",
           *(f"dnnbook.{room}" for room in ("published", "records", "display", "chapters", "cli",
-                                           "places", "words")))
+                                           "places", "reproducible", "words")))
 OURS = ("dnnlib.", "dnnbook.")
 _PLAIN = (bool, int, float, str, bytes, type(None))
 

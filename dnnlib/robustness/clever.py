@@ -14,7 +14,7 @@ from scipy import optimize, stats
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import checks, reproducible
+from dnnlib import checks
 from dnnlib.inference import as_logits, checked, fast_layout, leaves_modes, ready, size_for
 
 DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
@@ -88,7 +88,6 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     >>> found.margins.tolist(), found.lipschitz.tolist(), found.targeted.tolist()
     ([[0.0, 1.0]], [[0.0, 2.0]], [[inf, 0.5]])
     """
-    reproducible.note("clever")
     checks.images(x)
     checks.known(norm, DUAL, "norm")
     checks.known(fit, FITS, "fit")

@@ -5,24 +5,20 @@ candidates, the most worth labelling first, stable under ties. Defaults are thos
 Table IV and, where that is silent, those its docstring gives a reason for.
 """
 
-import torch
-
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
 from dnnlib.selection.densities import LSA, MDSA, MLSA, MMDSA
 from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.nss import NSS
-from dnnlib.selection.ordering import Key, keys, leads, nss_readings, orders, tidy
 from dnnlib.selection.paths import NPC
 from dnnlib.selection.protocol import Scored, Selector, by_score, top
 from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
-__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "Key", "LSA",
-           "LeastConfidence", "MDSA", "MLSA", "MMDSA", "Margin", "NAC", "NPC", "NSS", "PD", "PE",
-           "PV", "Random", "SELECTORS", "Scored", "Selector", "by_score", "keys", "leads",
-           "nss_readings", "orders", "selector", "table_iv", "tidy", "top"]
+__all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", "MDSA", "MLSA",
+           "MMDSA", "Margin", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random", "SELECTORS",
+           "Scored", "Selector", "by_score", "selector", "top"]
 
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
@@ -49,22 +45,3 @@ kmnc, least_confidence, lsa, margin, mdsa, mlsa, mmdsa, nac, npc, nss, pd, pe, p
     kind = SELECTORS[checks.known(name, SELECTORS, "selector")]
     checks.options(kind, options, name)
     return kind(**options)
-
-
-def table_iv(reference: torch.Tensor, labels: torch.Tensor, *,
-             seed: int = 0) -> dict[str, Selector]:
-    """The seven selectors that NSS is compared with, in the options of its Table IV.
-
-    ``reference``: training images (M, C, H, W), M >= 1, of the classes ``labels`` (M,). NPC, whose
-    relevance is slow in deep networks, looks at those of the first 2,000 that the network gets
-    right. ``seed``: of all that is random.
-
-    >>> list(table_iv(torch.rand(3, 1, 8, 8), torch.tensor([0, 1, 1])))
-    ['random', 'nac', 'kmnc', 'npc', 'dsa', 'gini', 'ats']
-    """
-    options = {"random": {"seed": seed}, "nac": {"seed": seed},
-               "kmnc": {"reference": reference, "seed": seed},
-               "npc": {"reference": reference[:2000], "reference_labels": labels[:2000],
-                       "seed": seed},
-               "dsa": {"reference": reference}, "gini": {}, "ats": {}}
-    return {name: selector(name, **given) for name, given in options.items()}

@@ -39,7 +39,7 @@ import torch
 from scipy import stats
 from torch import nn
 
-from dnnbook import interactive, training
+from dnnbook import interactive, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -69,7 +69,7 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
 data = load(dataset)
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_submodule(layer), nn.Linear):
-    mine = fuzzing.benign(few, data.images, data.labels, seed=seed)[:4]
+    mine = studies.benign(few, data.images, data.labels, seed=seed)[:4]
     mutated = {name: torch.stack([mutations.mutate(data.images[mine], name, strength=s, seed=seed).images
                                   for s in mutations.STRENGTHS]) for name in ("rotation", "shear", "contrast")}
     shares = {name: torch.stack([shapley.exact(shapley.Game(
@@ -86,11 +86,11 @@ if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_su
 
 # %% tags=["hide-input"]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
 x, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-cases = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+cases = studies.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
 run.add({"pairs": len(cases["error"][0])})
 lengths = {group: (after - before).flatten(1).norm(dim=1)
            for group, (before, after) in cases.items()}
@@ -166,7 +166,7 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 
 # %% tags=["hide-input"]
 moved = mutations.mutate(data.images, seed=seed).images
-mine = fuzzing.benign(few, data.images, data.labels, seed=seed)
+mine = studies.benign(few, data.images, data.labels, seed=seed)
 mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:estimator_inputs]
 game = (few, data.images[mine], moved[mine], data.labels[mine])
 games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*game)}
@@ -344,7 +344,7 @@ hidden = activations.record(model, torch.cat([x, data.images[others], corner]), 
 number = []
 for plain, label in ((x, seed_class), (data.images[others], other_class)):
     length = lengths["error"].median().expand(len(plain))
-    noisy = fuzzing.with_noise(plain, length, seed=seed)
+    noisy = studies.with_noise(plain, length, seed=seed)
     number.append(excitable.excitable(values(plain, noisy, label).values).sum(1))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of excitable neurons of each point (right).", "name": "fig-excitable-tsne"}}

@@ -36,7 +36,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -45,9 +45,9 @@ from dnnbook.display.campaign_plots import errors_against_distance
 from dnnbook.display.comparisons import at_best, of_rivals, rows_kept, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import listed, shown
 from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
 run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
@@ -120,7 +120,7 @@ print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor")
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples a fuzzer")
@@ -167,7 +167,7 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 
 # %% tags=["hide-input"]
 swarm = fuzzing.Swarm.paper(population=population)
-swarms = fuzzing.swarms(swarm, "excitable excitable_scaled sensitive constant random",
+swarms = studies.swarms(swarm, "excitable excitable_scaled sensitive constant random",
                         points=points, seed=seed)
 swarms[Key("deepsensor", "sensitive_same_passes")] = replace(
     swarm, population=3 * points * population)
@@ -175,7 +175,7 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
-baselines = fuzzing.rivals(oracles, known[:references],
+baselines = studies.rivals(oracles, known[:references],
                            best=(data.images[left], data.labels[left]), count=held_out)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 
@@ -195,14 +195,14 @@ running = {key: each for key, each in fuzzers.items()
            if kept is None or key not in kept.index.get_level_values("key")}
 
 # %%
-bounds = fuzzing.bounds(distances, near=near)
-found = fuzzing.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
+bounds = studies.bounds(distances, near=near)
+found = studies.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
 measured = pd.concat([kept, outcomes.table(found, outcomes.every_example, near=near)])
 
 # %% tags=["hide-input"]
 run.add(outcomes.tidy(measured, bounds))
 for budget, bound in bounds.items():
-    run.add(fuzzing.choices(baselines, model, x, iterations=iterations, bound=bound),
+    run.add(studies.choices(baselines, model, x, iterations=iterations, bound=bound),
             budget=budget, bound=bound)
 SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
          "errors_per_1000_passes"]
@@ -459,7 +459,7 @@ says("With values in units of their mean absolute value, the lead over a constan
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `fuzzing.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
+# `studies.swarms(swarm, "excitable", points=4)` takes twelve passes for every particle. A
 # swarm only needs to know which particle has more excitable neurons: compare the error rates before
 # paying for precision.
 # ```

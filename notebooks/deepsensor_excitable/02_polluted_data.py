@@ -34,7 +34,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -43,9 +43,9 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty, pollution
 from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
 plots.style()
@@ -114,7 +114,7 @@ data = load(dataset, limit=profile_limit(profile))
 setting = pollution.setting(dataset)
 again = seed if patches == "one" else 1000 + seed  # the same patch, or patches never seen
 stamped = pollution.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=again)
-benign = {name: fuzzing.benign(model, data.images, data.labels, without=setting["label"],
+benign = {name: studies.benign(model, data.images, data.labels, without=setting["label"],
                                seed=seed)[:inputs] for name, model in models.items()}
 
 # %% tags=["hide-input"]
@@ -163,12 +163,12 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out,
                            target=setting["label"], last=True)
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
-found = fuzzing.in_each(models, {name: (data.images[places], data.labels[places])
+found = studies.in_each(models, {name: (data.images[places], data.labels[places])
                                  for name, places in benign.items()},
                         fuzzers, iterations=iterations, seed=seed)
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])

@@ -30,7 +30,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -39,9 +39,9 @@ from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty
 from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
 plots.style()
@@ -99,7 +99,7 @@ models = {state: faulty.trained(state, model_name, dataset, recipe_name=recipe, 
                                 learning_rate=learning_rate, device=device)
           for state in ("underfitted", "well_trained", "overfitted")}
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
-benign = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
+benign = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
 
 
 def loss(model: torch.nn.Module, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -154,11 +154,11 @@ wide(run.live.replace(UNITS), "length.notna()", index="training", digits=2,
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-baselines = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out, last=True)
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
-found = fuzzing.in_each(models, benign, fuzzers, iterations=iterations, seed=seed)
+found = studies.in_each(models, benign, fuzzers, iterations=iterations, seed=seed)
 measured = outcomes.table(found, outcomes.last_examples)
 
 # %% tags=["hide-input"]

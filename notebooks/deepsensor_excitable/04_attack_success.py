@@ -46,7 +46,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -54,10 +54,10 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key
 from dnnbook.training import retraining
 from dnnbook.words import shown
 from dnnlib import fuzzing, inference, robustness
-from dnnlib.fuzzing import Key
 
 plots.style()
 run = Experiment("deepsensor_excitable/attack_success", profile, dataset=dataset,
@@ -105,7 +105,7 @@ def four_attacks(rows: pd.DataFrame) -> plt.Figure:
     """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
     if rows.empty:
         return plots.nothing()
-    rows = rows.assign(key=fuzzing.keys(rows))
+    rows = rows.assign(key=studies.keys(rows))
     abreast = list(dict.fromkeys(rows["budget"]))
     figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
     means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
@@ -174,21 +174,21 @@ limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
 # %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
 outside = torch.ones(len(data.labels), dtype=torch.bool)
 outside[chosen] = False  # all that retraining has not seen, right before it or not
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
 print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to attack")
 
 # %% tags=["hide-input"]
-budgets = {"none": None} | fuzzing.bounds(bounds)
-found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+budgets = {"none": None} | studies.bounds(bounds)
+found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
 by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
 
@@ -265,7 +265,7 @@ for attack, values in measured.drop(columns=["accuracy", "accuracy_unseen"]).ite
                 against = [rival for rival in baselines if rival.setting == setting]
                 run.add({"asr_lead": retraining.success_lead(rates, key, against, before=BEFORE)},
                         **about, **key.columns, setting=setting)
-        run.add(fuzzing.outcomes.times(gains, swarms, baselines, "asr_gain_over", **about))
+        run.add(studies.outcomes.times(gains, swarms, baselines, "asr_gain_over", **about))
 run.save(data, device=device)
 LEADS = "quantity in ('asr_lead', 'asr_lead_pgd_at')"
 wide(run.live, LEADS, index=["quantity", "attack", "setting"], columns=["budget", "swarm"])

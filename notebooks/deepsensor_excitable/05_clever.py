@@ -44,7 +44,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -52,11 +52,10 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key, clever
 from dnnbook.training import retraining
 from dnnbook.words import listed, shown
 from dnnlib import fuzzing, inference, robustness
-from dnnlib.fuzzing import Key
-from dnnlib.robustness import clever
 
 plots.style()
 run = Experiment("deepsensor_excitable/clever", profile, dataset=dataset, model_name=model_name,
@@ -155,16 +154,16 @@ for number in (4, 16, 64, 1024):
 # %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-baselines = fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
+baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
-budgets = {"none": None} | fuzzing.bounds(bounds)
-found = fuzzing.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+budgets = {"none": None} | studies.bounds(bounds)
+found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
 pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps,
                      random_starts=random_starts)

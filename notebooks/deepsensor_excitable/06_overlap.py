@@ -31,7 +31,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -39,9 +39,9 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key
 from dnnbook.words import headed, shown
 from dnnlib import fuzzing, robustness
-from dnnlib.fuzzing import Key
 from dnnlib.neurons import shapley
 
 style()
@@ -122,12 +122,12 @@ print("with DeepSensor:", len(pgd & deepsensor), "and", len(jsma & deepsensor),
 # %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=attack_steps,
                                  random_starts=0),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable sensitive constant", points=4)
 
 # %% tags=["hide-input"]
@@ -136,7 +136,7 @@ examples = {}
 for name, attack in attacks.items():
     found = robustness.attack_success_rate(model, x, labels, attack, seed=seed)
     examples[name] = found.images, found.fooled
-for key, campaign in fuzzing.campaigns(model, x, labels, swarms, iterations=iterations,
+for key, campaign in studies.campaigns(model, x, labels, swarms, iterations=iterations,
                                        seed=seed).items():
     examples[key.reading] = campaign.images, everyone
 
@@ -227,7 +227,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 guided = Key("deepsensor", "excitable")
-again = fuzzing.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
+again = studies.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
                           seed=seed + 1)[guided]
 draws = [0.1 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1000 * draw + seed))
          for draw in (1, 2)]

@@ -36,15 +36,15 @@ import pandas as pd
 import torch
 from sklearn.neighbors import NearestNeighbors
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.tables import headed, wide
+from dnnbook.studies import Key
 from dnnbook.words import shown
 from dnnlib import fuzzing, models
-from dnnlib.fuzzing import Key
 from dnnlib.neurons import activations
 
 plots.style()
@@ -62,16 +62,16 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 swarm = fuzzing.Swarm.paper(population=population)
-fuzzers = {**fuzzing.swarms(swarm, "excitable sensitive constant", points=points),
-           **fuzzing.rivals(oracles, load(dataset, "train").images[:references])}
+fuzzers = {**studies.swarms(swarm, "excitable sensitive constant", points=points),
+           **studies.rivals(oracles, load(dataset, "train").images[:references])}
 bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
-runs = fuzzing.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, bounds,
+runs = studies.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, bounds,
                          iterations=iterations, seed=seed)
 
 # %% [markdown]

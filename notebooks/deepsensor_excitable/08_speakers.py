@@ -35,7 +35,7 @@ import torch
 from IPython.display import HTML, Audio
 from scipy.signal import lfilter
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, voices
@@ -44,10 +44,10 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import shown
 from dnnlib import checks, fuzzing, inference, models
 from dnnlib.data import audio
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import excitable, shapley
 
 plots.style()
@@ -141,7 +141,7 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed, device=device)
            for name in dict.fromkeys([model_name, *checks.words(others, "others")])}
 model = trained[model_name]
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 accuracy = {name: inference.accuracy(each, data.images, data.labels)
             for name, each in trained.items()}
@@ -166,15 +166,15 @@ headed(counted.astype(object).where(counted.notna(), "-"))
 # feature space. They run without a bound on the {term}`L2 distance`, and within `near`.
 
 # %% tags=["hide-input"]
-swarms = fuzzing.swarms(fuzzing.Swarm.paper(population=population),
+swarms = studies.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
-rivals = {name: fuzzing.rivals([each for other, each in trained.items() if other != name], known,
+rivals = {name: studies.rivals([each for other, each in trained.items() if other != name], known,
                                best=(data.images, data.labels), count=held_out)
           for name in trained}
 fuzzers = swarms | rivals[model_name] | {Key("noise"): fuzzing.Noise(scale=1.0)}
 bounds = {"near": near, "none": None}
-found = fuzzing.at_bounds(model, x, labels, fuzzers, bounds, iterations=iterations, seed=seed)
+found = studies.at_bounds(model, x, labels, fuzzers, bounds, iterations=iterations, seed=seed)
 measured = outcomes.table(found, outcomes.every_example, near=near)
 
 # %% tags=["hide-input"]
@@ -279,8 +279,8 @@ kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "wel
          "overfitted": {"epochs": over_epochs, "batch_size": batch_size}}
 by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=seed,
                                   device=device, **changes) for kind, changes in kinds.items()}
-right = fuzzing.benign_for_each(by_kind, data.images, data.labels, count=inputs, seed=seed)
-last = fuzzing.in_each(by_kind, right, fuzzers, iterations=iterations, seed=seed)
+right = studies.benign_for_each(by_kind, data.images, data.labels, count=inputs, seed=seed)
+last = studies.in_each(by_kind, right, fuzzers, iterations=iterations, seed=seed)
 
 # %% tags=["hide-input"]
 for kind, each in by_kind.items():
@@ -450,7 +450,7 @@ says(f"These are the verdicts on the claims. The swarm finds more errors than ea
 # :class: dropdown
 # ~~~python
 # for length in (1.0, 2.0, 4.0, 8.0):
-#     moved = fuzzing.with_noise(x[:1], torch.tensor([length]))[0]
+#     moved = studies.with_noise(x[:1], torch.tensor([length]))[0]
 #     display(HTML(player(moved, f"L2 distance {length:g}")))
 # ~~~
 #

@@ -35,6 +35,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -43,9 +44,9 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import outcomes
 from dnnbook.training import faulty
 from dnnlib import checks, fuzzing
-from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 
@@ -116,7 +117,7 @@ models = faulty.by_error(model_name, dataset, errors=checks.words(kinds, "kinds"
                          recipe_name=recipe, seed=seed, learning_rate=learning_rate, retrained=retrained,
                          device=device)
 targets = faulty.targets(dataset)
-benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+benign = studies.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
 print(data)
 
@@ -145,7 +146,7 @@ swarms |= {("sensitive", "control", 0.5): plain,
 stopped = {(name, "epsilon", value): guided(name, 0.5, value) for name in SCALE
            for value in [*map(float, checks.numbers(epsilons, "epsilons")), 1.0]}
 asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
-found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
+found = {kind: studies.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
                                  seed=seed) for kind, model in models.items()}
 
 # %% [markdown]

@@ -30,6 +30,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -37,9 +38,9 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies import outcomes
 from dnnbook.training import faulty
 from dnnlib import fuzzing
-from dnnlib.fuzzing import outcomes
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 style()
@@ -109,7 +110,7 @@ models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
                          device=device)
 targets = faulty.targets(dataset)
-benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+benign = studies.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
 print(data)
 
@@ -134,7 +135,7 @@ swarms = {(name, start): fuzzing.Swarm.paper(population=population, fitness=fitn
 # %% tags=["hide-input"]
 bounds = {"none": None, "near": near}
 found = {(budget, kind, *key): campaign for kind, model in models.items()
-         for (budget, key), campaign in fuzzing.at_bounds(
+         for (budget, key), campaign in studies.at_bounds(
              model, *benign[kind], swarms, bounds, iterations=iterations, seed=seed).items()}
 
 # %% [markdown]

@@ -33,7 +33,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -43,9 +43,9 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import beside, wide
 from dnnbook.records import evidence, records
 from dnnbook.records.records import timed
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import headed, out_of, shown
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.perturb import mutations
@@ -113,7 +113,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
 
@@ -167,18 +167,18 @@ wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
 
 # %% tags=["hide-input"]
 swarm = fuzzing.Swarm.paper(population=population)
-swarms = fuzzing.swarms(swarm, points=4, seed=seed)
+swarms = studies.swarms(swarm, points=4, seed=seed)
 swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-baselines = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out)
-fuzzers = swarms | fuzzing.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = swarms | studies.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
 
 # %% tags=["hide-input"]
 runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
                                       generator=torch.Generator().manual_seed(seed)))
         for key, fuzzer in fuzzers.items()}
-close = fuzzing.at_bounds(model, x, labels, fuzzers, {"near": near}, iterations=iterations,
+close = studies.at_bounds(model, x, labels, fuzzers, {"near": near}, iterations=iterations,
                           seed=seed)
 
 # %% tags=["hide-input"]

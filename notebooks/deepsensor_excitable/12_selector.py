@@ -26,7 +26,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -34,12 +34,12 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
+from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, shown
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, model_name=model_name,
@@ -117,7 +117,7 @@ selectors = {Key("random"): selection.selector("random", seed=seed),
              Key("excitable"): selection.selector("excitable", points=points, **again),
              Key("excitable", scale="total"): selection.selector(
                  "excitable", points=points, scale="total", **again)}
-orders = selection.orders(model, candidates, selectors)
+orders = studies.orders(model, candidates, selectors)
 
 # %% tags=["hide-input"]
 fresh = mutations.mutate(candidates, **again).images
@@ -157,7 +157,7 @@ apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 # %% tags=["hide-input"]
 fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
 fdr.loc[Key("random, expected")] = 100 * wrong.mean()
-run.add(selection.tidy(fdr, "fdr"))
+run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
 wide(named(run.live), index="selector", columns=["quantity", "rate"])
@@ -207,7 +207,7 @@ headed(pd.DataFrame(inside).T.round(2))
 OTHERS = ("gini", "nss", "random", "loss", "flip")
 for other in OTHERS:
     ahead = fdr.loc[[Key("excitable")]] - fdr.loc[Key(other)]
-    run.add(selection.tidy(ahead, f"over_{other}"))
+    run.add(studies.tidy(ahead, f"over_{other}"))
 run.save(data, device=device)
 AHEAD = f"quantity in {[f'over_{other}' for other in OTHERS]}"
 wide(run.live, AHEAD, index="quantity", columns="rate")

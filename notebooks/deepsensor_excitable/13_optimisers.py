@@ -30,13 +30,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load, profile_limit
 from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
+from dnnbook.studies import outcomes
 from dnnlib import fuzzing
-from dnnlib.fuzzing import outcomes
 from dnnlib.fuzzing.numbers import Numbers
 
 style()
@@ -122,9 +122,9 @@ print(f"{int((children != mother).logical_and(children != father).sum())} of {co
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
-guided = {key.reading: swarm for key, swarm in fuzzing.swarms(
+guided = {key.reading: swarm for key, swarm in studies.swarms(
     fuzzing.Swarm.paper(population=population), f"{fitness} constant", points=points,
     seed=seed).items()}
 print(data)
@@ -138,7 +138,7 @@ optimisers = {"swarm": guided[fitness],
               "no search": guided["constant"]}
 
 # %% tags=["hide-input"]
-found = fuzzing.at_bounds(model, x, labels, optimisers, {"none": None, "near": near},
+found = studies.at_bounds(model, x, labels, optimisers, {"none": None, "near": near},
                           iterations=iterations, seed=seed)
 
 # %% [markdown]

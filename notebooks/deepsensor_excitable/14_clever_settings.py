@@ -32,13 +32,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
-from dnnlib import fuzzing, robustness
-from dnnlib.robustness import clever
+from dnnbook.studies import clever
+from dnnlib import robustness
 
 plots.style()
 run = Experiment("deepsensor_excitable/clever_settings", profile, dataset=dataset, model_name=model_name,
@@ -111,7 +111,7 @@ choices = {"as in our records": ours,
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:clever_inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:clever_inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 

@@ -31,13 +31,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
+from dnnbook.studies import outcomes
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Swarm, outcomes
+from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 plots.style()
@@ -100,12 +101,12 @@ swarms = {name: replace(text, fitness=fitness) for name, fitness in guides.items
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 
 # %% tags=["hide-input"]
-found = fuzzing.at_bounds(model, x, labels, swarms, {"none": None, "near": near},
+found = studies.at_bounds(model, x, labels, swarms, {"none": None, "near": near},
                           iterations=iterations, seed=seed)
 
 # %% [markdown]

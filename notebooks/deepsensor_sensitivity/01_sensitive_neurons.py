@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -56,11 +56,11 @@ run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=da
 # %% tags=["hide-input"]
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
 x, labels = data.images[mine], data.labels[mine]
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
-pairs = fuzzing.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+pairs = studies.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
 run.add({"pairs": len(pairs["error"][0])})
 lengths = {group: (after - before).flatten(1).norm(dim=1)
            for group, (before, after) in pairs.items()}
@@ -155,7 +155,7 @@ layer = list(models.neuron_layers(model))[-2]  # the last hidden one
 plain = torch.cat([x, data.images[others]])
 corner = pairs["error"][1]
 hidden = activations.record(model, torch.cat([plain, corner]), layers=[layer], neuron="unit")
-noisy = fuzzing.with_noise(plain, lengths["error"].median().expand(len(plain)), seed=seed)
+noisy = studies.with_noise(plain, lengths["error"].median().expand(len(plain)), seed=seed)
 sensitive = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many[0.5]["error"]])
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of sensitive neurons of each point (right).", "name": "fig-deepsensor-tsne"}}

@@ -32,7 +32,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import interactive, published, training
+from dnnbook import interactive, published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -43,9 +43,9 @@ from dnnbook.display.comparisons import at_best, of_rivals, rows_kept, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval, over_seeds
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import shown
 from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.fuzzing.ascent import layout, respond
 from dnnlib.fuzzing.dlfuzz import heavy
 
@@ -58,14 +58,14 @@ run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded":
-    few = fuzzing.benign(model, data.images, data.labels, seed=seed)[:5]
+    few = studies.benign(model, data.images, data.labels, seed=seed)[:5]
     guided = fuzzing.Swarm.paper(population=population)
     methods = {"noise": (fuzzing.fuzzer("noise", scale=1.0), "fuzzer == 'noise'"),
                "DeepSensor": (guided, "swarm == 'paper'"),
                "DeepSensor, constant": (replace(guided, fitness=fuzzing.Constant()),
                                         "swarm == 'constant'"),
                "DLFuzz": (fuzzing.fuzzer("dlfuzz"), "fuzzer == 'dlfuzz' and setting == 'paper'")}
-    few_found = {l2: fuzzing.campaigns(
+    few_found = {l2: studies.campaigns(
         model, data.images[few], data.labels[few], iterations=iterations, seed=seed,
         fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
                  for name, (fuzzer, _) in methods.items()})
@@ -97,7 +97,7 @@ if profile == "embedded":
 
 # %% tags=["hide-input"]
 accuracy = inference.accuracy(model, data.images, data.labels)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples a fuzzer")
@@ -229,7 +229,7 @@ fuzzers = {
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
-rivals = fuzzing.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
+rivals = studies.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
 if models[1:]:
     fuzzers[Key("deepxplore", "single")] = fuzzing.fuzzer("deepxplore", reading="single")
@@ -251,8 +251,8 @@ running = {key: each for key, each in fuzzers.items()
            if kept is None or key not in kept.index.get_level_values("key")}
 
 # %%
-bounds = fuzzing.bounds(distances, paper=near)
-found = fuzzing.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
+bounds = studies.bounds(distances, paper=near)
+found = studies.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
 measured = pd.concat([kept, outcomes.table(found, outcomes.every_example, near=near)])
 
 # %% tags=["hide-input"]
@@ -280,11 +280,11 @@ headed(measured.loc["none", SHOWN].round(2))
 
 # %% tags=["hide-input"]
 for budget, bound in bounds.items():
-    run.add(fuzzing.choices(rivals, model, x, iterations=iterations, bound=bound), budget=budget,
+    run.add(studies.choices(rivals, model, x, iterations=iterations, bound=bound), budget=budget,
             bound=bound)
-settings = fuzzing.every_setting(models[1:], known[:references])
+settings = studies.every_setting(models[1:], known[:references])
 run.add(outcomes.tidy(outcomes.table(
-    {("none", key): campaign for key, campaign in fuzzing.campaigns(
+    {("none", key): campaign for key, campaign in studies.campaigns(
         model, x[:200], labels[:200], settings, iterations=iterations, seed=seed).items()},
     outcomes.every_example, near=near), bounds))
 SETTINGS = ("budget == 'none' and setting.notna() and setting not in ('paper', 'best') and "

@@ -18,7 +18,7 @@ import pandas as pd
 import torch
 from scipy.optimize import differential_evolution
 
-from dnnbook import interactive, training
+from dnnbook import interactive, studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -44,7 +44,7 @@ declared.check("deepsensor_sensitivity/03", dataset=dataset, model_name=model_na
                seed=seed, inputs=inputs, iterations=iterations, population=population, l2=l2)
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 
 # %% [markdown]
@@ -59,7 +59,7 @@ x, labels = data.images[chosen], data.labels[chosen]
 
 # %% tags=["hide-input"]
 if max(data.shape[1:]) <= 32:
-    flying = fuzzing.swarms(fuzzing.Swarm(population=population),
+    flying = studies.swarms(fuzzing.Swarm(population=population),
                             "sensitive excitable constant random", seed=seed)
     display(interactive.swarm_movie(
         model, x[:2][-1], int(labels[:2][-1]), {key.reading: swarm for key, swarm in flying.items()},

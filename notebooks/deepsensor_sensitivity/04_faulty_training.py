@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import Dataset, load, profile_limit
@@ -43,10 +43,10 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty, pollution
 from dnnbook.words import shown
-from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
+from dnnlib import inference
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
@@ -136,12 +136,12 @@ wide(run.live, index="network", columns="quantity")
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-rivals = fuzzing.rivals(oracles, clean.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, clean.images[:references], best=(data.images, data.labels),
                         count=held_out, target=setting["label"], last=True)
-fuzzers = fuzzing.lineup(population, rivals)
-chosen = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed,
+fuzzers = studies.lineup(population, rivals)
+chosen = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed,
                                  without=dict.fromkeys(models, setting["label"]))
-found = fuzzing.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
+found = studies.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
 print(f"{len(chosen['clean'][1])} inputs of {data}")
 
 # %% [markdown]
@@ -157,7 +157,7 @@ measured = outcomes.table(found, outcomes.last_examples, target=setting["label"]
 # %% tags=["hide-input"]
 run.add(outcomes.lines(measured, "network"))
 for name, (inputs_of, _) in chosen.items():
-    run.add(fuzzing.choices(rivals, models[name], inputs_of, iterations=iterations), network=name)
+    run.add(studies.choices(rivals, models[name], inputs_of, iterations=iterations), network=name)
 wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "network"],
      order={"network": models, "quantity": ["test_errors", "wrong", "l2"]})
 

@@ -32,7 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -42,10 +42,10 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty
 from dnnbook.words import shown
-from dnnlib import fuzzing, inference
-from dnnlib.fuzzing import Key, outcomes
+from dnnlib import inference
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
@@ -115,11 +115,11 @@ wide(run.live, index="training", columns="quantity")
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, last=True)
-fuzzers = fuzzing.lineup(population, rivals)
-chosen = fuzzing.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
-found = fuzzing.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
+fuzzers = studies.lineup(population, rivals)
+chosen = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
+found = studies.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
 print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
 
 # %% [markdown]
@@ -134,7 +134,7 @@ measured = outcomes.table(found, outcomes.last_examples)
 # %% tags=["hide-input"]
 run.add(outcomes.lines(measured, "training"))
 for state, (x, _) in chosen.items():
-    run.add(fuzzing.choices(rivals, models[state], x, iterations=iterations), training=state)
+    run.add(studies.choices(rivals, models[state], x, iterations=iterations), training=state)
 COLUMNS = {"training": STATES, "quantity": ["test_errors", "l2"]}
 wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "training"],
      order=COLUMNS)

@@ -33,7 +33,7 @@ import pandas as pd
 import seaborn as sns
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -43,9 +43,9 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import shown
 from dnnlib import coverage, fuzzing
-from dnnlib.fuzzing import Key, outcomes
 from dnnlib.neurons import activations
 
 plots.style()
@@ -143,12 +143,12 @@ usual = coverage.boundaries(activations.record(model, train.images[:references])
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 budget = fuzzing.Budget(l2=l2)
-rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, budget=budget)
-fuzzers = fuzzing.lineup(population, rivals, budget=budget)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+fuzzers = studies.lineup(population, rivals, budget=budget)
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
-found = fuzzing.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
 print(f"{len(x)} inputs of {data}")
 
 # %% [markdown]

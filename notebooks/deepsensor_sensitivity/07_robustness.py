@@ -41,7 +41,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -51,11 +51,10 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import Key, clever
 from dnnbook.training import retraining
 from dnnbook.words import shown
 from dnnlib import fuzzing, inference, robustness
-from dnnlib.fuzzing import Key
-from dnnlib.robustness import clever
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/robustness", profile, dataset=dataset,
@@ -128,7 +127,7 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-right = fuzzing.benign(model, data.images, data.labels, seed=seed)
+right = studies.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
@@ -145,11 +144,11 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
            Key("noise"): fuzzing.fuzzer("noise")}
-found = fuzzing.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
 examples = {key: (campaign.images, campaign.labels[campaign.origin[-1]])
             for key, campaign in found.items()}
 examples[Key("benign")] = (x, labels)

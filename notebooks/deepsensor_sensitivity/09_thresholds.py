@@ -31,6 +31,7 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import pandas as pd
 
+from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -40,9 +41,9 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import outcomes
 from dnnbook.training import faulty
 from dnnlib import checks, fuzzing
-from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations, sensitivity
 
 plots.style()
@@ -102,7 +103,7 @@ models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
                          device=device)
 targets = faulty.targets(dataset)
-benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+benign = studies.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
 print(data)
 
@@ -131,7 +132,7 @@ swarms["control", 0.5] = replace(standard, fitness=fuzzing.Constant())
 stopped = {("epsilon", value): replace(standard, epsilon=value)
            for value in [*map(float, checks.numbers(epsilons, "epsilons")), 1.0]}
 asked = {"adversarial": swarms | stopped, "polluted": swarms, "overfitted": swarms}
-found = {kind: fuzzing.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
+found = {kind: studies.campaigns(model, *benign[kind], asked[kind], iterations=iterations,
                                  seed=seed) for kind, model in models.items()}
 
 # %% [markdown]

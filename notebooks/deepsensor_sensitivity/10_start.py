@@ -32,6 +32,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
+from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -40,10 +41,10 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import intervals, records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import outcomes
 from dnnbook.training import faulty
 from dnnbook.words import shown
 from dnnlib import coverage, fuzzing
-from dnnlib.fuzzing import outcomes
 from dnnlib.neurons import activations
 
 plots.style()
@@ -113,7 +114,7 @@ models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
                          device=device)
 targets = faulty.targets(dataset)
-benign = fuzzing.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
+benign = studies.benign_for_each(models, data.images, data.labels, without=targets, count=inputs,
                                  seed=seed)
 print(data)
 
@@ -129,7 +130,7 @@ bounds = {"none": None, "paper": near}
 swarms = {start: fuzzing.Swarm.paper(population=population, **options)
           for start, options in starts.items()}
 swarms["random, constant"] = replace(swarms["random"], fitness=fuzzing.Constant())
-found = {kind: fuzzing.at_bounds(model, *benign[kind], swarms, bounds, iterations=iterations,
+found = {kind: studies.at_bounds(model, *benign[kind], swarms, bounds, iterations=iterations,
                                  seed=seed) for kind, model in models.items()}
 
 # %% [markdown]

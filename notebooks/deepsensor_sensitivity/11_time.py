@@ -29,7 +29,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -37,9 +37,9 @@ from dnnbook.display import plots, tables
 from dnnbook.display.campaign_plots import fuzzer_bars, seconds_against_passes
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.records import records
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import shown
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
 run = Experiment("deepsensor_sensitivity/time", profile, dataset=dataset, model_name=model_name,
@@ -71,7 +71,7 @@ plt.show()
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
 
@@ -108,11 +108,11 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-rivals = fuzzing.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),
            Key("deepsensor", "released"): fuzzing.Swarm.released(),
-           **fuzzing.settled(rivals, model, x, iterations=iterations),
+           **studies.settled(rivals, model, x, iterations=iterations),
            Key("noise"): fuzzing.fuzzer("noise")}
 measured = {key: records.timed(lambda: fuzzer.run(
     model, x, labels, iterations=iterations, generator=torch.Generator().manual_seed(seed)))

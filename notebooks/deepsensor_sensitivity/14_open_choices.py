@@ -28,13 +28,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
+from dnnbook.studies import outcomes
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Swarm, outcomes
+from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
@@ -106,14 +107,14 @@ choices = {"as the text": text,
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 
 # %% tags=["hide-input"]
 bounds = {"none": None, "near": near}
-found = fuzzing.at_bounds(model, x, labels, choices, bounds, iterations=iterations, seed=seed)
-half = fuzzing.at_bounds(model, x, labels, {"half the iterations": text}, bounds,
+found = studies.at_bounds(model, x, labels, choices, bounds, iterations=iterations, seed=seed)
+half = studies.at_bounds(model, x, labels, {"half the iterations": text}, bounds,
                          iterations=iterations // 2, seed=seed)
 
 # %% [markdown]

@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from dnnbook import interactive, published, training
+from dnnbook import interactive, published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -37,11 +37,11 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks, shown
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
@@ -116,12 +116,12 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
 selectors = {Key(name): chosen for name, chosen in (
-    selection.table_iv(reference, classes, seed=seed)
+    studies.table_iv(reference, classes, seed=seed)
     | {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}).items()}
 selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
                                                     order_by="coverage", seed=seed)
-readings = selection.nss_readings(data.images, seed=1000 + seed)
-orders = selection.orders(model, candidates, selectors | readings)
+readings = studies.nss_readings(data.images, seed=1000 + seed)
+orders = studies.orders(model, candidates, selectors | readings)
 L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures
 
 # %% [markdown]
@@ -157,7 +157,7 @@ apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 # %% tags=["hide-input"]
 fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
 fdr.loc[Key("random, expected")] = 100 * wrong.mean()
-run.add(selection.tidy(fdr, "fdr"))
+run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
 headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=False, kind="stable")
@@ -293,7 +293,7 @@ among = {key: inside[order.numpy()[sure[order.numpy()]]] for key, order in order
 
 # %% tags=["hide-input"]
 if sure.sum() >= 20:
-    run.add(selection.tidy(faults.detection_table(wrong[sure], among, RATES), "confident_fdr"))
+    run.add(studies.tidy(faults.detection_table(wrong[sure], among, RATES), "confident_fdr"))
 
 # %% [markdown]
 # ## How far NSS leads
@@ -303,12 +303,12 @@ if sure.sum() >= 20:
 
 # %% tags=["hide-input"]
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
-leads = selection.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
+leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})
 
 # %% tags=["hide-input"]
 run.add(leads)
-run.add(selection.tidy(fdr - fdr.loc[Key("random")], "less_random"))
+run.add(studies.tidy(fdr - fdr.loc[Key("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
 run.save(data, device=device)
 wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",

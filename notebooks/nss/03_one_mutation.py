@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -33,11 +33,11 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import beside, wide
 from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, out_of
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
@@ -62,17 +62,17 @@ plt.show()
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 CHANCE = Key("random, expected")
-selectors = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
+selectors = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
     Key("gini"): selection.selector("gini"), Key("random"): selection.selector("random", seed=seed)}
 fdr = {}
 for operator, x in candidates.items():
     wrong = (inference.predict(model, x).argmax(1) != data.labels).numpy()
-    orders = selection.orders(model, x, selectors)
+    orders = studies.orders(model, x, selectors)
     fdr[operator] = faults.detection_table(wrong, orders, RATES)
     fdr[operator].loc[CHANCE] = 100 * wrong.mean()
 for operator, found in fdr.items():
-    run.add(selection.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
-    run.add(selection.leads(found, {"over_random": [CHANCE]}), candidates=operator)
+    run.add(studies.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
+    run.add(studies.leads(found, {"over_random": [CHANCE]}), candidates=operator)
     run.add({"faults": found.loc[CHANCE, 5]}, candidates=operator)
 run.save(data, device=device)
 shown = named(run.live.query("quantity == 'fdr' and rate == 5"))

@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import matplotlib.pyplot as plt
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -31,11 +31,11 @@ from dnnbook.display.selection_plots import curves, named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_name, recipe=recipe,
@@ -71,13 +71,13 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 
 # %%
 table_iv = {Key(name): selector for name, selector in
-            selection.table_iv(reference, classes, seed=seed).items()}
-readings = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
-orders = selection.orders(model, candidates, table_iv | readings)
+            studies.table_iv(reference, classes, seed=seed).items()}
+readings = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
+orders = studies.orders(model, candidates, table_iv | readings)
 ftcr = faults.diversity_table(types, orders, range(1, 21))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all kinds of fault found against the share of candidates labelled, for the run above.", "name": "fig-nss-diversity"}}
-run.add(selection.tidy(ftcr, "ftcr"))
+run.add(studies.tidy(ftcr, "ftcr"))
 curves(run.live, xlabel="candidates labelled (%)", ylabel="kinds of fault found (%)")
 plt.show()
 
@@ -86,10 +86,10 @@ plt.show()
 
 # %% tags=["hide-input"]
 areas = ftcr.mean(axis=1).to_frame(20)
-leads = selection.leads(areas, {"lead": table_iv, "over_random": [Key("random")]})
+leads = studies.leads(areas, {"lead": table_iv, "over_random": [Key("random")]})
 
 # %% tags=["hide-input"]
-run.add(selection.tidy(areas, "area"))
+run.add(studies.tidy(areas, "area"))
 run.add(leads)
 run.save(data, device=device)
 headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(

@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -37,10 +37,10 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import wide
 from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import estimate, over_seeds
+from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks, out_of, shown
 from dnnlib import checks, inference, selection
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 run = Experiment("nss/repair", profile, dataset=dataset, model_name=model_name, recipe=recipe,
@@ -86,10 +86,10 @@ train = load(dataset, "train")
 candidates = mutations.mutate(data.images, seed=seed).images
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_iv = {Key(name): selector for name, selector in
-            selection.table_iv(train.images[:references], train.labels[:references],
+            studies.table_iv(train.images[:references], train.labels[:references],
                                seed=seed).items()}
-readings = selection.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
-orders = selection.orders(model, candidates, table_iv | readings)
+readings = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
+orders = studies.orders(model, candidates, table_iv | readings)
 
 # %% tags=["hide-input"]
 shares = checks.numbers(rates, "rates")
@@ -141,9 +141,9 @@ for test, value in alone.items():
     run.add({"gain": value}, method="none", test=test)
     found = pd.DataFrame({rate: {key: gained[test] for key, gained in found.items()}
                           for rate, found in gains.items()})
-    run.add(selection.tidy(found, "gain", test=test))
+    run.add(studies.tidy(found, "gain", test=test))
     if test == "clean":
-        run.add(selection.leads(found, {"lead": table_iv}))
+        run.add(studies.leads(found, {"lead": table_iv}))
 run.save(data, device=device)
 print("training on without candidates:", {test: f"{value:+.2f}" for test, value in alone.items()})
 wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector",

@@ -24,7 +24,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import LogLocator
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
@@ -47,7 +47,7 @@ train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
-selectors = selection.table_iv(reference, classes, seed=seed)
+selectors = studies.table_iv(reference, classes, seed=seed)
 selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 
 # %% [markdown]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots, verdict_plots
@@ -21,7 +21,7 @@ from dnnlib.perturb import patches
 plots.style()
 data = load("mnist_small")
 model = training.trained("lenet5", "mnist_small", seed=0)
-right = fuzzing.benign(model, data.images, data.labels, seed=0)[:200]
+right = studies.benign(model, data.images, data.labels, seed=0)[:200]
 x, y = data.images[right], data.labels[right]
 
 

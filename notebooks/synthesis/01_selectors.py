@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import Dataset, load, profile_limit
@@ -25,11 +25,11 @@ from dnnbook.display import plots
 from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies.ordering import Key
 from dnnbook.words import shown
 from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
-from dnnlib.selection import Key
 
 plots.style()
 
@@ -74,7 +74,7 @@ def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     fresh = {"seed": 1000 + seed}
     alone = ("pd", "pv", "pe", "least_confidence", "margin")
     train = load(dataset, "train")
-    chosen = selection.table_iv(train.images[:references], train.labels[:references], seed=seed)
+    chosen = studies.table_iv(train.images[:references], train.labels[:references], seed=seed)
     chosen |= {name: selection.selector(name) for name in alone}
     chosen |= {name: selection.selector(name, **fresh) for name in ("nss", "excitable")}
     return {Key(name): selector for name, selector in chosen.items()} | {
@@ -103,7 +103,7 @@ def measured(seed: int) -> dict[str, dict[str, float]]:
     given = inference.predict(model, candidates).argmax(1)
     wrong = (given != data.labels).numpy()
     types = faults.fault_types(data.labels, given, len(data.classes))
-    return judged(wrong, types, selection.orders(model, candidates, lineup(data, seed)))
+    return judged(wrong, types, studies.orders(model, candidates, lineup(data, seed)))
 
 
 # %% tags=["hide-input"]

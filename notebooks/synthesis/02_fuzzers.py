@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from tqdm import tqdm
 
-from dnnbook import training
+from dnnbook import studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
@@ -24,9 +24,9 @@ from dnnbook.display.colours import colours
 from dnnbook.display.tables import mean_and_interval
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.studies import Key, outcomes
 from dnnbook.words import listed, shown
 from dnnlib import checks, fuzzing
-from dnnlib.fuzzing import Key, outcomes
 
 plots.style()
 
@@ -54,21 +54,21 @@ held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: t
 declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
                inputs=inputs, iterations=iterations, population=population, distances=distances,
                others=others, references=references, held_out=held_out)
-bounds = {name: l2 for name, l2 in fuzzing.bounds(distances).items() if l2 is not None}
+bounds = {name: l2 for name, l2 in studies.bounds(distances).items() if l2 is not None}
 
 
 def measured(seed: int) -> pd.DataFrame:
     """What every fuzzer finds at every bound: a line for each of them."""
     data = load(dataset)
     model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
-    chosen = fuzzing.benign(model, data.images, data.labels, seed=seed)[:inputs]
+    chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
     swarm = fuzzing.Swarm.paper(population=population)
     oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
-    fuzzers = {**fuzzing.swarms(swarm, "sensitive excitable constant", points=2),
-               **fuzzing.rivals(oracles, load(dataset, "train").images[:references],
+    fuzzers = {**studies.swarms(swarm, "sensitive excitable constant", points=2),
+               **studies.rivals(oracles, load(dataset, "train").images[:references],
                                 best=(data.images, data.labels), count=held_out),
                Key("noise"): fuzzing.Noise(scale=1.0)}
-    found = fuzzing.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
+    found = studies.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
                               iterations=iterations, seed=seed)
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
@@ -83,7 +83,7 @@ def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows, their fuzzers with their readings."""
-    return rows.assign(fuzzer=fuzzing.keys(rows).map(str))
+    return rows.assign(fuzzer=studies.keys(rows).map(str))
 
 
 # %% tags=["hide-input"]
@@ -315,7 +315,7 @@ says(("For the same number of passes, the mean of each swarm with a fitness is b
 # ~~~python
 # import torch
 # data = load("digits")
-# plots.images(fuzzing.with_noise(data.images[:8], torch.full((8,), 8.0)))
+# plots.images(studies.with_noise(data.images[:8], torch.full((8,), 8.0)))
 # ~~~
 #
 # The images are full of grey grains that everybody can see. Which of the digits can you still read?

@@ -7,7 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from dnnlib.fuzzing import Budget, Campaign, DeepHunter, DeepXplore, DLFuzz, Noise, Swarm, outcomes
+from dnnbook.studies import outcomes
+from dnnlib.fuzzing import Budget, Campaign, DeepHunter, DeepXplore, DLFuzz, Noise, Swarm
 from dnnlib.fuzzing.noise import Constant
 
 LABELS = torch.tensor([0, 1, 2, 0])

@@ -4,8 +4,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dnnbook.studies import campaigns
 from dnnlib import models
-from dnnlib.fuzzing import Budget, DeepHunter, DeepXplore, DLFuzz, Noise, campaigns
+from dnnlib.fuzzing import Budget, DeepHunter, DeepXplore, DLFuzz, Noise
 from dnnlib.fuzzing.together import run_all
 
 S, T = 5, 4

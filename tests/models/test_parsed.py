@@ -3,11 +3,12 @@ import inspect
 import pytest
 import torch
 
+from dnnbook.studies import ordering
 from dnnbook.training import loop
 from dnnlib import fuzzing, selection
 from dnnlib.measures import uncertainty
 from dnnlib.models import parsed
-from dnnlib.selection import ordering, uncertain
+from dnnlib.selection import uncertain
 
 PLAIN = '''
 SIZE = 2

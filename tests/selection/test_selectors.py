@@ -7,25 +7,14 @@ import pytest
 import torch
 from torch import nn
 
+from dnnbook.studies import table_iv
 from dnnlib import coverage as cov
 from dnnlib import models
 from dnnlib.inference import predict
 from dnnlib.measures import uncertainty
 from dnnlib.neurons.activations import record
 from dnnlib.perturb.mutations import mutate
-from dnnlib.selection import (
-    ATS,
-    DSA,
-    NSS,
-    SELECTORS,
-    ats,
-    by_score,
-    nss,
-    selector,
-    surprise,
-    table_iv,
-    top,
-)
+from dnnlib.selection import ATS, DSA, NSS, SELECTORS, ats, by_score, nss, selector, surprise, top
 from dnnlib.selection.covering import KMNC, NAC
 
 BY_SOFTMAX = {  # which is more worth labelling: the larger value, of one softmax vector

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from dnnbook import places
+from dnnbook import places, reproducible
 from dnnbook.chapters import declared
 from dnnbook.data import Dataset
 from dnnbook.display import tables
 from dnnbook.records import records, verdicts
-from dnnlib import inference, reproducible
+from dnnlib import inference
 
 # How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
 PROVENANCE = {"profile", "device", "keep"}

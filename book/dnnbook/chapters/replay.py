@@ -14,12 +14,12 @@ from statistics import mean, stdev
 import pandas as pd
 from scipy import stats
 
-from dnnbook import places
+from dnnbook import places, reproducible
 from dnnbook.chapters import declared, notebooks, sweeps
 from dnnbook.records import ages, records
 from dnnbook.records.records import Record
 from dnnbook.records.rows import named
-from dnnlib import checks, files, reproducible
+from dnnlib import checks, files
 
 STATES = ("identical", "within", "different", "gone", "new", "timed")
 NOTED = ("record", "date", "rows", "identical", "within", "different", "new", "timed", "threads",

@@ -17,11 +17,11 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from dnnbook import places
+from dnnbook import places, reproducible
 from dnnbook.chapters import notebooks, plan
 from dnnbook.chapters.parameters import renamed
 from dnnbook.records import ages, records, rows, signed
-from dnnlib import files, inference, reproducible
+from dnnlib import files, inference
 from dnnlib.custom.cluster import TRIMMING
 
 BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps

@@ -12,10 +12,11 @@ from torch import nn
 
 from dnnbook.display.colours import colours
 from dnnbook.display.plots import bars, nothing, sheet
+from dnnbook.studies import Key, keys, outcomes
+from dnnbook.studies.corners import Pairs
 from dnnbook.words import shown
 from dnnlib import inference
-from dnnlib.fuzzing import Campaign, Key, keys, outcomes
-from dnnlib.fuzzing.corners import Pairs
+from dnnlib.fuzzing import Campaign
 
 CORNERS = {"right": "0.7", "noise": "C0", "error": "C3"}  # groups of `corner_cases`, colours
 
@@ -116,7 +117,7 @@ def seconds_against_passes(axis: Axes, cost: pd.DataFrame, *, alike: Key) -> Non
 
 def corner_counts(axis: Axes, x: Mapping[str, torch.Tensor],
                   counts: Mapping[str, torch.Tensor]) -> None:
-    """``counts`` of neurons (N,) against ``x`` (N,), by group of ``fuzzing.corner_cases``."""
+    """``counts`` of neurons (N,) against ``x`` (N,), by group of ``studies.corner_cases``."""
     for group, colour in CORNERS.items():
         axis.scatter(x[group], counts[group], s=12, alpha=0.6, color=colour, label=group)
     axis.legend()

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
+from dnnbook.studies.settings import PAPER
 from dnnbook.words import listed, shown
-from dnnlib.fuzzing.settings import PAPER
 
 RANK = {"best": 2, "paper": 1}  # 0: in no named setting, as a fuzzer of our own, or a rival alone
 SIZES = {"seeds_count": "inputs", "population": "particles", "iterations": "iterations",

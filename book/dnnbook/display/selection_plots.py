@@ -8,8 +8,8 @@ from matplotlib.ticker import MaxNLocator
 
 from dnnbook.display.colours import colours
 from dnnbook.display.plots import nothing, panels
+from dnnbook.studies.ordering import keys
 from dnnbook.words import shown
-from dnnlib.selection import keys
 
 
 def named(rows: pd.DataFrame) -> pd.DataFrame:

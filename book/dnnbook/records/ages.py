@@ -5,11 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnbook import places, training
+from dnnbook import places, reproducible, training
 from dnnbook.data import known
 from dnnbook.records import records
 from dnnbook.records.records import Record
-from dnnlib import reproducible
 
 
 @dataclass(frozen=True)

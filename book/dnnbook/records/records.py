@@ -15,10 +15,10 @@ from typing import Any
 
 import pandas as pd
 
-from dnnbook import places
+from dnnbook import places, reproducible
 from dnnbook.data import known
 from dnnbook.records import counted
-from dnnlib import __version__, files, reproducible
+from dnnlib import __version__, files
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked

@@ -1,1 +1,30 @@
-"""What several experiments share, computed once and kept."""
+"""What several experiments share: campaigns, orders and success matrices, computed once and kept,
+the settings of rival fuzzers, and what tables ask of a campaign."""
+
+from dnnbook.studies import outcomes
+from dnnbook.studies.campaigns import (
+    at_bounds,
+    benign,
+    benign_for_each,
+    bounds,
+    campaigns,
+    in_each,
+    swarms,
+)
+from dnnbook.studies.corners import corner_cases, with_noise
+from dnnbook.studies.naming import Key, keys
+from dnnbook.studies.ordering import leads, nss_readings, orders, table_iv, tidy
+from dnnbook.studies.settings import (
+    Best,
+    choices,
+    every_setting,
+    lineup,
+    rivals,
+    settings,
+    settled,
+)
+
+__all__ = ["Best", "Key", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
+           "choices", "corner_cases", "every_setting", "in_each", "keys", "leads", "lineup",
+           "nss_readings", "orders", "outcomes", "rivals", "settings", "settled", "swarms",
+           "table_iv", "tidy", "with_noise"]

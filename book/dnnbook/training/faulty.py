@@ -92,7 +92,7 @@ def by_error(model_name: str, dataset: str, *, errors: Sequence[str] = tuple(ERR
 def targets(dataset: str) -> dict[str, int | None]:
     """The class that an error of each kind is given, None where any false one counts.
 
-    As ``target`` of :func:`outcomes.hits` and ``without`` of :func:`fuzzing.benign`.
+    As ``target`` of :func:`outcomes.hits` and ``without`` of :func:`studies.benign`.
 
     >>> targets("mnist")
     {'adversarial': None, 'polluted': 1, 'overfitted': None}

@@ -9,11 +9,12 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
+from dnnbook import reproducible
 from dnnbook.data import Dataset, load
 from dnnbook.data.sources import is_folder
 from dnnbook.training import augmentation, graphs, kept, recipes
 from dnnbook.training.recipes import Recipe
-from dnnlib import checks, files, inference, models, reproducible
+from dnnlib import checks, files, inference, models
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.models import parsed
 from dnnlib.models.fingerprints import described

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from dnnbook.display import campaign_plots
+from dnnbook.studies import Key
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Key
 
 GUIDED, NOISE = Key("deepsensor", "paper"), Key("noise")
 

@@ -11,8 +11,9 @@ from matplotlib.colors import to_hex
 
 from dnnbook.display import campaign_plots, plots, selection_plots
 from dnnbook.display.colours import METHODS, colour, colours, palette
+from dnnbook.studies import Key
 from dnnbook.words import shown
-from dnnlib.fuzzing import FUZZERS, Key
+from dnnlib.fuzzing import FUZZERS
 from dnnlib.selection import SELECTORS
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from dnnbook import interactive
+from dnnbook import interactive, studies
 from dnnlib import fuzzing
 
 
@@ -15,7 +15,7 @@ def found():
     x = torch.rand(3, 1, 6, 6, generator=torch.Generator().manual_seed(0))
     labels = model(x).argmax(1)
     return model, x, labels, {
-        l2: fuzzing.campaigns(model, x, labels, {"noise": fuzzing.Noise(
+        l2: studies.campaigns(model, x, labels, {"noise": fuzzing.Noise(
             budget=fuzzing.Budget(l2=l2), scale=1.0)}, iterations=4) for l2 in (0.5, 2.0)}
 
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from dnnbook import reproducible
 from dnnbook.records import ages, records
 from dnnbook.records.records import Record
-from dnnlib import reproducible
 
 ROOT = Path(__file__).resolve().parents[3]
 MADE = {"made": [{"commits": ["aaaaaaaaaaaa"], "revisions": {"training": 1, "success": 1}}],

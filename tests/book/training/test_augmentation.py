@@ -5,9 +5,9 @@ import torch
 from torch import nn
 from torchvision.transforms import v2
 
+from dnnbook import reproducible
 from dnnbook.training import Recipe, augmentation, fit, loop
 from dnnbook.training.augmentation import Changes, border, changed, drawn
-from dnnlib import reproducible
 
 SHAPE = (2, 8, 8)
 

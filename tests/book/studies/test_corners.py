@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from dnnlib.fuzzing import Noise, corner_cases, with_noise
+from dnnbook.studies import corner_cases, with_noise
+from dnnlib.fuzzing import Noise
 from dnnlib.inference import predict
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 
+from dnnbook.studies.campaigns import campaigns
+from dnnbook.studies.naming import Key
+from dnnbook.studies.outcomes import hits
 from dnnlib import checks
-from dnnlib.fuzzing.campaigns import campaigns
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import CONSTRAINTS, DeepXplore
 from dnnlib.fuzzing.dlfuzz import STRATEGIES, DLFuzz
-from dnnlib.fuzzing.naming import Key
 from dnnlib.fuzzing.noise import Constant, Noise
-from dnnlib.fuzzing.outcomes import hits
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer, Watch
 from dnnlib.fuzzing.swarm import Swarm
 from dnnlib.inference import predict

@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from dnnlib import fuzzing
-from dnnlib.fuzzing import Key
+from dnnbook import studies
+from dnnbook.studies import Key
 
 
 @pytest.mark.parametrize("key, columns", [
@@ -13,7 +13,7 @@ from dnnlib.fuzzing import Key
     (Key("deepxplore", "single"), {"fuzzer": "deepxplore", "reading": "single"})])
 def test_a_key_becomes_columns_and_back(key, columns):
     assert key.columns == columns
-    assert fuzzing.keys(pd.DataFrame([columns, {"quantity": "accuracy"}])).tolist() == [key, None]
+    assert studies.keys(pd.DataFrame([columns, {"quantity": "accuracy"}])).tolist() == [key, None]
 
 
 def test_a_fuzzer_with_one_reading_has_no_other():

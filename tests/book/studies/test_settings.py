@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dnnlib import fuzzing
-from dnnlib.fuzzing import Best, Budget, Key, Noise
-from dnnlib.fuzzing import settings as released
+from dnnbook import studies
+from dnnbook.studies import Best, Key
+from dnnbook.studies import settings as released
+from dnnlib.fuzzing import Budget, Noise
 
 
 @pytest.fixture
@@ -75,7 +76,7 @@ def test_errors_of_a_target_decide_where_they_count(tiny_model, pool):
 
 def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, pool):
     oracle, budget = tiny_model(1), Budget(l2=0.5)
-    found = fuzzing.rivals([oracle], pool[0], best=pool, count=7, target=2, budget=budget)
+    found = studies.rivals([oracle], pool[0], best=pool, count=7, target=2, budget=budget)
     names = ["deepxplore", "dlfuzz", "deephunter"]
     assert list(found) == [Key(name, setting=s) for s in ("paper", "best") for name in names]
     assert all(each.budget == budget for each in found.values())
@@ -86,11 +87,11 @@ def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, pool):
     assert (chosen.count, chosen.target) == (7, 2)
     assert {name for name, _ in chosen.settings} == {
         "blackout", "light", "occlusion", "blackout_free", "light_free", "occlusion_free"}
-    assert len(fuzzing.rivals([oracle], pool[0])) == 3
+    assert len(studies.rivals([oracle], pool[0])) == 3
 
 
 def test_without_other_networks_deepxplore_runs_on_one(pool):
-    assert fuzzing.rivals([], pool[0])[Key("deepxplore", setting="paper")].reading == "single"
+    assert studies.rivals([], pool[0])[Key("deepxplore", setting="paper")].reading == "single"
 
 
 def test_large_images_take_the_values_for_imagenet():
@@ -115,7 +116,7 @@ def test_settings_of_deephunter_differ_from_the_text_s_in_what_they_name(pool):
 
 
 def test_choices_name_one_setting_of_each_rival(tiny_model, pool):
-    rows = fuzzing.choices({Key("dlfuzz", setting="best"): best(pool),
+    rows = studies.choices({Key("dlfuzz", setting="best"): best(pool),
                             Key("dlfuzz", setting="paper"): WEAK},
                            tiny_model(), pool[0][:4], iterations=3)
     assert {row["setting"]: row["value"] for row in rows if row["quantity"] == "chosen"} == {
@@ -123,13 +124,13 @@ def test_choices_name_one_setting_of_each_rival(tiny_model, pool):
 
 
 def test_a_clock_times_the_chosen_setting(tiny_model, pool):
-    found = fuzzing.settled({"a": best(pool), "b": WEAK}, tiny_model(), pool[0][:4], iterations=3)
+    found = studies.settled({"a": best(pool), "b": WEAK}, tiny_model(), pool[0][:4], iterations=3)
     assert found == {"a": STRONG, "b": WEAK}
 
 
 def test_ratios_are_kept_apart_by_setting():
     swarm = Key("deepsensor", "paper")
     rivals = [Key("dlfuzz", setting=s) for s in ("paper", "best")]
-    rows = fuzzing.outcomes.times({swarm: 6, rivals[0]: 2, rivals[1]: 3}, [swarm], rivals, "over")
+    rows = studies.outcomes.times({swarm: 6, rivals[0]: 2, rivals[1]: 3}, [swarm], rivals, "over")
     assert {(row["setting"], row["baseline"]): row["value"] for row in rows} == {
         ("paper", "dlfuzz"): 3, ("paper", "mean"): 3, ("best", "dlfuzz"): 2, ("best", "mean"): 2}

@@ -10,8 +10,9 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import checks, files, reproducible
-from dnnlib.fuzzing.naming import Key
+from dnnbook import reproducible
+from dnnbook.studies.naming import Key
+from dnnlib import checks, files
 from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm

@@ -8,8 +8,9 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dnnlib import coverage, reproducible
-from dnnlib.fuzzing.naming import Key, keys
+from dnnbook import reproducible
+from dnnbook.studies.naming import Key, keys
+from dnnlib import coverage
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
 

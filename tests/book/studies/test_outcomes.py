@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 import torch
 
+from dnnbook.studies import Key, outcomes
 from dnnlib import coverage
-from dnnlib.fuzzing import Campaign, Key, outcomes
+from dnnlib.fuzzing import Campaign
 from dnnlib.neurons import activations
 
 

@@ -3,8 +3,10 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dnnbook import studies
+from dnnbook.studies import Key, campaigns, swarms
 from dnnlib import fuzzing
-from dnnlib.fuzzing import Budget, Key, Noise, Swarm, campaigns, swarms
+from dnnlib.fuzzing import Budget, Noise, Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 
@@ -62,22 +64,22 @@ def test_benign_seeds_are_those_the_model_gets_right(tiny_model, tiny_data):
     model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
     with torch.inference_mode():
         right = (model(x).argmax(1) == y).nonzero().flatten()
-    found = fuzzing.benign(model, x, y, seed=1)
+    found = studies.benign(model, x, y, seed=1)
     assert torch.equal(found.sort().values, right) and 0 < len(right) < len(x)
-    assert not torch.equal(found, fuzzing.benign(model, x, y, seed=2))
+    assert not torch.equal(found, studies.benign(model, x, y, seed=2))
 
 
 def test_benign_seeds_without_a_class_keep_their_order(tiny_model, tiny_data):
     model, x, y = tiny_model(), tiny_data.images, tiny_data.labels
-    every = fuzzing.benign(model, x, y, seed=1)
+    every = studies.benign(model, x, y, seed=1)
     for label in y[every].unique():
         expected = [i for i in every.tolist() if y[i] != label]
-        found = fuzzing.benign(model, x, y, without=int(label), seed=1)
+        found = studies.benign(model, x, y, without=int(label), seed=1)
         assert found.tolist() == expected and len(found) < len(every)
 
 
 def test_models_share_the_order_of_benign_seeds(tiny_model, tiny_data):
-    one, other = (fuzzing.benign(tiny_model(seed), tiny_data.images, tiny_data.labels).tolist()
+    one, other = (studies.benign(tiny_model(seed), tiny_data.images, tiny_data.labels).tolist()
                   for seed in (0, 1))
     assert [i for i in one if i in other] == [i for i in other if i in one] != []
 
@@ -99,10 +101,10 @@ def test_an_unknown_fitness_says_what_is_near():
 
 
 def test_every_fuzzer_runs_at_every_bound(tiny_model, inputs):
-    bounds = fuzzing.bounds("0.5", near=0.1)
+    bounds = studies.bounds("0.5", near=0.1)
     assert bounds == {"near": 0.1, "0.5": 0.5, "none": None}
     key = Key("noise")
-    found = fuzzing.at_bounds(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0)}, bounds,
+    found = studies.at_bounds(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0)}, bounds,
                               iterations=2, seed=3)
     assert list(found) == [("near", key), ("0.5", key), ("none", key)]
     alone = campaigns(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0, budget=Budget(l2=0.5))},

@@ -8,9 +8,11 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-from dnnlib import files, reproducible
+from dnnbook import reproducible
+from dnnlib import files
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
+from dnnlib.selection import selector
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 
@@ -119,3 +121,22 @@ def orders(model: nn.Module, x: torch.Tensor,
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}
+
+
+def table_iv(reference: torch.Tensor, labels: torch.Tensor, *,
+             seed: int = 0) -> dict[str, Selector]:
+    """The seven selectors that NSS is compared with, in the options of its Table IV.
+
+    ``reference``: training images (M, C, H, W), M >= 1, of the classes ``labels`` (M,). NPC, whose
+    relevance is slow in deep networks, looks at those of the first 2,000 that the network gets
+    right. ``seed``: of all that is random.
+
+    >>> list(table_iv(torch.rand(3, 1, 8, 8), torch.tensor([0, 1, 1])))
+    ['random', 'nac', 'kmnc', 'npc', 'dsa', 'gini', 'ats']
+    """
+    options = {"random": {"seed": seed}, "nac": {"seed": seed},
+               "kmnc": {"reference": reference, "seed": seed},
+               "npc": {"reference": reference[:2000], "reference_labels": labels[:2000],
+                       "seed": seed},
+               "dsa": {"reference": reference}, "gini": {}, "ats": {}}
+    return {name: selector(name, **given) for name, given in options.items()}

@@ -1,8 +1,8 @@
 import pytest
 import torch
 
+from dnnbook import reproducible
 from dnnbook.training import Recipe, fitted
-from dnnlib import reproducible
 from dnnlib.inference import accuracy
 
 

@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from dnnbook import studies
 from dnnlib import selection
 
 
@@ -11,7 +12,7 @@ def x(generator):
 
 def test_orders_are_those_of_the_selectors(tiny_model, x):
     named = {"a": selection.selector("gini"), "b": selection.selector("random", seed=1)}
-    found = selection.orders(tiny_model(), x, named)
+    found = studies.orders(tiny_model(), x, named)
     assert list(found) == ["a", "b"]
     for name, selector in named.items():
         assert torch.equal(found[name], selector.order(tiny_model(), x))
@@ -33,13 +34,13 @@ def counted(tiny_model, x, monkeypatch):
 
 def test_an_order_is_computed_once(tiny_model, x, counted):
     for _ in range(2):
-        selection.orders(tiny_model(), x, {"gini": selection.selector("gini")})
+        studies.orders(tiny_model(), x, {"gini": selection.selector("gini")})
     assert len(counted) == 1
 
 
 def test_weights_images_options_and_references_make_another_order(tiny_model, x, counted):
     def run(model, images, name, **options):
-        selection.orders(model, images, {name: selection.selector(name, **options)})
+        studies.orders(model, images, {name: selection.selector(name, **options)})
 
     run(tiny_model(), x, "gini")
     run(tiny_model(1), x, "gini")
