@@ -4,14 +4,13 @@ A file's name need not be text. Python shows its other bytes as lone surrogates,
 writes as the bytes that they stand for.
 """
 
-import importlib.util
 import io
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
-from dnnlib import files
+from dnnlib import checks, files
 
 SUFFIXES = (".csv", ".parquet")
 PATHS = ("path", "absolute_path", "duplicate_of", "input", "file")
@@ -27,9 +26,9 @@ def check_target(path: Path, name: str) -> None:
     """
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{name}: expected a name that ends in .csv or .parquet, got {path}")
-    if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise ModuleNotFoundError("this needs pyarrow; install it with: pip install "
-                                  "-e '.[parquet]'", name="pyarrow")
+    if path.suffix == ".parquet":
+        with checks.extra("parquet"):
+            import pyarrow as _  # noqa: F401
 
 
 def write(table: pd.DataFrame, path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from urllib.parse import parse_qs, unquote_to_bytes, urlsplit
 from xml.etree import ElementTree
 
@@ -67,8 +68,8 @@ def test_no_cell_of_csv_is_a_formula(table, tmp_path, folder):
 
 
 def test_table_without_pyarrow_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(tables.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ModuleNotFoundError, match=r"pyarrow.*dnnlib\[parquet\]"):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pyarrow.*\[parquet\]"):
         tables.check_target(tmp_path / "a.parquet", "--out")
 
 
