@@ -4,6 +4,7 @@ Readers change and run what lies there. What they changed is kept when the folde
 """
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -19,6 +20,11 @@ START = "00_start.ipynb"
 MADE = ".made.json"  # the digest of each file as it was made, by name
 BUILT = ("book/api", "book/architecture", "book/references", "book/replayed")  # drawn by the build
 OURS = ("_build", "runs")  # folders of the checkout that git ignores
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+LANGUAGE = {"name": "python", "version": platform.python_version(), "mimetype": "text/x-python",
+            "codemirror_mode": {"name": "ipython", "version": 3}, "pygments_lexer": "ipython3",
+            "nbconvert_exporter": "python", "file_extension": ".py"}  # as the kernel says: a
+# notebook that only was opened stays as it was made
 HOW = """\
 Open a chapter and choose *Run*, then *Run All Cells*. Change a parameter, or any line of code, and
 run it again. Code that prepares or draws something is folded: the bar beside it opens it. A
@@ -135,6 +141,7 @@ def _made(root: Path) -> Iterator[tuple[str, object]]:
                            f"[Contents]({START})",
                            *(f"[{titles[page]} →]({beside[page]})" for page in on)])
         notebook.cells.append(nbformat.v4.new_markdown_cell(f"---\n\n{ways}", id="ways"))
+        notebook.metadata |= {"kernelspec": KERNEL, "language_info": LANGUAGE}
         yield beside[page], notebook
 
 
@@ -175,8 +182,7 @@ def _page(name: str, text: str):
 
     return nbformat.v4.new_notebook(
         cells=[nbformat.v4.new_markdown_cell(text, id=name)],
-        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3",
-                                 "language": "python"}, "language_info": {"name": "python"}})
+        metadata={"kernelspec": KERNEL, "language_info": LANGUAGE})
 
 
 def _title(notebook) -> str:

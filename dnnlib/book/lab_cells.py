@@ -57,7 +57,7 @@ def readable(notebook, page: Page):
             _show(output, seen, here)
         if caption:
             made.cells.append(nbformat.v4.new_markdown_cell(
-                markdown(caption, here), id=f"{cell.get('id', number)}-text"[-64:]))
+                f"*Figure.* {markdown(caption, here)}", id=f"{cell.get('id', number)}-text"[-64:]))
     if any(mark in output.get("data", {}).get("text/html", "") for mark in STYLED
            for cell in cells for output in cell.get("outputs", ())):
         made.cells.insert(1, _style(page.root / "book" / "assets" / "book.css"))

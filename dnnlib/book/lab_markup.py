@@ -151,8 +151,10 @@ def plain(text: str, page: Page) -> str:
     def words(found: re.Match) -> str:
         if found["role"] == "cite":
             return _cited(found["said"], page, linked=False)
-        return (_split(found["said"])[0] if found["role"] else found["alt"] or found["text"]
-                or found["code"].strip("`"))
+        if found["role"]:
+            text, target = _split(found["said"])
+            return _called(target, page) if (found["role"], text) == ("doc", target) else text
+        return found["alt"] or found["text"] or found["code"].strip("`")
 
     text = re.sub(r"\*\*|[*$]|<[^>]+>", "", INLINE.sub(words, text))
     return " ".join(text.split())
@@ -231,12 +233,17 @@ def _term(said: str, page: Page) -> str:
     return f'<abbr title="{meaning}">{text}</abbr>'
 
 
+def _called(target: str, page: Page) -> str:
+    """The title of another page of the book, else its name in words."""
+    name = Path(target).name
+    return next((plain(title, page) for other, title in page.titles.items()
+                 if Path(other).name == name), name.replace("_", " "))
+
+
 def _doc(said: str, page: Page) -> str:
     text, target = _split(said)
     address = page.address(target)
-    if text == target:
-        name = os.path.normpath(PurePosixPath(page.name).parent / target)
-        text = plain(page.titles.get(name, name), page)
+    text = _called(target, page) if text == target else text
     return f"[{text}]({address})" if address else text
 
 
