@@ -43,9 +43,8 @@ html: $(READY)  ## build the book from the committed outputs
 browse: $(READY)  ## read every page of the built book in Chromium: errors, links, figures, themes
 	python -m pytest -q tests/browser
 
-lab: $(READY)  ## open the chapters in JupyterLab, their interactive figures at work
-	jupyter-trust --log-level=ERROR notebooks/*/*.ipynb
-	jupyter-lab --LabApp.default_url=/lab/tree/notebooks
+lab: $(READY)  ## open the book in JupyterLab, in a folder of your own: make lab LAB=~/course
+	dnnbook lab $(LAB)
 
 figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 	dnnbook figures --out _build/figures
@@ -70,6 +69,7 @@ bench: $(READY)  ## speed against simpler ways, as ratios in one run, and their 
 	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
 	@python benchmarks/goals.py
 
-clean:  ## remove what was built, but not the environment or the cache
-	rm -rf _build runs .pytest_cache .mypy_cache .ruff_cache
+clean:  ## remove what was built, but not your notebooks in _build/lab, the environment or the cache
+	find _build -mindepth 1 -maxdepth 1 ! -name lab -exec rm -rf {} + 2>/dev/null || true
+	rm -rf runs .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +

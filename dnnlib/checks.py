@@ -128,8 +128,8 @@ cumulative, kind, scale
 
 
 @contextmanager
-def extra(name: str) -> Iterator[None]:
-    """Around imports of what the extra ``name`` of pyproject.toml installs.
+def extra(name: str, project: str = ".") -> Iterator[None]:
+    """Around imports of what the extra ``name`` of ``project``, a folder, installs.
 
     >>> with extra("plots"):
     ...     import matplotlob
@@ -141,7 +141,7 @@ def extra(name: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         missing = str(error.name).partition(".")[0]
         raise ModuleNotFoundError(f"this needs {missing}; install it with: "
-                                  f"pip install -e '.[{name}]'", name=error.name) from error
+                                  f"pip install -e '{project}[{name}]'", name=error.name) from error
 
 
 def tensor(values, dtype: torch.dtype | None = None) -> torch.Tensor:

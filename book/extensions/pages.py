@@ -7,14 +7,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-from dnnbook.chapters import notebooks
-
-WORDS = 130  # a minute, of text and of code
-EXERCISE = 10  # minutes
-
-
-FORESTS = ("Forest plots of this chapter's claims: a line for each cell with its interval, beside "
-           "the threshold and the paper's value. The table below has the verdicts.")
+from dnnbook.chapters import notebooks, times
+from dnnbook.chapters.lab_cells import FORESTS
 
 
 class FigureAlt(SphinxPostTransform):
@@ -33,17 +27,6 @@ class FigureAlt(SphinxPostTransform):
                     image.setdefault("alt", FORESTS)
 
 
-def minutes_of(docname: str, grids: list[dict]) -> str:
-    """What the sweep file says of a chapter at paper scale: '4 to 12', or ''."""
-    def names(grid: dict) -> tuple[str, ...]:
-        one_or_more = grid["notebook"]
-        return (one_or_more,) if isinstance(one_or_more, str) else tuple(one_or_more)
-
-    chapter = docname.removeprefix("notebooks/")
-    found = sorted({grid["minutes"] for grid in grids if chapter.startswith(names(grid))})
-    return " to ".join(f"{m:g}" for m in dict.fromkeys([found[0], found[-1]])) if found else ""
-
-
 def with_time(app: Sphinx, doctree: nodes.document) -> None:
     """Under a chapter's title: the time to read it, for its exercises, and at paper scale."""
     docname = app.env.docname
@@ -55,11 +38,8 @@ def with_time(app: Sphinx, doctree: nodes.document) -> None:
                 for part in doctree.findall(kind) if id(part) not in shown)
     exercises = sum("dropdown" in a["classes"] for a in doctree.findall(nodes.Admonition))
     grids = tomllib.loads((Path(app.srcdir) / "sweeps" / "paper.toml").read_text())["grid"]
-    text = f"Time: about {max(5, 5 * round(words / WORDS / 5))} min to read"
-    if exercises:
-        text += f", {EXERCISE * exercises} for the exercises"
-    if scale := minutes_of(docname, grids):
-        text += f"; a run at paper scale takes {scale} min on one core"
+    scale = times.at_paper_scale(docname.removeprefix("notebooks/"), grids)
+    text = f"Time: {times.worded(words, exercises, scale)}"
     title = next(doctree.findall(nodes.title))
     title.parent.insert(title.parent.index(title) + 1,
                         nodes.paragraph("", text + ".", classes=["time"]))

@@ -13,7 +13,8 @@ from dnnlib.cli.terminal import ended, examples, print_table
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
                   help="Find the inputs that break a neural network, and find them first.",
                   epilog="`--debug` anywhere shows the traceback of an error.")
-OF_THE_BOOK = ("data", "figures", "notebooks", "replay", "run", "runs", "scoreboard", "sweep")
+OF_THE_BOOK = ("data", "figures", "lab", "notebooks", "replay", "run", "runs", "scoreboard",
+               "sweep")
 
 app.command(epilog=examples(
     "dnnlib rank --model torchvision:resnet18 --images photos",

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import pytest
 import torch
+from matplotlib.figure import Figure
 from torch import nn
 
 from dnnbook import interactive
+from dnnbook.chapters import movies
 from dnnbook.interactive.movie import flown
 from dnnlib.fuzzing import Campaign, Constant, Swarm
 from dnnlib.measures.uncertainty import DISTANCES
@@ -175,6 +177,29 @@ def test_it_lives_twice_on_a_page_and_in_a_lab(opened, blocks, name):
     page.evaluate(AS_IN_A_LAB, blocks(name)._repr_html_())
     assert page.locator(".dnnlib-figure > .play").count() == 3
     assert page.evaluate("() => Object.keys(dnnlibFigures).length") == 1
+
+
+def test_keys_stay_in_a_figure(opened, blocks):
+    """In JupyterLab, x would cut the cell and an arrow would leave it."""
+    for name in FIGURES:
+        page = opened(name)
+        page.evaluate("() => document.addEventListener('keydown', (e) => (window.heard ??= []).push(e.key))")
+        page.locator(".play").locator("button, input, select").first.focus()
+        for key in ("x", "ArrowRight", "Control+b"):
+            page.keyboard.press(key)
+        assert page.evaluate("() => heard") == ["Control", "b"], name
+
+
+def test_keys_stay_in_a_film(browser):
+    figures = (Figure(figsize=(1, 1)) for _ in range(3))
+    page = browser.new_page()
+    page.set_content(movies.movie(figures, alt="nothing").data)
+    page.evaluate("() => document.addEventListener('keydown', (e) => (window.heard = e.key))")
+    page.get_by_label("frame").focus()
+    page.keyboard.press("ArrowRight")
+    assert page.get_by_text("1 / 2").is_visible()
+    assert page.evaluate("() => window.heard") is None
+    page.close()
 
 
 # The patch painter

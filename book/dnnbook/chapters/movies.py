@@ -31,6 +31,9 @@ _PAGE = """\
   const show = at => {{
     slider.value = at; image.src = frames[at]; count.textContent = at + " / {last}";
   }};
+  movie.addEventListener("keydown", event => {{  // else JupyterLab goes to another cell
+    if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+  }});
   slider.addEventListener("input", () => {{ stop(); show(+slider.value); }});
   button.addEventListener("click", () => {{
     if (timer) return stop();

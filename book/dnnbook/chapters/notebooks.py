@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from itertools import zip_longest
@@ -10,6 +11,8 @@ from pathlib import Path
 from dnnbook import places
 from dnnbook.chapters import declared, statements
 from dnnbook.chapters.experiments import undeclared
+from dnnbook.chapters.lab_cells import FOLDED, page_of, readable
+from dnnbook.chapters.lab_markup import Page
 from dnnbook.chapters.parameters import Parameter, listed, metadata, parameters, together, typed
 from dnnbook.records import records
 from dnnlib import checks, files
@@ -20,7 +23,6 @@ __all__ = ["CellFailed", "Parameter", "called", "dealt", "declaring", "execute",
 
 LONGEST = 200  # bytes of a file's name; file systems take 255, and a run beside it has more
 KEPT_METADATA = ("tags", "mystnb")
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
 FETCH = """\
 import importlib.util
 
@@ -112,25 +114,38 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
     """Execute a notebook with ``values`` into ``output``, with a progress bar.
 
     The cells' own bars and warnings go to the terminal. If a cell fails, what ran is in
-    ``output``, and :class:`CellFailed` is raised. Cells of statements are left out: they speak of
-    the book's records and of its own run. Below its title it says what is of this run and what is
-    the book's, and captions, which only the book's pages show, become text. Raises what
-    :func:`parameters.together` does before a cell runs.
+    ``output``, and :class:`CellFailed` is raised. Cells of statements are left out, with headings
+    that have nothing else below them: they speak of the book's records and of its own run. Below
+    its title it says what is of this run and what is the book's. The book's markup becomes what
+    any viewer shows (:func:`lab_cells.readable`). Raises what :func:`parameters.together` does
+    before a cell runs.
     """
     import nbformat
 
     together(path, values)
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells = [shown for cell in notebook.cells
-                      if statements.TAG not in cell.metadata.get("tags", ())
-                      for shown in _captioned(cell)]
+    notebook.cells = _without_statements(notebook.cells)
     title = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"), -1)
     notebook.cells.insert(title + 1, nbformat.v4.new_markdown_cell(_whose(values)))
     output.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, output)
-    execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
-            stderr_file=sys.stderr)
+    try:
+        execute(output, output, parameters=values, cwd=path.parent, progress_bar=bar,
+                stderr_file=sys.stderr)
+    finally:
+        ran = nbformat.read(output, as_version=4)
+        nbformat.write(readable(ran, _handed_on(path)), output)
     return output
+
+
+def web_page(path: Path) -> str:
+    """A notebook that :func:`run` wrote as one page of HTML; folded code is left out."""
+    from nbconvert import HTMLExporter
+    from traitlets.config import Config
+
+    options = {"enabled": True, "remove_input_tags": FOLDED}
+    page, _ = HTMLExporter(config=Config(TagRemovePreprocessor=options)).from_filename(str(path))
+    return page
 
 
 def called(path: Path, values: dict) -> str:
@@ -145,12 +160,30 @@ def called(path: Path, values: dict) -> str:
     return f"{path.stem}{tail}.ipynb"
 
 
-def _captioned(cell) -> list:
-    """A cell, and the caption of its figure below it."""
-    import nbformat
+def _without_statements(cells: list) -> list:
+    """The cells but those of statements, and but headings that had nothing else below them."""
+    def level(cell) -> int:  # of a heading that stands alone; 7 is below all
+        alone = cell.cell_type == "markdown" and re.fullmatch(r"(#+) .*", cell.source.strip())
+        return len(alone[1]) if alone else 7
 
-    caption = cell.metadata.get("mystnb", {}).get("figure", {}).get("caption")
-    return [cell, *([nbformat.v4.new_markdown_cell(f"*{caption}*")] if caption else [])]
+    kept: list = []
+    for cell in reversed(cells):
+        if statements.TAG in cell.metadata.get("tags", ()):
+            continue
+        below = kept[-1] if kept else None
+        ended = below is None or (below.cell_type == "markdown" and re.match(
+            rf"#{{1,{level(cell)}}} ", below.source))
+        if level(cell) == 7 or not ended:
+            kept.append(cell)
+    return kept[::-1]
+
+
+def _handed_on(path: Path) -> Page:
+    """The page of a notebook that may be read anywhere: unknown markup in it stays as it is."""
+    root = folder().resolve().parent
+    name = path.resolve().with_suffix("")
+    name = name.relative_to(root) if name.is_relative_to(root) else Path(name.name)
+    return page_of(name.as_posix(), root, elsewhere=published, strict=False)
 
 
 def _whose(values: dict) -> str:
@@ -183,6 +216,17 @@ def repository() -> str:
     import yaml
 
     return yaml.safe_load((folder().parent / "_config.yml").read_text("utf-8"))["repository"]["url"]
+
+
+def published(file: str) -> str:
+    """The address of a file of the repository, if the book has one; ''."""
+    import yaml
+
+    config = folder().parent / "_config.yml"
+    if not config.is_file() or not (url := repository()):
+        return ""
+    branch = yaml.safe_load(config.read_text("utf-8"))["repository"]["branch"]
+    return f"{url.removesuffix('.git')}/blob/{branch}/{file}"
 
 
 def fetching() -> str:

@@ -54,15 +54,20 @@ def list_data(download: Annotated[str, typer.Option(
 
 @app.command(epilog=examples(
     "dnnbook run nsatp/02 -p dataset mnist -p model_name net1",
+    "dnnbook run nsatp/02 -p patch invert --html inverted.html",
     "dnnbook run nsatp/02 --list"))
 def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a name: nsatp/02")],
         parameter: Annotated[list[str], typer.Option(
             "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
         output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
+        page: Annotated[str, typer.Option(
+            "--html", metavar="FILE", help="Write it as one page of HTML too.")] = "",
         show: Annotated[bool, typer.Option(
             "--list", help="List the parameters, run nothing.")] = False,
         ) -> None:
-    """Run a notebook with other parameters, into `runs/`."""
+    """Run a notebook with other parameters, into `runs/`.
+
+    JupyterLab, VS Code and Colab show what is written as the book would; you can hand it on."""
     import pandas as pd
 
     from dnnbook import places
@@ -76,6 +81,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")
     files.writable(target, "--out")
+    if page:
+        files.writable(Path(page).expanduser(), "--html")
     notebooks.together(path, values)
     if values.get("profile") == "paper":
         places.own_results_dir()  # refused before a kernel starts
@@ -85,6 +92,9 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
         say(budget.of_a_run(*cell))
     _attempt(notebooks.run, path, values, target)
     say(f"done: {target}")
+    if page:
+        files.write_atomically(Path(page).expanduser(), notebooks.web_page(target).encode())
+        say(f"wrote {page}")
     if values.get("profile") == "paper":
         say(f"its record is below {places.own_results_dir()}; those of the book are as they were")
 
@@ -136,6 +146,29 @@ def notebooks(names: Annotated[list[str], typer.Argument(
                 err.print(f"  {made.parent.name}/{made.stem}")
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+@app.command(epilog=examples(
+    "dnnbook lab",
+    "dnnbook lab ~/course --no-open"))
+def lab(folder: Annotated[str, typer.Argument(
+        help="Where the notebooks go; default: _build/lab of the checkout.")] = "",
+        open_: Annotated[bool, typer.Option(
+            "--open/--no-open", help="Open the folder in JupyterLab.")] = True) -> None:
+    """Write the book as notebooks for JupyterLab, VS Code or Colab, and open them.
+
+    A start page, then one file for each chapter, numbered in the book's order. What you change
+    there stays yours: it is never overwritten, and changes neither the book nor its records.
+    """
+    from dnnbook.chapters import lab as labs
+
+    target = Path(folder).expanduser() if folder else labs.default()
+    new, kept = labs.write(target)
+    for path in kept:
+        say(f"kept as you changed it: {path.name}")
+    say(f"{target}: {len(new)} files are new; begin with {labs.START}")
+    if open_:
+        labs.show(target)
 
 
 @app.command("figures", epilog=examples(

@@ -40,6 +40,9 @@ SCRIPT = """\
     block.dataset.live = "";
     const place = document.createElement("div");
     place.className = "play";
+    place.addEventListener("keydown", (event) => {{  // JupyterLab would cut the cell at an x
+      if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+    }});
     block.append(place);
     try {{
       known["{version}"](place, JSON.parse(block.querySelector("script[type]").textContent));

@@ -1,0 +1,220 @@
+"""The folder for JupyterLab: what it shows of each chapter, and that a reader's copy stays."""
+
+import json
+import re
+from html import escape
+
+import nbformat
+import pytest
+from markdown_it import MarkdownIt
+
+from dnnbook.chapters import lab, lab_cells, notebooks
+from dnnbook.chapters.lab_markup import UnknownMarkup
+
+ROOT = notebooks.folder().resolve().parent
+TOC = """\
+root: notebooks/one/00_welcome
+parts:
+  - caption: Opening
+    chapters:
+      - file: book/api
+      - file: book/glossary
+      - file: notebooks/one/01_first
+"""
+FIRST = """\
+# A first chapter
+
+A {term}`pass`, see [the start](00_welcome).
+
+```{admonition} Solution
+:class: dropdown
+Yes.
+```"""
+
+
+def chapter(*sources, **metadata):
+    cells = [nbformat.v4.new_markdown_cell(source, id=f"m{i}") for i, source in enumerate(sources)]
+    return nbformat.v4.new_notebook(cells=cells, metadata={
+        "kernelspec": {"name": "python3", "display_name": "Python 3"}, **metadata})
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """A small book: a page, two chapters; the second by ``first(text)``."""
+    root = tmp_path / "checkout"
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "jupyter"))
+    monkeypatch.setattr(notebooks, "folder", lambda: root / "notebooks")
+    files = {"_toc.yml": TOC, "_config.yml": "repository: {url: '', branch: main}",
+             "book/glossary.md": "# Words\n\n```{glossary}\npass\n    Once through.\n```",
+             "sweeps/paper.toml": '[[grid]]\nnotebook = "one/01"\nminutes = 4\n'}
+    for name, text in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    (root / "notebooks" / "one").mkdir(parents=True)
+    nbformat.write(chapter("# Welcome"), root / "notebooks" / "one" / "00_welcome.ipynb")
+
+    def first(text=FIRST):
+        nbformat.write(chapter(text), root / "notebooks" / "one" / "01_first.ipynb")
+
+    first()
+    return first
+
+
+def names(paths):
+    return [path.name for path in paths]
+
+
+def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
+    new, kept = lab.write(tmp_path / "checkout" / "runs" / "lab")
+    assert names(new) == ["00_start.ipynb", "01_welcome.ipynb", "02_glossary.ipynb", "03_first.ipynb"]
+    assert not kept and {p.name for p in new[0].parent.iterdir()} == {lab.MADE, *names(new)}
+    start = nbformat.read(new[0], 4).cells[0].source
+    assert "| [03 A first chapter](03_first.ipynb) | about 5 min to read, 10 for the exercises; " \
+           "a run at paper scale takes 4 min on one core |" in start
+    first = nbformat.read(new[3], 4)
+    assert '<abbr title="Once through.">pass</abbr>, see [the start](01_welcome.ipynb)' in first.cells[0].source
+    assert first.cells[-1].source == "---\n\n[← Words](02_glossary.ipynb) · [Contents](00_start.ipynb)"
+    assert lab.write(tmp_path / "checkout" / "runs" / "lab") == ([], [])  # nothing is new
+
+
+def test_what_a_reader_changed_is_never_overwritten(book, tmp_path):
+    folder = tmp_path / "elsewhere"
+    lab.write(folder)
+    mine = folder / "03_first.ipynb"
+    mine.write_text(mine.read_text().replace("Yes.", "No!"))
+    changed = mine.read_bytes()
+    assert lab.write(folder) == ([], [mine])  # the chapter is the one it was changed from
+    book(FIRST.replace("Yes.", "Perhaps."))
+    beside = folder / "03_first (new).ipynb"
+    assert lab.write(folder) == ([beside], [mine])
+    assert mine.read_bytes() == changed and "Perhaps." in beside.read_text()
+    beside.write_text("{}")  # that one is changed too
+    book(FIRST.replace("Yes.", "Never."))
+    new, kept = lab.write(folder)
+    assert names(new) == ["03_first (new) (new).ipynb"] and kept == [mine, beside]
+    assert mine.read_bytes() == changed and beside.read_text() == "{}"
+
+
+def test_an_unchanged_copy_follows_the_book_and_goes_with_its_chapter(book, tmp_path):
+    folder = tmp_path / "elsewhere"
+    lab.write(folder)
+    (folder / "notes.txt").write_text("mine")
+    book(FIRST.replace("Yes.", "Perhaps."))
+    assert names(lab.write(folder)[0]) == ["03_first.ipynb"]
+    (tmp_path / "checkout" / "_toc.yml").write_text(TOC.replace("      - file: book/glossary\n", ""))
+    lab.write(folder)
+    assert sorted(names(folder.iterdir())) == [
+        ".made.json", "00_start.ipynb", "01_welcome.ipynb", "02_first.ipynb", "notes.txt"]
+
+
+@pytest.mark.parametrize("place", [".", "notebooks", "book/lab"])
+def test_the_book_itself_is_no_folder_for_it(book, tmp_path, place):
+    with pytest.raises(ValueError, match="expected a folder of your own, such as _build/lab, got"):
+        lab.write(tmp_path / "checkout" / place)
+    assert not (tmp_path / "checkout" / place / lab.MADE).exists()
+
+
+def test_unknown_markup_names_chapter_cell_and_line(book, tmp_path):
+    book("# One\n\n{nod}`x`")
+    with pytest.raises(UnknownMarkup, match=r"notebooks/one/01_first, cell 0, line 3: the role \{nod\}"):
+        lab.write(tmp_path / "lab")
+    assert not list((tmp_path / "lab").glob("*.ipynb"))
+
+
+def test_captions_words_and_folding_are_those_of_the_book(book):
+    code = nbformat.v4.new_code_cell("draw()", id="c", metadata={
+        "tags": ["hide-input", "hide-output"],
+        "mystnb": {"figure": {"caption": "A {term}`pass` in $x$.", "name": "fig-x"}}})
+    code.outputs = [nbformat.v4.new_output("display_data", {"image/png": "iVBO\n", "text/plain": "<Figure>"}),
+                    nbformat.v4.new_output("display_data", {"text/markdown": "[it](00_welcome)"})]
+    forests = nbformat.v4.new_code_cell("run.verdicts()", id="f", outputs=[
+        nbformat.v4.new_output("display_data", {"image/png": "iVBO"})])
+    given = chapter()
+    given.cells = [code, forests]
+    before = json.dumps(given)
+    page = lab_cells.page_of("notebooks/one/01_first", notebooks.folder().parent,
+                             beside={"notebooks/one/00_welcome": "01_welcome.ipynb"})
+    first, caption, second = lab_cells.readable(given, page).cells
+    assert json.dumps(given) == before
+    assert first.metadata["jupyter"] == {"source_hidden": True, "outputs_hidden": True}
+    assert set(first.outputs[0].data) == {"text/html", "text/plain"}
+    assert '<img alt="A pass in x."' in first.outputs[0].data["text/html"]
+    assert 'src="data:image/png;base64,iVBO"' in first.outputs[0].data["text/html"]
+    assert first.outputs[1].data["text/markdown"] == "[it](01_welcome.ipynb)"
+    assert caption.source == '*Figure.* A <abbr title="Once through.">pass</abbr> in $x$.'
+    assert escape(lab_cells.FORESTS) in second.outputs[0].data["text/html"]
+
+
+# The book
+
+PARSER = MarkdownIt("commonmark", {"html": True}).enable("table")
+RAW = re.compile(r"\{[a-z][\w:+-]*\}`|^ *(`{3,}|~{3,}|:{3,})\{|^:[\w-]+: |^\([\w-]+\)=$|:{3,}", re.M)
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The whole book as it is written for JupyterLab, by name."""
+    return dict(lab._made(ROOT))
+
+
+def prose(text):
+    """What is read of a text: without code."""
+    return "\n".join(token.content for token in PARSER.parse(text)
+                     if token.type in ("inline", "html_block"))
+
+
+def texts(notebook):
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            yield cell.source
+        for output in cell.get("outputs", ()):
+            yield output.get("data", {}).get("text/markdown", "")
+
+
+def test_no_chapter_shows_raw_markup(made):
+    assert len(made) > len(list(notebooks.folder().glob("*/*.ipynb")))
+    for name, notebook in made.items():
+        for text in texts(notebook):
+            read = re.sub(r"(`+).+?\1", "", prose(text), flags=re.S)
+            assert not RAW.search(read), f"{name}: {RAW.search(read)[0]} in {read[:200]}"
+
+
+def test_every_solution_is_folded(made):
+    asked = sum((ROOT / f"{page}.ipynb").read_text("utf-8").count("{admonition} Solution")
+                for _, pages in lab.parts(ROOT) for page in pages if page.startswith("notebooks/"))
+    folded = 0
+    for name, notebook in made.items():
+        for text in texts(notebook):
+            outside = re.sub(r"<details>.*?</details>", "", text, flags=re.S)
+            assert "Solution" not in outside and "details>" not in outside, name
+            folded += text.count("<details><summary>Solution</summary>\n\n")
+    assert folded >= asked > 100  # and those of the pages
+
+
+def test_every_picture_has_words_and_every_caption_is_shown(made):
+    for name, notebook in made.items():
+        for number, cell in enumerate(notebook.cells):
+            shown = [cell.source] if cell.cell_type == "markdown" else [
+                output.data.get("text/html", "") for output in cell.outputs if "data" in output]
+            assert not any("image/png" in output.get("data", {}) and "text/html" not in output.data
+                           for output in cell.get("outputs", ())), f"{name}, cell {number}"
+            for image in re.findall(r"<img\b[^>]*>", "".join(shown)):
+                assert re.search(r'alt="[^"]+"', image), f"{name}, cell {number}: {image[:80]}"
+    captions = [text for notebook in made.values() for text in texts(notebook)
+                if text.startswith("*Figure.* ")]
+    assert len(captions) == sum(
+        bool(cell["metadata"].get("mystnb", {}).get("figure", {}).get("caption"))
+        for path in notebooks.folder().glob("*/*.ipynb")
+        for cell in json.loads(path.read_text("utf-8"))["cells"])
+
+
+def test_every_link_leads_to_a_file_that_lies_there(made):
+    for name, notebook in made.items():
+        html = [output.data.get("text/html", "") for cell in notebook.cells
+                for output in cell.get("outputs", ()) if "data" in output]
+        targets = re.findall(r'<a\b[^>]*\bhref="([^"]*)"', "".join(html))
+        targets += [token.attrs["href"] for text in texts(notebook) for block in PARSER.parse(text)
+                    for token in block.children or () if token.type == "link_open"]
+        lost = {target for target in targets if not re.match(r"https?://|#", target)
+                and target.split("#")[0] not in made}
+        assert not lost, f"{name}: {lost}"
