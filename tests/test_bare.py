@@ -47,6 +47,13 @@ def test_every_room_is_there(bare):
     assert done.returncode == 0, done.stderr
 
 
+def test_no_file_of_the_engine_is_large():
+    """What a wheel holds: code, two scripts of the gallery, no images and no weights."""
+    sizes = {path.relative_to(ROOT).as_posix(): path.stat().st_size
+             for path in (ROOT / "dnnlib").rglob("*") if path.suffix not in (".pyc", "")}
+    assert len(sizes) > 80 and {name for name, size in sizes.items() if size > 300_000} == set()
+
+
 def own(folder):
     """A model and photos of one's own, and the command that ranks them."""
     (folder / "own.py").write_text(OWN)

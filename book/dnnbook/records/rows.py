@@ -1,6 +1,9 @@
-"""Rows of records by name, and how the rows of two records differ."""
+"""Rows of records by name and by column, and how the rows of two records differ."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
+
+from dnnbook.records.records import Record
 
 
 def named(rows: Iterable[Mapping]) -> dict[str, dict]:
@@ -50,3 +53,35 @@ def changes(old: Mapping, new: Mapping) -> Iterator[str]:
     for key in dict.fromkeys([*old, *new]):
         if old.get(key) != new.get(key):
             yield f"{key}: {old.get(key, 'new')} -> {new.get(key, 'gone')}"
+
+
+class Table:
+    """The rows of a record, found by their columns.
+
+    >>> table = Table(Record("toy/x", {}, [{"quantity": "fdr", "rate": 5, "value": 50.0}]))
+    >>> table.value("fdr", rate=5)
+    50.0
+    """
+
+    def __init__(self, record: Record):
+        self.parameters = record.parameters
+        self.by: dict[str, list[dict]] = {}
+        for row in record.rows:
+            self.by.setdefault(str(row.get("quantity")), []).append(row)
+        self._found: dict[tuple, dict[tuple, list[dict]]] = {}
+
+    def some(self, quantity: str, /, **columns) -> list[dict]:
+        """The rows of a quantity that have these columns; None: that do not have them."""
+        names = (quantity, *columns)
+        if names not in self._found:
+            index = self._found[names] = {}
+            for row in self.by.get(quantity, ()):
+                index.setdefault(tuple(row.get(name) for name in columns), []).append(row)
+        return self._found[names].get(tuple(columns.values()), [])
+
+    def value(self, quantity: str, /, **columns) -> float:
+        """The value of the only such row; ``LookupError`` for none or several, NaN for null."""
+        found = self.some(quantity, **columns)
+        if len(found) != 1:
+            raise LookupError(f"expected one row of {quantity} with {columns}, got {len(found)}")
+        return math.nan if found[0]["value"] is None else found[0]["value"]

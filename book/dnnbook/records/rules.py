@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dnnbook import places
-from dnnbook.records import recomputed, records
+from dnnbook.records import recomputed, records, rows
 from dnnbook.records.records import Record
 
 Range = tuple[float, float]
@@ -116,7 +116,7 @@ def _counts(record: Record) -> Iterator[tuple[dict, str]]:
 
 def _orders(record: Record) -> Iterator[tuple[dict, str]]:
     """No order finds more faults than the best possible; no part exceeds its whole."""
-    table = recomputed.Table(record)
+    table = rows.Table(record)
     for best in table.some("fdr", method="best possible"):
         for row in table.some("fdr", rate=best["rate"]):
             if "candidates" not in row and row["value"] > best["value"]:
