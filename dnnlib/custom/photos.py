@@ -73,15 +73,14 @@ class Photos(Dataset):
     def _read(self, i: int) -> torch.Tensor:
         image = image_in(self.source[i])
         if isinstance(image, str | Path):
-            image = decoded(Path(image), self.fit.apply, {1: "L", 3: "RGB"}.get(self.channels or 0))
-            image = image[None] if image.ndim == 2 else image.transpose(2, 0, 1).copy()
+            image = _planes(decoded(Path(image), self.fit.apply,
+                                    {1: "L", 3: "RGB"}.get(self.channels or 0)))
         elif isinstance(image, Image.Image):
             image = self._prepared(image)
         else:
             image = torch.as_tensor(image).detach()
             image = image[0] if image.ndim == 4 and len(image) == 1 else image  # a batch of one
             image = image.permute(2, 0, 1).contiguous() if self.last else image
-        image = torch.as_tensor(image)
         if image.ndim != 3 or 0 in image.shape:
             raise ValueError(f"expected an image (C, H, W), got shape {tuple(image.shape)}")
         if image.dtype != torch.uint8:
@@ -98,9 +97,7 @@ class Photos(Dataset):
         if mode not in ("L", "RGB", "RGBA"):  # numbers of a palette are no colours
             raise ValueError(f"is a picture of mode {mode}, where L, RGB or RGBA is expected; "
                              "convert it, as by picture.convert('RGB')")
-        array = self.fit.apply(ImageOps.exif_transpose(picture).convert(mode))
-        array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-        return torch.from_numpy(np.array(array))  # a copy, that may be written to
+        return _planes(self.fit.apply(ImageOps.exif_transpose(picture).convert(mode)))
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -171,6 +168,11 @@ class Photos(Dataset):
         else:  # too many to be read twice
             state = described(self.some(16))
         return f"{len(self)} images, {files.digest([state, list(self.paths)])}"
+
+
+def _planes(array: np.ndarray) -> torch.Tensor:
+    """(H, W) or (H, W, 3) as (C, H, W); a copy, that may be written to."""
+    return torch.from_numpy(np.array(array[None] if array.ndim == 2 else array.transpose(2, 0, 1)))
 
 
 class Read(NamedTuple):
