@@ -8,7 +8,7 @@ from torch import nn
 
 from dnnlib.custom.photos import Read
 from dnnlib.custom.told import reason, told
-from dnnlib.data.folders import of_one, wants_memory
+from dnnlib.data.folders import of_one, of_the_machine
 from dnnlib.inference import device_of, fast_layout
 
 _T = TypeVar("_T")
@@ -49,7 +49,7 @@ def spared(model: nn.Module, read: Read, do: Callable[[Read], _T]) -> tuple[Read
     try:
         return read, do(read)
     except Exception as error:  # whatever their code raises
-        if wants_memory(error):
+        if of_the_machine(error):
             raise
         device = device_of(model)
         bad = unanswered(lambda x: model(fast_layout(x, device)).softmax(1), read.x)

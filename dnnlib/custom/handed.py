@@ -60,12 +60,12 @@ def check_copies(folder: Path, *sources: Path) -> None:
 
     The next run over such a source would take the copies for images.
     """
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ValueError(f"--copy-to: expected a folder that is empty or not there, got {folder}")
     for source in sources:
         if source.is_dir() and folder.resolve().is_relative_to(source.resolve()):
             raise ValueError(f"--copy-to: expected a folder outside of {source}, whose images the "
                              f"copies would be the next time, got {folder}")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ValueError(f"--copy-to: expected a folder that is empty or not there, got {folder}")
 
 
 def copy_first(table: pd.DataFrame, folder: str | Path, photos: Photos | None = None) -> int:

@@ -19,7 +19,7 @@ from dnnlib.custom.classifier import WRAP, Classifier, columns, logits_of
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import told
-from dnnlib.data.folders import wants_memory
+from dnnlib.data.folders import of_the_machine
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import device_of, fast_layout
 
@@ -179,10 +179,10 @@ def _looked_at(model: nn.Module, x: torch.Tensor,
     try:
         returned = plain.returned(fast_layout(some, device_of(model)))
         outputs = columns(logits_of(returned), len(some))
-        whole = outputs.isfinite().flatten(1).all(1) if len(outputs) == len(some) else None
+        whole = outputs.isfinite().flatten(1).all(1) if outputs.shape[:1] == (len(some),) else None
         rest = some if whole is None or whole.all() else some[whole.cpu()]
     except Exception as error:  # whatever their code raises
-        if str(error).endswith(WRAP) or wants_memory(error):
+        if str(error).endswith(WRAP) or of_the_machine(error):
             raise
         rest = _not_failing(run, some)
         if len(rest) in (0, len(some)) or 2 * len(rest) <= len(some):

@@ -237,10 +237,10 @@ def classes_named(photos: Photos, n: int, kind: str,
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
     named = {path.split("/")[0] for path in [*photos.paths, *photos.skipped] if "/" in path}
-    found = in_order(named | {*photos.empty} if len(named) != n else named)
     numbers = [str(i) for i in range(n)]
-    if set(found) <= set(names or numbers):
+    if named <= set(names or numbers):
         return names or numbers
+    found = in_order(named if len(named) == n else named | {*photos.empty})
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
@@ -298,9 +298,12 @@ def pictures(found: Found, photos: Photos, folder: str | Path, *,
     Empty if nothing failed.
     """
     rows = found.failures.sort_values("l2", kind="stable").drop_duplicates("input")[:limit]
+    there = {photos.paths[i]: image for i, image in photos.those(
+        [photos.paths.index(path) for path in rows["input"]]).items()}  # it was there before
+    rows = rows[rows["input"].isin([*there])]
     if rows.empty:
         return {}
-    inputs = photos.take([photos.paths.index(path) for path in rows["input"]])
+    inputs = torch.stack([there[path] for path in rows["input"]])
     folder = Path(folder).expanduser()
     examples = torch.stack([pil_to_tensor(Image.open(folder / name)) / 255
                             for name in rows["file"]])

@@ -29,8 +29,8 @@ def of_one(say: Callable[[Exception], str] = str) -> Iterator[None]:
     """Whatever goes wrong with one image, as ``ValueError``: it is to cost this image alone.
 
     Pillow's errors are of every kind, and so are those of a person's transform, dataset and model.
-    ``say``: the reason of an error, in words. Ctrl-C, and want of memory, are no image's fault:
-    they go through.
+    ``say``: the reason of an error, in words. Ctrl-C, and what is :func:`of_the_machine`, are no
+    image's fault: they go through.
 
     >>> with of_one(lambda error: f"has no {error}"):
     ...     {}["pixels"]
@@ -40,18 +40,18 @@ def of_one(say: Callable[[Exception], str] = str) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if wants_memory(error):
+        if of_the_machine(error):
             raise
         raise ValueError(say(error)) from error
 
 
-def wants_memory(error: BaseException) -> bool:
-    """Whether an error says that there is no memory left, here or on a GPU.
+def of_the_machine(error: BaseException) -> bool:
+    """Whether an error says that no memory is left, here or on a GPU, or that a GPU has failed.
 
-    >>> wants_memory(MemoryError()), wants_memory(ValueError("is torn"))
+    >>> of_the_machine(MemoryError()), of_the_machine(ValueError("is torn"))
     (True, False)
     """
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
+    return isinstance(error, MemoryError | torch.OutOfMemoryError | torch.AcceleratorError) or (
         isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
 
 

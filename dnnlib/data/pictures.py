@@ -221,10 +221,12 @@ def _place(folder: Path, line: str) -> Path:
     return path
 
 
-def _header(source: Path | bytes | None) -> Header | str:
+def _header(source: Path | bytes | None | ValueError) -> Header | str:
     """What the first bytes of a file or of a row say, or why it is not an image."""
     if source is None:
         return "holds no picture"
+    if isinstance(source, ValueError):
+        return str(source)
     try:
         with of_one(unreadable), Image.open(source if isinstance(source, Path)
                                             else io.BytesIO(source)) as image:

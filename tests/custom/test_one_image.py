@@ -1,10 +1,13 @@
 """Whatever one image does while it is read, prepared or answered costs this image alone."""
 
+import io
 import struct
 import sys
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from PIL import Image
@@ -179,6 +182,43 @@ def test_files_that_fail_by_their_header_or_late(tiny_model, x, tmp_path, monkey
     assert "bomb" in left["note"]["bomb.png"]
 
 
+def test_rows_of_a_table_and_of_a_part_that_is_damaged(tiny_model, x, tmp_path):
+    rows = []
+    for image in x:
+        picture = Image.fromarray((image[0] * 255).round().to(torch.uint8).numpy())
+        picture.save(content := io.BytesIO(), "PNG")
+        rows.append({"image": {"bytes": content.getvalue(), "path": None}})
+    rows[2]["image"]["bytes"] = rows[2]["image"]["bytes"][:-30]
+    path = tmp_path / "p.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=8)
+    part, content = pq.ParquetFile(path).metadata.row_group(1).column(0), path.read_bytes()
+    start = part.dictionary_page_offset or part.data_page_offset
+    end = start + part.total_compressed_size
+    path.write_bytes(content[:start] + b"\xff" * (end - start) + content[end:])
+    table = dnnlib.rank(tiny_model(), path, "gini")
+    left = table[table["gini_rank"].isna()]
+    assert set(left["path"]) == {f"p.parquet:{i}" for i in [2, *range(8, 16)]}
+    assert left["note"].str.len().gt(0).all()
+
+
+def test_a_photo_that_goes_while_others_are_done(tiny_model, x, tmp_path):
+    save(tmp_path / "photos", x)
+    photos = custom.read_photos(tmp_path / "photos", tiny_model())
+    table = dnnlib.rank(tiny_model(), photos, "gini", top=3)
+    found = dnnlib.fuzz(tiny_model(), photos, tmp_path / "run", by="noise", l2=2.0)
+    broken = sorted(set(found.failures["input"]))
+    assert len(broken) > 1
+    for gone in (table["path"].iloc[0], broken[0]):
+        (tmp_path / "photos" / gone).unlink(missing_ok=True)
+    there = [path for path in table["path"][:3] if (tmp_path / "photos" / path).exists()]
+    images, titles = custom.first(table, photos)["gini"]
+    assert len(images) == len(titles) == len(there) < 3
+    shown = custom.pictures(found, photos, tmp_path / "run")["inputs"][1]
+    assert not [title for title in shown if title.endswith(broken[0])]
+    page = custom.failures_page(found, photos, tmp_path / "run").decode()
+    assert f'"path":"{broken[0]}"' not in page and f'"path":"{broken[1]}"' in page
+
+
 def test_a_row_of_a_tensor_without_numbers(tiny_model, x, rest):
     broken = x.clone()
     broken[ODD, 0, 3, 3] = torch.nan
@@ -280,6 +320,7 @@ def test_a_fault_of_every_image_is_told_at_the_start(tiny_model, x):
 
 @pytest.mark.parametrize("error", [
     KeyboardInterrupt(), MemoryError(), torch.OutOfMemoryError("CUDA out of memory"),
+    torch.AcceleratorError("CUDA error: device-side assert triggered"),
     RuntimeError("DefaultCPUAllocator: can't allocate memory")])
 def test_what_is_no_images_fault_goes_through(tiny_model, x, error):
     with pytest.raises(type(error)):
@@ -317,7 +358,7 @@ def test_rows_of_outputs_without_numbers(command, tmp_path):
 def test_copies_stay_out_of_the_photos(command, x, tmp_path):
     save(tmp_path / "photos", x)
     given = ["rank", "--model", "own.py:build", "--images", "photos", "--gallery", "none"]
-    for inside in ("photos/first", "photos", "./photos/../photos/a/b"):
+    for inside in ("photos/first", "./photos/../photos/a/b"):
         code, out, err = command(*given, "--copy-to", inside)
         assert code == 2 and "--copy-to: expected a folder outside of photos" in err and not out
         assert not (tmp_path / "ranking.csv").exists() and not (tmp_path / "photos/first").exists()
@@ -332,5 +373,7 @@ def test_a_class_without_images_is_named_and_shifts_no_label(command, x, tmp_pat
                              "gini", "--resamples", "10")
     assert code == 0 and "folders in photos without an image: b" in out, err
     photos = custom.read_photos("photos", custom.load_model("own.py:build"))
+    other = custom.Photos(x, tuple(f"{i % 2}/{i}" for i in range(24)), empty=("logs",))
+    assert classes_named(other, 3, "folders") == ["0", "1", "2"]
     names = classes_named(photos, 3, "folders")
     assert names == ("a", "b", "c") and set(labels_of(photos, names).tolist()) == {0, 2}
