@@ -3,7 +3,7 @@
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -256,6 +256,9 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
         images = list(images)  # of a table, in its order
         if all(isinstance(image, str | Path) for image in images):
             return read_photos([Path(image) for image in images], model)
+    if isinstance(images, Mapping):  # of splits, as the Hugging Face library loads them
+        raise TypeError("images: expected one dataset, got a dict of "
+                        f"{', '.join(map(str, images)) or 'nothing'}; give one of them")
     if isinstance(images, DataLoader):
         images = Loaded(images)
     if isinstance(images, np.ndarray):

@@ -82,6 +82,11 @@ def test_a_dict_without_an_image_names_its_keys(scores, x):
         scores([{"photo": image, "label": 0} for image in x])
 
 
+def test_a_dict_of_splits_is_no_dataset(scores, x):
+    with pytest.raises(TypeError, match="expected one dataset, got a dict of train, test; give"):
+        scores({"train": x, "test": x})
+
+
 @pytest.mark.parametrize("kind", [str, lambda path: path])
 def test_paths_are_files(tiny_model, scores, folder, kind):
     paths = sorted(folder.rglob("*.png"), reverse=True)
