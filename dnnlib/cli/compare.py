@@ -7,6 +7,7 @@ import typer
 
 from dnnlib.cli import reading as own
 from dnnlib.cli.terminal import print_table, say
+from dnnlib.cli.wrote import SKIPPED, left_out
 
 
 def compare(model: own.Model = "", images: own.Images = "",
@@ -15,7 +16,9 @@ def compare(model: own.Model = "", images: own.Images = "",
             fuzz: Annotated[str, typer.Option(
                 help="Fuzzers too, with commas, or `all`; with --l2 or --linf.")] = "",
             weights: own.Weights = "", reference: own.Reference = "",
-            rates: Annotated[str, typer.Option(help="Shares of the images, in %.")] = "5 10 20",
+            rates: Annotated[str, typer.Option(
+                help="Shares of the images, in %; default those of 5, 10 and 20 that are an image "
+                     "at least.")] = "",
             l2: own.L2 = None, linf: own.Linf = None,
             iterations: Annotated[int, typer.Option(
                 help="How many examples fuzzers make of each input.")] = 20,
@@ -46,7 +49,7 @@ def compare(model: own.Model = "", images: own.Images = "",
 
     if by != "all":
         custom.parse_methods(by, reference=bool(reference))
-    shares = checks.numbers(rates, "rates", 0)
+    shares = checks.numbers(rates, "rates", 0) if rates else None
     called = own.names_of(class_names, model, classes)
     network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
@@ -74,4 +77,7 @@ def compare(model: own.Model = "", images: own.Images = "",
     say(*([] if class_names else order_told(photos.paths)),
         f"{found.images:,} images; the model gets {found.wrong:,} of them wrong",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
-        *found.sentences, wrote)
+        *found.sentences, wrote, *left_out(images, photos, found.unread),
+        *left_out(reference, seen, found.reference))
+    if photos.skipped or found.unread or seen and seen.skipped or found.reference:
+        raise typer.Exit(SKIPPED)

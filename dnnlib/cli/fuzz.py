@@ -107,8 +107,8 @@ def fuzz(model: own.Model, images: own.Images,
     if labels == "folders" and not class_names:
         lines += order_told(photos.paths)
     say(*lines, *left_out(images, photos, dict(zip(unread["path"], unread["note"]))),
-        *left_out(reference, seen))
-    if len(unread) or seen and seen.skipped:
+        *left_out(reference, seen, found.reference))
+    if len(unread) or found.reference:
         raise typer.Exit(SKIPPED)
 
 

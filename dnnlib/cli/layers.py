@@ -30,13 +30,15 @@ def layers(model: own.Model, weights: own.Weights = "", images: own.Images = "",
     outputs_only("layers", network)
     spec, side = models.spec_of(network), size or of(network).crop
     if images:
-        x = custom.read_photos(images, network, size=size, channels=channels).some(2)
+        fit, x = custom.first_look(network, custom.read_photos(images, network, size=size,
+                                                               channels=channels))
+        x = x[:2]
     elif spec or side:
         shape = spec.shape if spec else (channels or 3, side, side)
         x = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
+        fit = custom.classifier(network, x)
     else:
         raise ValueError("--size: expected the pixels a side of the images, or --images with some")
-    fit = custom.classifier(network, x)
     known = rooms.layers_of(fit, x)
     names = rooms.matching(fit, x, checks.words(match, "match")) if match else list(known)
     found = rooms.layers_of(fit, x, names)

@@ -17,7 +17,8 @@ def rank(model: own.Model = "", images: own.Images = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "
                   ".npy, .csv or .parquet, a row an image.")] = "",
-         top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50.")] = "5%",
+         top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50; default 5%, "
+                                             "and at least one image.")] = "",
          merge: Annotated[bool, typer.Option(
              "--merge", help="One list from all methods, before theirs: by the mean of an image's "
                              "ranks; among equals the first method decides.")] = False,
@@ -65,7 +66,8 @@ def rank(model: own.Model = "", images: own.Images = "",
     custom.check_target(target, "--out")
     files.writable(target, "--out")
     if copy_to:
-        custom.check_copies(copies)
+        custom.check_copies(copies, *(Path(each).expanduser() for each in (images, reference)
+                                      if each))
     if outputs:
         if copy_to or studio:
             raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
@@ -73,12 +75,16 @@ def rank(model: own.Model = "", images: own.Images = "",
             raise ValueError("--outputs: either it, or --model and --images")
         found = custom.read_outputs(outputs, probabilities=probabilities is not False)
         p = found.probabilities
-        table = custom.rank_outputs(p, found.names, by, top=top, seed=seed, merge=merge)
+        table = custom.rank_outputs(p, found.names, by, top=top or None, seed=seed, merge=merge,
+                                    unread=found.unread)
         custom.write(table, target)
-        methods = [c.removesuffix("_rank") for c in table if c.endswith("_rank")]
+        methods = custom.methods_of(table)
         _show(table, methods)
         say(*found.said, f"{len(p):,} outputs of {p.shape[1]} classes ranked, "
-            f"{table[f'{methods[0]}_selected'].sum():,} selected by each method", f"wrote {target}")
+            f"{table[f'{methods[0]}_selected'].sum():,} selected by each method",
+            f"wrote {target}", *left_out(outputs, None, found.unread, "rows"))
+        if found.unread:
+            raise typer.Exit(SKIPPED)
         return
     custom.parse_methods(by, reference=bool(reference))
     kept, called = target.with_suffix(".run"), own.names_of(class_names, model, classes)
@@ -94,7 +100,7 @@ def rank(model: own.Model = "", images: own.Images = "",
             probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
         return
     with own.cluster(scheduler) as client:
-        table = custom.rank(network, photos, by, reference=seen, top=top, seed=seed,
+        table = custom.rank(network, photos, by, reference=seen, top=top or None, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
                             probabilities=probabilities, batch_size=batch_size, block=block,
                             workers=workers, folder=kept, client=client, merge=merge,
@@ -102,12 +108,13 @@ def rank(model: own.Model = "", images: own.Images = "",
     custom.write(table, target)
     firsts = custom.first(table, photos)
     save(custom.sheet(firsts), target.with_suffix(".png"))
-    _show(table, list(firsts))
-    chosen = table[f"{[*firsts][0]}_selected"].sum()
+    methods = custom.methods_of(table)
+    _show(table, methods)
+    chosen = table[f"{methods[0]}_selected"].sum()
     say(f"{many(photos)} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
         *gallery_page(page, gallery, lambda: custom.ranking_page(
-            table, photos, title=f"{Path(images).name} by {', '.join(firsts)}")),
+            table, photos, title=f"{Path(images).name} by {', '.join(methods)}")),
         *_handed(table, photos, copies if copy_to else None, tasks if studio else None, model),
         *left_out(images, photos, table.attrs["unread"]),
         *left_out(reference, seen, table.attrs["reference"]))

@@ -1,7 +1,7 @@
 """What ``dnnlib rank`` and ``fuzz`` write and say alike: pages, pictures, what was left out."""
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 SKIPPED = 3  # exit code of what worked, except that images or folders could not be read
@@ -31,17 +31,21 @@ def many(photos) -> str:
     return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.shape))}"
 
 
-def left_out(folder: str, photos, unread: dict[str, str] = {}) -> list[str]:
+def left_out(folder: str, photos, unread: Mapping[str, str] = {},
+             what: str = "images") -> list[str]:
     """What of a folder was not used; ``unread``: what only a look at the whole file showed."""
-    lines, skipped = [], (photos.skipped if photos is not None else {}) | unread
+    lines: list[str] = []
+    skipped = (photos.skipped if photos is not None else {}) | dict(unread)
     if photos is not None and photos.others:
         lines.append(f"files in {folder} that are not images by their ending: {photos.others:,}")
+    if photos is not None and photos.empty:
+        lines.append(f"folders in {folder} without an image: {', '.join(photos.empty)}")
     if photos is not None and photos.litter:
         more = f", and {len(photos.litter) - 3:,} more" if len(photos.litter) > 3 else ""
         lines.append(f"left by programs in {folder}, no data: "
                      f"{', '.join(photos.litter[:3])}{more}")
     if skipped:
-        lines += [f"images in {folder} that were skipped: {len(skipped):,}",
+        lines += [f"{what} in {folder} that were skipped: {len(skipped):,}",
                   *(f"  {name} {reason}" for name, reason in [*skipped.items()][:LISTED])]
     if len(skipped) > LISTED:
         lines.append(f"  ... and {len(skipped) - LISTED:,} more")

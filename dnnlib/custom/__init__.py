@@ -6,9 +6,17 @@ from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.forecast import Forecast, forecast
 from dnnlib.custom.gallery import failures_page, ranking_page
-from dnnlib.custom.handed import Tasks, check_copies, copy_first, label_studio, leading, merged
+from dnnlib.custom.handed import (
+    Tasks,
+    check_copies,
+    copy_first,
+    label_studio,
+    leading,
+    merged,
+    methods_of,
+)
 from dnnlib.custom.loading import load_model
-from dnnlib.custom.looks import classifier
+from dnnlib.custom.looks import classifier, first_look
 from dnnlib.custom.naming import published_names, read_names
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
@@ -29,8 +37,9 @@ from dnnlib.custom.tables import check_target, write
 
 __all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Forecast", "Found",
            "Options", "Photos", "Preparation", "Tasks", "check_copies", "check_target",
-           "classifier", "compare", "copy_first", "estimate", "failures_page", "first", "forecast",
-           "fuzz", "label_studio", "leading", "load_model", "merged", "needs_reference",
-           "parse_methods", "parse_top", "photos_of", "pictures", "prepare", "prepared_job",
-           "published_names", "rank", "rank_outputs", "ranking_page", "read_names", "read_outputs",
-           "read_photos", "sheet", "whole_levels", "write"]
+           "classifier", "compare", "copy_first", "estimate", "failures_page", "first",
+           "first_look", "forecast", "fuzz", "label_studio", "leading", "load_model", "merged",
+           "methods_of", "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures",
+           "prepare", "prepared_job", "published_names", "rank", "rank_outputs",
+           "ranking_page", "read_names", "read_outputs", "read_photos", "sheet", "whole_levels",
+           "write"]

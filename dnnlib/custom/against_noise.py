@@ -10,6 +10,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib.custom.options import METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
+from dnnlib.custom.scoring import all_of
 from dnnlib.custom.worth import ENDS
 from dnnlib.fuzzing import Campaign, Fuzzer
 
@@ -36,7 +37,8 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
     """
     n, made = len(x), {}
     for name, options in fuzzers.items():
-        reference = seen.images if name == "deephunter" and seen is not None else None
+        reference = (all_of(model, seen, options.batch_size)[0]
+                     if name == "deephunter" and seen is not None else None)
         made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
                                 options.iterations, options.at_once, seed)
     least = next(iter(fuzzers.values()))

@@ -12,7 +12,7 @@ from torch import nn
 
 from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
-from dnnlib.custom.looks import first_look
+from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of, needs_reference, parse_methods
 from dnnlib.custom.rehearsal import rehearse_fuzzer
@@ -31,7 +31,8 @@ RESAMPLES = 1000
 @dataclass(frozen=True, eq=False)
 class Compared:
     """``selectors``: a row for each method and rate, 'found' in %; ``fuzzers``: a row for each, if
-    any; ``left``: the reasons for methods that are not there. ``images``, ``wrong``: how many
+    any; ``left``: the reasons for methods that are not there, ``unread`` for images and
+    ``reference`` for training images, by name. ``images``, ``wrong``: how many
     there are, and how many the model gets wrong; ``sentences``: what it comes to.
     """
 
@@ -41,13 +42,15 @@ class Compared:
     wrong: int
     sentences: tuple[str, ...]
     left: Mapping[str, str] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
+    reference: Mapping[str, str] = field(default_factory=dict)
 
 
 @leaves_modes
-def compare(model: nn.Module, images: Images, by: str = "all", *,
+def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
             reference: Images | None = None, fuzz: str = "", l2: float | None = None,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
-            limit: int = 100, rates: Sequence[float] = RATES, resamples: int = RESAMPLES,
+            limit: int = 100, rates: Sequence[float] | None = None, resamples: int = RESAMPLES,
             seed: int = 0, probabilities: bool | None = None, layers: Sequence[str] | None = None,
             class_names: Sequence[str] | None = None, batch_size: int = 64,
             workers: int | None = None) -> Compared:
@@ -56,7 +59,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
     ``images``: in sub-folders of the model's classes, or with labels in a Parquet file, see
     :func:`classes_named`, also for ``class_names``. ``by``, ``fuzz``: names of methods with commas,
     or 'all', those that can work here; ``reference``: training images, for methods that need them.
-    ``rates``: shares in %.
+    ``rates``: shares in %, default those of :data:`RATES` that are an image at least.
     ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
 
     ``selectors`` has, beside each method: 'random', the expectation, and 'best possible'. 'found':
@@ -82,6 +85,8 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
                              batch_size=batch_size, limit=limit)
     checks.positive(resamples, "resamples")
     photos = photos_of(images, model)
+    if rates is None:
+        rates = [rate for rate in RATES if checks.count(len(photos), rate / 100)] or RATES
     for rate in rates:
         if not checks.count(len(photos), rate / 100, "rate"):
             raise ValueError(f"rates: {rate:g} % of {len(photos)} images is none")
@@ -104,7 +109,7 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             left[name] = str(error)
     for name, options in [*fuzzers.items()]:
         try:
-            rehearse_fuzzer(name, options.fuzzer(seen.some(2) if seen is not None and
+            rehearse_fuzzer(name, options.fuzzer(few(fit, seen) if seen is not None and
                                                  name == "deephunter" else None),
                             fit, some, torch.zeros(len(some), dtype=torch.int64))
         except ValueError as error:
@@ -113,15 +118,19 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
             left[name] = str(error)
             del fuzzers[name]
     labels = labels_of(photos, names)
-    given, _ = classes_of(fit, photos, batch_size=batch_size, workers=workers)
+    given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)
     wrong = (given != labels).numpy()[(given >= 0).numpy()]
     if wrong.all() or not wrong.any():
         raise ValueError(f"images: the model gets {'none' if wrong.all() else 'all'} of "
                          f"{len(wrong)} right, so that there is nothing to tell methods apart by")
-    orders, costs = {}, {}
+    orders, costs, unseen = {}, {}, {}
     for name, job in jobs.items():
         try:
-            orders[name], costs[name] = _ordered(name, job, seen, workers)
+            order, cost, run = _ordered(name, job, seen, workers)
+            if run.skipped.keys() != unread.keys():
+                raise ValueError("leaves out other images than a pass over them does")
+            orders[name], costs[name] = order, cost
+            unseen |= run.unread
         except ValueError as error:  # that only a look at all images could show
             left[name] = str(error)
     if not orders:
@@ -139,7 +148,8 @@ def compare(model: nn.Module, images: Images, by: str = "all", *,
         found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
                                          seen, resamples, seed)
         told.append(fuzzers_sentence(found, broken, by_noise))
-    return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left)
+    return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left,
+                    {photos.paths[i]: why for i, why in unread.items()}, unseen)
 
 
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
@@ -189,8 +199,8 @@ def _layers_for(name: str, layers: Sequence[str] | None) -> Sequence[str] | None
 
 
 def _ordered(name: str, job: Job, seen: Photos | None,
-             workers: int | None) -> tuple[np.ndarray, dict[str, float]]:
-    """The order by one method alone, and what it took."""
+             workers: int | None) -> tuple[np.ndarray, dict[str, float], Run]:
+    """The order by one method alone, what it took, and the run."""
     reader = job.readers[name]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
@@ -198,5 +208,5 @@ def _ordered(name: str, job: Job, seen: Photos | None,
         places, found = run.go(job, seen, workers, None)
     passes = reader.shared + reader.passes
     share = 1 + (len(seen) / len(places) if reader.keeps and seen is not None else 0)
-    return found[name]["order"].numpy(), {"passes": passes * share,
-                                          "seconds": time.perf_counter() - start}
+    cost = {"passes": passes * share, "seconds": time.perf_counter() - start}
+    return found[name]["order"].numpy(), cost, run

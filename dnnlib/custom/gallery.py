@@ -79,7 +79,9 @@ def failures_page(found: Found, photos: Photos, folder: str | Path, *, title: st
     place = {path: i for i, path in enumerate(photos.paths)}
     folder, groups = Path(folder).expanduser(), []
     for path, part in tqdm(rows.groupby("input", sort=False), desc="gallery", unit="input"):
-        before = photos.take([place[path]])[0]
+        before = photos.those([place[path]]).get(place[path])
+        if before is None:  # it was there when it was fuzzed
+            continue
         made = []
         for row in part.to_dict("records"):
             with Image.open(folder / row["file"]) as file:

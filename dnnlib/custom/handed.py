@@ -55,10 +55,17 @@ def merged(table: pd.DataFrame, chosen: int) -> pd.DataFrame:
     return table.sort_values("merged_rank", kind="stable", na_position="last")
 
 
-def check_copies(folder: Path) -> None:
-    """``ValueError`` for a folder that holds something, before anything is computed."""
+def check_copies(folder: Path, *sources: Path) -> None:
+    """``ValueError`` for a folder that holds something, or lies in one of the ``sources``.
+
+    The next run over such a source would take the copies for images.
+    """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"--copy-to: expected a folder that is empty or not there, got {folder}")
+    for source in sources:
+        if source.is_dir() and folder.resolve().is_relative_to(source.resolve()):
+            raise ValueError(f"--copy-to: expected a folder outside of {source}, whose images the "
+                             f"copies would be the next time, got {folder}")
 
 
 def copy_first(table: pd.DataFrame, folder: str | Path, photos: Photos | None = None) -> int:

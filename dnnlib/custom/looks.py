@@ -14,10 +14,12 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
+from dnnlib.custom.answering import unanswered
 from dnnlib.custom.classifier import WRAP, Classifier, columns, logits_of
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import told
+from dnnlib.data.folders import of_the_machine
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import device_of, fast_layout
 
@@ -139,7 +141,6 @@ def _bounded(look: Look) -> bool | None:
 CHECKS = (_finite, _differ, _same_again, _logits)
 
 
-@torch.no_grad()
 def classifier(model: nn.Module, x: torch.Tensor, *,
                probabilities: bool | None = None) -> nn.Module:
     """``model`` as one that gives logits, after a look at its outputs for some of ``x``.
@@ -148,8 +149,19 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
     model returns these, False for logits that look like probabilities; by default they are looked
     at. Raises ``ValueError`` unless the outputs are finite, of at least two classes, not all the
     same, of each image whatever else is in the pass, and logits or probabilities as announced;
-    ``TypeError`` for what holds no logits.
+    ``TypeError`` for what holds no logits, or is no network. Images that the model fails on are not
+    looked at, if they are fewer than half.
     """
+    return _looked_at(model, x, probabilities)[0]
+
+
+@torch.no_grad()
+def _looked_at(model: nn.Module, x: torch.Tensor,
+               probabilities: bool | None) -> tuple[nn.Module, torch.Tensor]:
+    """The same, and the images that it was shown and did not fail on."""
+    if not isinstance(model, nn.Module):
+        raise TypeError("model: expected a torch.nn.Module, got "
+                        f"{getattr(model, '__name__', type(model).__name__)}; {WRAP}")
     some = checks.images(x)[torch.linspace(0, len(x) - 1, min(len(x), PROBE)).long()]
     if isinstance(model, Classifier):
         model, preparation = model.model, model.preparation
@@ -167,11 +179,17 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
     try:
         returned = plain.returned(fast_layout(some, device_of(model)))
         outputs = columns(logits_of(returned), len(some))
+        whole = outputs.isfinite().flatten(1).all(1) if outputs.shape[:1] == (len(some),) else None
+        rest = some if whole is None or whole.all() else some[whole.cpu()]
     except Exception as error:  # whatever their code raises
-        if str(error).endswith(WRAP):
+        if str(error).endswith(WRAP) or of_the_machine(error):
             raise
-        raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; "
-                         f"{_hint(run, some)}: {told(error)}") from error
+        rest = _not_failing(run, some)
+        if len(rest) in (0, len(some)) or 2 * len(rest) <= len(some):
+            raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; "
+                             f"{_hint(run, some)}: {told(error)}") from error
+    if 2 * len(rest) > len(some) > len(rest):
+        return _looked_at(Classifier(model, preparation=preparation), rest, probabilities)
     if outputs.ndim != 2 or len(outputs) != len(some) or not outputs.shape[1]:
         raise ValueError("model: expected outputs (N, classes) of at least two classes, or (N, 1) "
                          f"for two, got shape {tuple(outputs.shape)} for {len(some)} images")
@@ -187,11 +205,29 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
     for check in CHECKS:
         check(look)
     if models.spec_of(model) and probabilities is None and preparation.mean is None:
-        return model
+        return model, some
     fit = Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()
     if probabilities is False:
         fit.logits = True
-    return fit
+    return fit, some
+
+
+def _not_failing(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    bad = unanswered(run, x)
+    return x[[i for i in range(len(x)) if i not in bad]]
+
+
+def few(model: nn.Module, photos: Photos, n: int = 2) -> torch.Tensor:
+    """At most ``n`` images that ``model``, as :func:`classifier` gives it, does not fail on."""
+    found = torch.empty(0)
+    for count in (n, PROBE):
+        if len(found) < n:
+            found = _not_failing(lambda x: model(fast_layout(x, device_of(model))),
+                                 photos.some(count))[:n]
+    if not len(found):
+        raise ValueError(f"model: fails on each of {PROBE} images; the first: "
+                         f"{next(iter(unanswered(model, photos.some(1)).values()))}")
+    return found
 
 
 def _hint(run: Callable[[torch.Tensor], torch.Tensor], some: torch.Tensor) -> str:
@@ -222,7 +258,8 @@ def _first_of_several(returned, outputs: torch.Tensor) -> None:
 def first_look(model: nn.Module, photos: Photos, reference: Photos | None = None, *,
                probabilities: bool | None = None, budget: Budget = Budget(),
                ) -> tuple[nn.Module, torch.Tensor]:
-    """The model as :func:`classifier` gives it, and the images that it was shown, at most 64.
+    """The model as :func:`classifier` gives it, and the images that it was shown, at most 64,
+    without those that it fails on.
 
     ``reference``: training images; ``budget``: distances that examples are to keep. Raises
     ``ValueError`` for images that are others when they are read again, and for a distance that
@@ -237,7 +274,7 @@ def first_look(model: nn.Module, photos: Photos, reference: Photos | None = None
         raise ValueError(f"l2: pixels are in [0, 1], so that images of {x[0].numel():,} values are "
                          f"at most {most:.4g} apart and {budget.l2:g} bounds nothing; did you mean "
                          f"{budget.l2:g}/255, {budget.l2 / 255:.4g}?")
-    return classifier(model, x, probabilities=probabilities), x
+    return _looked_at(model, x, probabilities)
 
 
 def _read_again(photos: Photos, name: str) -> None:

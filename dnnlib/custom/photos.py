@@ -1,12 +1,16 @@
 """A person's own images, as the model takes them: from files, tensors or datasets, as they come."""
 
 import sys
-from collections.abc import Iterator, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import torch
 from PIL import Image, ImageOps
 from torch import nn
@@ -15,11 +19,16 @@ from torch.utils.data import DataLoader, Dataset
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.given import Loaded, image_in, last_are_channels, named
 from dnnlib.custom.preparation import Preparation
+from dnnlib.custom.told import reason
+from dnnlib.data.folders import decoded, of_one
 from dnnlib.data.pictures import Pictures, Rows, readable
 from dnnlib.models.fingerprints import described, of
 
-FEW = 256  # images that are read without workers
+FEW = 256  # images that are read without workers, and of which one must be readable
+LOOK = 9  # images that show the shape of all
+ODD = 8  # of so many images one may have another shape
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,13 +36,14 @@ class Photos(Dataset):
     """Images by number, read when they are asked for.
 
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
-    :class:`Pictures`, or a dataset, whose images may come with labels or as Pillow has them; those
-    are turned upright and prepared by ``fit``, in ``channels``, as files are.
+    :class:`Pictures`, or a dataset, whose items :func:`given.image_in` takes apart; images as
+    Pillow has them, and paths of files, are turned upright and prepared by ``fit``, in
+    ``channels``, as files are. ``last``: images come as (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
     if the source says so by number; images in folders have none, and their paths say it by name.
-    ``litter``: what programs left in the folder.
+    ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -49,19 +59,29 @@ class Photos(Dataset):
     litter: tuple[str, ...] = ()
     fit: Preparation = Preparation()
     channels: int | None = None
+    last: bool = False
+    empty: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def __getitem__(self, i: int) -> torch.Tensor:
-        """``ValueError`` with the reason why it cannot be read."""
-        image = self.source[i]
-        if isinstance(image, tuple | list):  # with its label
-            image = image[0]
-        if isinstance(image, Image.Image):
+        """``ValueError`` with the reason why it cannot be read or prepared, whatever that is."""
+        with of_one(reason):
+            return self._read(i)
+
+    def _read(self, i: int) -> torch.Tensor:
+        image = image_in(self.source[i])
+        if isinstance(image, str | Path):
+            image = _planes(decoded(Path(image), self.fit.apply,
+                                    {1: "L", 3: "RGB"}.get(self.channels or 0)))
+        elif isinstance(image, Image.Image):
             image = self._prepared(image)
-        image = torch.as_tensor(image)
-        if image.ndim != 3:
+        else:
+            image = torch.as_tensor(image).detach()
+            image = image[0] if image.ndim == 4 and len(image) == 1 else image  # a batch of one
+            image = image.permute(2, 0, 1).contiguous() if self.last else image
+        if image.ndim != 3 or 0 in image.shape:
             raise ValueError(f"expected an image (C, H, W), got shape {tuple(image.shape)}")
         if image.dtype != torch.uint8:
             low, high = image.min().item(), image.max().item()
@@ -77,14 +97,12 @@ class Photos(Dataset):
         if mode not in ("L", "RGB", "RGBA"):  # numbers of a palette are no colours
             raise ValueError(f"is a picture of mode {mode}, where L, RGB or RGBA is expected; "
                              "convert it, as by picture.convert('RGB')")
-        array = self.fit.apply(ImageOps.exif_transpose(picture).convert(mode))
-        array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-        return torch.from_numpy(np.array(array))  # a copy, that may be written to
+        return _planes(self.fit.apply(ImageOps.exif_transpose(picture).convert(mode)))
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
-        """Of an image, (C, H, W), as the first that can be read has it."""
-        return tuple(self.some(1).shape[1:])
+        """Of an image, (C, H, W), as :func:`some` have it."""
+        return tuple(self.some(LOOK).shape[1:])
 
     @property
     def images(self) -> torch.Tensor:
@@ -95,30 +113,49 @@ class Photos(Dataset):
         """Those images, float32 (n, C, H, W); ``ValueError`` naming one that cannot be read."""
         found = []
         for i in torch.as_tensor(places).tolist():
-            try:
+            with of_one(lambda error: f"{self.paths[i]} {error}"):
                 found.append(unit(self[i]))
-            except ValueError as error:
-                raise ValueError(f"{self.paths[i]} {error}") from error
         return torch.stack(found)
 
-    def some(self, n: int) -> torch.Tensor:
-        """At most ``n`` that can be read, spread over all; ``ValueError`` if there are none."""
-        places = torch.linspace(0, len(self) - 1, min(len(self), n)).long().unique().tolist()
-        found, why = [], ""
-        for i in [*places, *(i for i in range(len(self)) if i not in places)]:
-            if len(found) == len(places) or found and i not in places:
-                break
+    def those(self, places: Sequence[int]) -> dict[int, torch.Tensor]:
+        """Of the images at these places, float32 (C, H, W) by place, those that can be read."""
+        found = {}
+        for i in places:
             try:
-                found.append(unit(self[i]))
-            except ValueError as error:
-                why = why or f"{self.paths[i]} {error}"
+                found[i] = unit(self[i])
+            except ValueError:  # told where all are read
+                continue
+        return found
+
+    def some(self, n: int) -> torch.Tensor:
+        """At most ``n`` that can be read, spread over all, in the shape that most of them have.
+
+        Raises ``ValueError`` if none of up to 256 can be read, or if more than one in eight have
+        another shape.
+        """
+        places, more = (torch.linspace(0, len(self) - 1, min(len(self), count)).long().unique(
+            ).tolist() for count in (n, FEW))
+        found = [*self.those(places).values()]
+        tried = iter(i for i in more if i not in places)
+        while not found and (i := next(tried, None)) is not None:
+            found = [*self.those([i]).values()]
         if not found:
-            raise ValueError(f"images: none can be read; the first: {why or 'there is none'}")
-        if len({image.shape for image in found}) > 1:
+            raise ValueError("images: none can be read" + (
+                f" of {len(more)} that were tried" if len(more) < len(self) else "")
+                + f"; the first: {self._why(places[0]) if places else 'there is none'}")
+        (shape, count), *_ = Counter(tuple(image.shape) for image in found).most_common()
+        if ODD * (len(found) - count) > len(found):
             raise ValueError("images: expected one size, got "
                              f"{' and '.join(sorted({str(tuple(i.shape)) for i in found}))}; "
                              "give a size to fit them to")
-        return torch.stack(found)
+        return torch.stack([image for image in found if image.shape == shape])
+
+    def _why(self, i: int) -> str:
+        try:
+            self[i]
+        except ValueError as error:
+            return f"{self.paths[i]} {error}"
+        return f"{self.paths[i]} can be read now"
 
     def named(self) -> str:
         """What tells these images from others, or from what they were."""
@@ -131,6 +168,11 @@ class Photos(Dataset):
         else:  # too many to be read twice
             state = described(self.some(16))
         return f"{len(self)} images, {files.digest([state, list(self.paths)])}"
+
+
+def _planes(array: np.ndarray) -> torch.Tensor:
+    """(H, W) or (H, W, 3) as (C, H, W); a copy, that may be written to."""
+    return torch.from_numpy(np.array(array[None] if array.ndim == 2 else array.transpose(2, 0, 1)))
 
 
 class Read(NamedTuple):
@@ -198,23 +240,32 @@ def shortened(path: str) -> str:
     return path if len(path) <= 14 else "…" + path[-13:]
 
 
-Images = Photos | str | Path | torch.Tensor | np.ndarray | Dataset | DataLoader
+Images = Photos | str | Path | Sequence | torch.Tensor | np.ndarray | Dataset | DataLoader
 
 
 def photos_of(images: Images, model: nn.Module) -> Photos:
-    """Whatever holds images, as :class:`Photos`: those, a folder or a list of paths as text or
-    ``Path``, a tensor or array (N, C, H, W), a dataset, or a loader, whose dataset is taken in
-    order. ``TypeError`` for anything else."""
+    """Whatever holds images, as :class:`Photos`: those; a folder, or a list of paths in a file, as
+    text or ``Path``; paths; a tensor or array (N, C, H, W) or (N, H, W, C); a dataset, see
+    :func:`given.named` for names and labels; or a loader: what its sampler chooses of its dataset,
+    in the dataset's order. ``TypeError`` for anything else."""
     if isinstance(images, Photos):
         return images
     if isinstance(images, str | Path):
         return read_photos(images, model)
+    if isinstance(images, list | tuple | pd.Series) and len(images):
+        images = list(images)  # of a table, in its order
+        if all(isinstance(image, str | Path) for image in images):
+            return read_photos([Path(image) for image in images], model)
+    if isinstance(images, Mapping):  # of splits, as the Hugging Face library loads them
+        raise TypeError("images: expected one dataset, got a dict of "
+                        f"{', '.join(map(str, images)) or 'nothing'}; give one of them")
     if isinstance(images, DataLoader):
-        images = images.dataset
+        images = Loaded(images)
     if isinstance(images, np.ndarray):
         images = torch.from_numpy(np.ascontiguousarray(images))
     if isinstance(images, torch.Tensor) and images.dtype != torch.uint8:
-        checks.images(images, "images")
+        whole = images.flatten(1).isfinite().all(1) if images.ndim > 1 else torch.ones(0).bool()
+        checks.images(images[whole] if whole.any() and not whole.all() else images, "images")
     if not hasattr(images, "__getitem__") or not hasattr(images, "__len__"):
         raise TypeError("images: expected a folder, a list of paths in a file, a tensor or array "
                         "(N, C, H, W), a dataset or a loader of one with a length, got "
@@ -222,12 +273,31 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
     if not len(images):
         raise ValueError("images: expected at least one, got none")
     fit, channels = _preparation(model)
-    return Photos(images, tuple(map(str, range(len(images)))), fit=fit, channels=channels)
+    names, labels, classes = named(images)
+    names = names or tuple(map(str, range(len(images))))
+    last = _channels_come_last(images)
+    if last:
+        warnings.warn("images: taken as (H, W, C), with the channels last", stacklevel=3)
+    return Photos(images, names, labels=labels, classes=classes, fit=fit, channels=channels,
+                  last=last)
 
 
-def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None,
+def _channels_come_last(images) -> bool:
+    """As the first image has it that is an array."""
+    for i in range(min(len(images), LOOK)):
+        try:
+            with of_one():
+                image = image_in(images[i])
+                shape = () if isinstance(image, Image.Image | str | Path) else np.shape(image)
+        except ValueError:  # told where all are read
+            continue
+        return last_are_channels(shape[1:] if len(shape) == 4 else shape)
+    return False
+
+
+def read_photos(source: str | Path | Sequence[Path], model: nn.Module, *, size: int | None = None,
                 channels: int | None = None) -> Photos:
-    """The images of ``source``, a folder, Parquet or a list of paths, as ``model`` takes them.
+    """The images of ``source``, a folder, Parquet, a list of paths or paths, for ``model``.
 
     See :func:`pictures.readable`; those of a folder come in the order of their paths. They are
     scaled and cropped as :func:`prepare` or :func:`load_model` say of the model; with ``size``
@@ -239,10 +309,11 @@ def read_photos(source: str | Path, model: nn.Module, *, size: int | None = None
     if channels not in (None, 1, 3):
         raise ValueError(f"channels: expected 1 or 3, got {channels!r}")
     given, depth = _preparation(model, size)
-    found = readable(Path(source).expanduser(), fit=given.apply, fitted=given.fitted,
-                     channels=channels or depth)
+    found = readable(Path(source).expanduser() if isinstance(source, str | Path) else
+                     [path.expanduser() for path in source], fit=given.apply,
+                     fitted=given.fitted, channels=channels or depth)
     return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
-                  found.classes, found.litter)
+                  found.classes, found.litter, empty=found.empty)
 
 
 def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation, int | None]:

@@ -11,6 +11,7 @@ from torch import nn
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks
+from dnnlib.models.fingerprints import of as of_code
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
@@ -137,6 +138,27 @@ class Preparation:
         return ", ".join(parts)
 
 
+@dataclass(frozen=True, repr=False)
+class Steps:
+    """Transforms one after the other: to be sent to a process that reads, if each of them can be.
+
+    >>> Steps((abs, str))(-3)
+    '3'
+    """
+
+    steps: tuple[Callable, ...]
+
+    def __call__(self, image):
+        for step in self.steps:
+            image = step(image)
+        return image
+
+    def __repr__(self) -> str:
+        """The same in every process: what tells two transforms apart."""
+        return str([of_code(step) if type(step).__repr__ is not object.__repr__
+                    else type(step).__name__ for step in self.steps])
+
+
 def prepared(transform) -> Preparation:
     """A transform, such as torchvision's or timm's, as a preparation.
 
@@ -159,14 +181,7 @@ def prepared(transform) -> Preparation:
     if steps and type(steps[-1]).__name__ == "Normalize":
         mean, std = (tuple(torch.as_tensor(values).flatten().tolist())
                      for values in (steps[-1].mean, steps[-1].std))
-        *before, _ = steps
-
-        def all_but_the_last(image):
-            for step in before:
-                image = step(image)
-            return image
-
-        return Preparation(mean=mean, std=std, transform=all_but_the_last)
+        return Preparation(mean=mean, std=std, transform=Steps(tuple(steps[:-1])))
     return Preparation(transform=transform)
 
 

@@ -4,6 +4,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
+from types import MappingProxyType
 
 import pandas as pd
 import torch
@@ -12,7 +13,7 @@ from torch import nn
 from dnnlib import __version__, checks, selection
 from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
-from dnnlib.custom.looks import first_look
+from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
@@ -24,9 +25,11 @@ from dnnlib.measures.uncertainty import indecision
 from dnnlib.models.fingerprints import fingerprint
 from dnnlib.selection.streaming import reader
 
+TOP = 0.05  # of the candidates, unless another share is asked for
 
-def parse_methods(by: str, *, reference: bool) -> tuple[str, ...]:
-    """The names in 'gini,nss', of :data:`selection.SELECTORS`, before anything is computed.
+
+def parse_methods(by: str | Sequence[str], *, reference: bool) -> tuple[str, ...]:
+    """The names in 'gini,nss', or in a list, of :data:`selection.SELECTORS`, before all else.
 
     ``reference``: whether there are training images. Raises ``ValueError`` for a name that is
     unknown or comes twice, and for one that needs training images where there are none.
@@ -35,11 +38,16 @@ def parse_methods(by: str, *, reference: bool) -> tuple[str, ...]:
     Traceback (most recent call last):
     ValueError: dsa: needs training images; give a folder of them (--reference)
     """
-    names = checks.words(by, "methods", selection.SELECTORS, "method")
+    names = _words(by)
     for name in names:
         if needs_reference(name) and not reference:
             raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
     return names
+
+
+def _words(by: str | Sequence[str]) -> tuple[str, ...]:
+    return checks.words(by if isinstance(by, str) else ",".join(by), "methods",
+                        selection.SELECTORS, "method")
 
 
 def needs_reference(method: str) -> bool:
@@ -52,12 +60,14 @@ def needs_reference(method: str) -> bool:
                for f in fields(selection.SELECTORS[method]))
 
 
-def parse_top(top: str | float, n: int) -> float:
-    """A share of ``n`` candidates: '5%', '0.05', or the count '50'.
+def parse_top(top: str | float | None, n: int) -> float:
+    """A share of ``n`` candidates: '5%', '0.05', or the count '50'; None: 5 %, and at least one.
 
-    >>> parse_top("5%", 200), parse_top("0.05", 200), parse_top("50", 200)
-    (0.05, 0.05, 0.25)
+    >>> parse_top("5%", 200), parse_top("0.05", 200), parse_top("50", 200), parse_top(None, 8)
+    (0.05, 0.05, 0.25, 0.125)
     """
+    if top is None:
+        return max(TOP, 1 / n)
     text = str(top).strip()
     try:
         share = (float(text[:-1]) / 100 if text.endswith("%")
@@ -74,8 +84,9 @@ def parse_top(top: str | float, n: int) -> float:
 
 
 @leaves_modes
-def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None = None,
-         top: str | float = 0.05, seed: int | None = None, probabilities: bool | None = None,
+def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
+         reference: Images | None = None, top: str | float | None = None,
+         seed: int | None = None, probabilities: bool | None = None,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
          workers: int | None = None, folder: str | Path | None = None, client=None,
          merge: bool = False, class_names: Sequence[str] | None = None) -> pd.DataFrame:
@@ -116,7 +127,7 @@ def rank(model: nn.Module, images: Images, by: str, *, reference: Images | None 
     job = prepared_job(model, photos, methods, reference=seen, seed=seed, layers=layers,
                        probabilities=probabilities, batch_size=batch_size, block=block)
     if class_names is not None:
-        outputs = predict(job.model, photos.some(2), batch_size=2)
+        outputs = predict(job.model, few(job.model, photos), batch_size=2)
         class_names = distinct(class_names, outputs.shape[1])
     facts = {"dnnlib": __version__, "torch": torch.__version__, "by": list(methods),
              "device": device_of(job.model).type, "model": fingerprint(job.model),
@@ -182,7 +193,7 @@ def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequen
     """The same after :func:`looks.first_look`, which gave the first two."""
     two = some[:2] if len(some) > 1 else some.repeat(2, 1, 1, 1)
     readers = {}
-    shown = None if reference is None else reference.some(2)
+    shown = None if reference is None else few(model, reference)
     for name in methods:
         options = options_of(name, model, two, reference=shown, seed=seed, layers=layers,
                              batch_size=batch_size)
@@ -191,17 +202,19 @@ def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequen
     return Job(model, photos, readers, batch_size, block)
 
 
-def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | float = 0.05,
-                 seed: int | None = None, merge: bool = False) -> pd.DataFrame:
+def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str | Sequence[str], *,
+                 top: str | float | None = None, seed: int | None = None, merge: bool = False,
+                 unread: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.
 
-    ``by``: of :data:`FROM_OUTPUTS`. Raises ``ValueError`` for a method that needs a model.
+    ``by``: of :data:`FROM_OUTPUTS`; ``unread``: the reasons for rows that are no softmax vectors,
+    by name, which come last. Raises ``ValueError`` for a method that needs a model.
 
     >>> p = torch.tensor([[0.9, 0.1], [0.5, 0.5]])
     >>> rank_outputs(p, ["a", "b"], "gini", top=1)["path"].tolist()
     ['b', 'a']
     """
-    methods = checks.words(by, "methods", selection.SELECTORS, "method")
+    methods = _words(by)
     seed = None if seed is None else checks.seed(seed)
     if others := [name for name in methods if name not in FROM_OUTPUTS]:
         raise ValueError(f"{others[0]}: needs a model and images; from outputs alone there are "
@@ -210,16 +223,18 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str, *, top: str | f
         raise ValueError(f"outputs: expected at least two rows to order, got {len(p)}")
     chosen = len(selection.top(torch.arange(len(p)), parse_top(top, len(p))))
     two = p.topk(2).values
-    table = pd.DataFrame({"path": pd.Series(names, dtype=object), "predicted": p.argmax(1),
-                          "confidence": two[:, 0], "margin": two[:, 0] - two[:, 1]})
+    table = pd.DataFrame({"path": pd.Series([*names, *unread], dtype=object)})
+    table["predicted"] = pd.Series(p.argmax(1).numpy(), dtype="Int64" if unread else "int64")
+    table["confidence"] = pd.Series(two[:, 0].numpy())
+    table["margin"] = pd.Series((two[:, 0] - two[:, 1]).numpy())
     for name in methods:
         try:
             score, order = _from_outputs(name, p, len(p), seed)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)
-    table["note"] = ""
-    table = table.sort_values(f"{methods[0]}_rank", kind="stable")
+    table["note"] = [""] * len(p) + [*unread.values()]
+    table = table.sort_values(f"{methods[0]}_rank", kind="stable", na_position="last")
     return merged(table, chosen) if merge else table
 
 
@@ -260,5 +275,8 @@ def first(table: pd.DataFrame, photos: Photos, *,
         for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
             titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}")
                           + f"\n{shortened(path)}")
-        found[name] = (photos.take(rows.index.tolist()), titles)
+        there = photos.those(rows.index.tolist())  # perhaps not what was there when it was ranked
+        titles = [title for title, i in zip(titles, rows.index) if i in there]
+        if there:
+            found[name] = (torch.stack([*there.values()]), titles)
     return found

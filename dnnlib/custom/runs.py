@@ -8,8 +8,8 @@ blocks that are left, and ends with the same files.
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -27,8 +27,9 @@ from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
-from dnnlib.custom.scoring import classes_of
-from dnnlib.data.folders import in_order
+from dnnlib.custom.scoring import all_of, classes_of
+from dnnlib.custom.told import reason
+from dnnlib.data.folders import in_order, of_one
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import device_of, leaves_modes, predict
 from dnnlib.models.fingerprints import fingerprint
@@ -43,12 +44,14 @@ class Found:
     """``inputs``: every image once, with its 'outcome'; ``failures``: every failing input.
 
     Outcomes: 'broken', 'held' where nothing failed, 'misclassified' to begin with, 'left out' by
-    the limit, 'unreadable'. 'l2' and 'linf' are distances from the input, 'iteration' counts from
-    1, and 'file' is relative to the run's folder.
+    the limit, 'unreadable', or the model fails on it. 'l2' and 'linf' are distances from the
+    input, 'iteration' counts from 1, and 'file' is relative to the run's folder. ``reference``: the
+    reasons for training images that are left out, by name.
     """
 
     inputs: pd.DataFrame
     failures: pd.DataFrame
+    reference: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,14 +69,32 @@ class Campaigns:
     options: Options
 
     def run(self, numbers: Sequence[int], workers: int | None = None) -> Iterator[dict[str, bytes]]:
-        """Those blocks, one after the other, each as its files: the images, then what they are."""
+        """Those blocks, one after the other, each as its files: the images, then what they are.
+
+        If a block fails, its inputs are fuzzed one by one, and the reasons for those that fail
+        alone are in the file.
+        """
         for number in numbers:
-            block = self.dealt[number]
-            seed = int(files.digest([self.options.seed, number]), 16)
-            made = nearest(self.model, self.fuzzer, self.photos.take(block), self.labels[block],
-                           iterations=self.options.iterations, batch_size=self.options.batch_size,
-                           generator=torch.Generator().manual_seed(seed))
-            yield _files(block_name(number), made, block.tolist())
+            block, left = self.dealt[number], {}
+            try:
+                with of_one(reason):
+                    made = self._made(block, [number])
+            except ValueError:
+                made = []
+                for i, place in enumerate(block.split(1)):
+                    try:
+                        with of_one(reason):
+                            made += [failure | {"input": i} for failure
+                                     in self._made(place, [number, i])]
+                    except ValueError as error:
+                        left[place.item()] = str(error)
+            yield _files(block_name(number), made, block.tolist(), left)
+
+    def _made(self, block: torch.Tensor, numbers: list[int]) -> list[dict]:
+        seed = int(files.digest([self.options.seed, *numbers]), 16)
+        return nearest(self.model, self.fuzzer, self.photos.take(block), self.labels[block],
+                       iterations=self.options.iterations, batch_size=self.options.batch_size,
+                       generator=torch.Generator().manual_seed(seed))
 
 
 def block_name(number: int) -> str:
@@ -126,10 +147,14 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
             for name, data in content.items():
                 files.write_atomically(folder / name, data)
             bar.update(len(job.dealt[number]))
-    found = sorted((failure for number in range(len(job.dealt))
-                    for failure in json.loads((folder / block_name(number)).read_bytes())),
+    rows = [row for number in range(len(job.dealt))
+            for row in json.loads((folder / block_name(number)).read_bytes())]
+    found = sorted((row for row in rows if "left" not in row),
                    key=lambda failure: (failure["input"], failure["predicted"]))
-    told = _tables(photos, unread, labels, clean, names, places, found, options)
+    late = {row["input"]: row["left"] for row in rows if "left" in row}
+    clean[list(late)], unread = -1, unread | {photos.paths[i]: why for i, why in late.items()}
+    told = replace(_tables(photos, unread, labels, clean, names, places, found, options),
+                   reference=seen.skipped if seen else {})
     for name, table in (("inputs", told.inputs), ("failures", told.failures)):
         tables.write(table, folder / f"{name}.csv")
     return told
@@ -152,7 +177,9 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
         options = replace(options, layers=matching(model, some, options.layers))
     p = predict(model, some, batch_size=options.batch_size)
     names = classes_named(photos, p.shape[1], options.labels, class_names)
-    fuzzer = options.fuzzer(None if seen is None else seen.images)
+    x, unread = all_of(model, seen, options.batch_size) if seen is not None else (None, {})
+    seen = seen and replace(seen, skipped=seen.skipped | unread)
+    fuzzer = options.fuzzer(x)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
     return model, fuzzer, photos, seen, names, options
 
@@ -209,11 +236,11 @@ def classes_named(photos: Photos, n: int, kind: str,
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
-    found = in_order(path.split("/")[0] for path in [*photos.paths, *photos.skipped]
-                     if "/" in path)
+    named = {path.split("/")[0] for path in [*photos.paths, *photos.skipped] if "/" in path}
     numbers = [str(i) for i in range(n)]
-    if set(found) <= set(names or numbers):
+    if named <= set(names or numbers):
         return names or numbers
+    found = in_order(named if len(named) == n else named | {*photos.empty})
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
@@ -229,9 +256,11 @@ def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
     return torch.tensor([names.index(name) for name in named])
 
 
-def _files(name: str, made: list[dict], places: list[int]) -> dict[str, bytes]:
+def _files(name: str, made: list[dict], places: list[int],
+           left: Mapping[int, str]) -> dict[str, bytes]:
     """The images, then their facts: a block counts as done once its file is there."""
-    found, rows = {}, []
+    found: dict[str, bytes] = {}
+    rows: list[dict] = [{"input": place, "left": why} for place, why in left.items()]
     for failure in made:
         place = places[failure["input"]]
         image = f"images/{place:06d}-{failure['predicted']}.png"
@@ -269,9 +298,12 @@ def pictures(found: Found, photos: Photos, folder: str | Path, *,
     Empty if nothing failed.
     """
     rows = found.failures.sort_values("l2", kind="stable").drop_duplicates("input")[:limit]
+    there = {photos.paths[i]: image for i, image in photos.those(
+        [photos.paths.index(path) for path in rows["input"]]).items()}  # it was there before
+    rows = rows[rows["input"].isin([*there])]
     if rows.empty:
         return {}
-    inputs = photos.take([photos.paths.index(path) for path in rows["input"]])
+    inputs = torch.stack([there[path] for path in rows["input"]])
     folder = Path(folder).expanduser()
     examples = torch.stack([pil_to_tensor(Image.open(folder / name)) / 255
                             for name in rows["file"]])

@@ -1,6 +1,6 @@
 """Outputs that any framework saved: softmax vectors from a file, to be ranked without a model."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +19,13 @@ DIGITS = 6  # decimals up to which numbers count as rounded
 @dataclass(frozen=True)
 class Outputs:
     """``probabilities``: float64 (N, classes). ``names``: of the rows. ``said``: what the file's
-    columns were taken for, and whether its numbers were scaled, a line each."""
+    columns were taken for, and whether its numbers were scaled, a line each. ``unread``: the
+    reasons for rows that are left out, by name."""
 
     probabilities: torch.Tensor
     names: list[str]
     said: tuple[str, ...]
+    unread: dict[str, str] = field(default_factory=dict)
 
 
 def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
@@ -52,8 +54,12 @@ def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
         raise ValueError(f"outputs: expected an array (N, classes) in {path.name}, got shape "
                          f"{values.shape}")
     found = torch.from_numpy(np.ascontiguousarray(values, np.float64))
-    if not found.isfinite().all():
-        raise ValueError("outputs: expected finite numbers, got NaN or infinity")
+    whole, reason = found.isfinite().all(1), "expected finite numbers, got NaN or infinity"
+    if not whole.any():
+        raise ValueError(f"outputs: {reason} in each row")
+    unread = {name: reason for name, good in zip(names, whole.tolist()) if not good}
+    names = [name for name, good in zip(names, whole.tolist()) if good]
+    found = found[whole]
     if found.shape[1] == 1:
         found = torch.cat([1 - found if probabilities else torch.zeros_like(found), found], 1)
     elif not probabilities and (found >= 0).all() and ((found.sum(1) - 1).abs() < 1e-3).all():
@@ -64,7 +70,7 @@ def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
         said = (*said, *scaled)
     else:
         found = found.softmax(1)
-    return Outputs(checks.probabilities(found, "outputs"), names, said)
+    return Outputs(checks.probabilities(found, "outputs"), names, said, unread)
 
 
 def _scaled(found: torch.Tensor) -> tuple[torch.Tensor, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import kept
+from dnnlib.custom.answering import spared, unanswered
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.inference import device_of, predict
@@ -71,23 +72,31 @@ class Blocks:
         rows: dict[str, list[torch.Tensor]] = {}
         skipped, failed = {}, {}
         for read in reads:
-            skipped |= read.skipped
             told(len(read.places) + len(read.skipped))
-            if not len(read.x):
-                continue
-            left = {name: reader for name, reader in self.readers.items() if name not in failed}
-            batch = shown(self.model, read, left)
-            found = self.of_all(batch)
-            for name, reader in left.items():
-                try:
-                    found |= self.of_one(name, reader, batch)
-                except FAULTS as error:
-                    failed[name] = line(error)
-            for what, value in found.items():
+            read, found = spared(self.model, read, lambda read: self.of_batch(read, failed))
+            skipped |= read.skipped
+            for what, value in (found or {}).items():
                 rows.setdefault(what, []).append(value)
         tensors = {what: torch.cat(parts) for what, parts in rows.items()
                    if what.partition(".")[0] not in failed}
         return files.packed(tensors, notes={"skipped": skipped, "failed": failed})
+
+    def of_batch(self, read: Read, failed: dict[str, str]) -> dict[str, torch.Tensor]:
+        """What is kept of a batch; the reasons for methods that fail come to ``failed``.
+
+        An image on which the model fails is no fault of a method: the error goes on.
+        """
+        left = {name: reader for name, reader in self.readers.items() if name not in failed}
+        batch = shown(self.model, read, left)
+        found = self.of_all(batch)
+        for name, reader in left.items():
+            try:
+                found |= self.of_one(name, reader, batch)
+            except FAULTS as error:
+                if batch.p is None and unanswered(self.model, read.x):
+                    raise
+                failed[name] = line(error)
+        return found
 
     def of_all(self, batch: Batch) -> dict[str, torch.Tensor]:
         """What is kept of a batch, whatever the methods."""
@@ -173,16 +182,32 @@ def learn_at_once(lessons: Lessons, workers: int | None = None,
                  for method, found in known.items()}, failed, skipped)
 
 
+def all_of(model: nn.Module, photos: Photos,
+           batch_size: int) -> tuple[torch.Tensor, dict[str, str]]:
+    """The images that can be read and that the model does not fail on, float32 (M, C, H, W); the
+    reasons for the others, by name. ``ValueError`` if none is left."""
+    given, skipped = classes_of(model, photos, batch_size=batch_size)
+    places = (given >= 0).nonzero()[:, 0]
+    unread = {photos.paths[i]: why for i, why in skipped.items()}
+    if not len(places):
+        raise ValueError("reference: none can be used; the first: "
+                         f"{' '.join(next(iter(unread.items())))}")
+    return photos.take(places), unread
+
+
 def classes_of(model: nn.Module, photos: Photos, *, batch_size: int,
                workers: int | None = None) -> tuple[torch.Tensor, dict[int, str]]:
-    """The class given to each image, int64 (N,), -1 for those that cannot be read; and why."""
+    """The class given to each image, int64 (N,), -1 for those that cannot be read, or that the
+    model fails on; and why."""
     found, skipped = torch.full((len(photos),), -1), {}
     places = torch.arange(len(photos)).split(batch_size)
     with tqdm(total=len(photos), desc="predicting", unit="image", leave=False) as bar:
         for read in batches(photos, [part.tolist() for part in places], workers=workers,
                             device=device_of(model)):
-            skipped |= read.skipped
-            if len(read.x):
-                found[read.places] = predict(model, read.x, batch_size=batch_size).argmax(1)
             bar.update(len(read.places) + len(read.skipped))
+            read, p = spared(model, read,
+                             lambda read: predict(model, read.x, batch_size=batch_size))
+            skipped |= read.skipped
+            if p is not None:
+                found[read.places] = p.argmax(1)
     return found, skipped

@@ -25,3 +25,12 @@ def told(error: BaseException) -> str:
               and not str(Path(f.filename).resolve()).startswith(_OTHERS)]
     place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
     return place + name + (f": {said}" if said else "")
+
+
+def reason(error: BaseException) -> str:
+    """The same of an error that costs one image: one of our own says by itself what is wrong.
+
+    >>> reason(ValueError("is torn")), reason(KeyError("width"))
+    ('is torn', "KeyError: 'width'")
+    """
+    return told(error).removeprefix("ValueError: ")

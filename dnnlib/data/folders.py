@@ -3,7 +3,8 @@
 import io
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,7 +21,43 @@ LITTER = {"__MACOSX", "@eaDir", "$RECYCLE.BIN", "System Volume Information", "lo
 TABLES = (".csv", ".parquet")  # beside which a command puts its picture
 MADE = b"tEXtSoftware\0dnnlib"  # in such a picture
 BUFFER = re.compile(r" <_io.BytesIO object at 0x[0-9a-f]+>")  # Pillow's name of bytes in memory
-UNREADABLE = (OSError, SyntaxError, ValueError, Image.DecompressionBombError)
+ORIENTATION = 0x0112  # EXIF's tag; from 5 on, width and height change places
+
+
+@contextmanager
+def of_one(say: Callable[[Exception], str] = str) -> Iterator[None]:
+    """Whatever goes wrong with one image, as ``ValueError``: it is to cost this image alone.
+
+    Pillow's errors are of every kind, and so are those of a person's transform, dataset and model.
+    ``say``: the reason of an error, in words. Ctrl-C, and what is :func:`of_the_machine`, are no
+    image's fault: they go through.
+
+    >>> with of_one(lambda error: f"has no {error}"):
+    ...     {}["pixels"]
+    Traceback (most recent call last):
+    ValueError: has no 'pixels'
+    """
+    try:
+        yield
+    except Exception as error:
+        if of_the_machine(error):
+            raise
+        raise ValueError(say(error)) from error
+
+
+def of_the_machine(error: BaseException) -> bool:
+    """Whether an error says that no memory is left, here or on a GPU, or that a GPU has failed.
+
+    >>> of_the_machine(MemoryError()), of_the_machine(ValueError("is torn"))
+    (True, False)
+    """
+    return isinstance(error, MemoryError | torch.OutOfMemoryError | torch.AcceleratorError) or (
+        isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
+
+
+def unreadable(error: Exception) -> str:
+    """The reason that Pillow gives, without its name of bytes in memory."""
+    return f"is not a readable image: {BUFFER.sub('', str(error)) or type(error).__name__}"
 
 
 def read(folder: Path, *, size: int | None = None, classes: tuple[str, ...] = ()) -> Raw:
@@ -135,16 +172,25 @@ def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
 
 def size_of(path: Path) -> tuple[int, int]:
     """Width and height, as the file's header says; ``ValueError`` for a broken one."""
-    try:
-        with Image.open(path) as image:
-            return image.size
-    except UNREADABLE as error:
-        raise ValueError(f"{path} is not a readable image: {error}") from error
+    with of_one(lambda error: f"{path} {unreadable(error)}"), Image.open(path) as image:
+        return image.size
 
 
 def deep(image: Image.Image) -> str:
     """Why it cannot be taken as 8 bits a pixel, or ''; Pillow would clip it to white."""
+    if 0 in image.size:
+        return "has no pixels"
     return f"has more than 8 bits a pixel ({image.mode})" if image.mode[0] in "IF" else ""
+
+
+def lies(image: Image.Image) -> bool:
+    """Whether it is to be turned by a quarter, as EXIF says in a number from 1 to 8.
+
+    What else stands there counts as 1. The method of PNG files would decode the whole file, to look
+    for more behind the pixels.
+    """
+    found = Image.Image.getexif(image).get(ORIENTATION, 1)
+    return isinstance(found, int) and found >= 5
 
 
 def opened(path: Path, fit: Callable[[Image.Image], np.ndarray],
@@ -158,18 +204,18 @@ def opened(path: Path, fit: Callable[[Image.Image], np.ndarray],
 
 def decoded(source: Path | io.BytesIO, fit: Callable[[Image.Image], np.ndarray],
             mode: str | None = None) -> np.ndarray:
-    """As :func:`opened`, also of bytes in memory; ``ValueError`` with the reason alone."""
-    try:
-        with Image.open(source) as image:
-            reason = deep(image)
-            mode = mode or ("L" if image.mode in ("1", "L") else "RGB")
-            if not reason:
-                array = fit(ImageOps.exif_transpose(image).convert(mode))
-    except UNREADABLE as error:
-        raise ValueError(f"is not a readable image: {BUFFER.sub('', str(error))}") from error
+    """As :func:`opened`, also of bytes in memory; ``ValueError`` with the reason alone.
+
+    What ``fit`` raises is not the file's fault, and goes through.
+    """
+    with of_one(unreadable), Image.open(source) as image:
+        reason = deep(image)
+        mode = mode or ("L" if image.mode in ("1", "L") else "RGB")
+        if not reason:
+            upright = ImageOps.exif_transpose(image).convert(mode)
     if reason:
         raise ValueError(reason)
-    return array
+    return fit(upright)
 
 
 def stacked(names: Sequence, decoded: list[np.ndarray]) -> torch.Tensor:

@@ -61,11 +61,18 @@ class Table:
             np.stack([np.full(rows, file), np.full(rows, group), np.arange(rows)], 1)
             for file, group, rows in self.groups]).astype(np.int64)
 
-    def __iter__(self) -> Iterator[bytes | None]:
-        """The encoded pictures, row group by row group; None where there is none."""
+    def __iter__(self) -> Iterator[bytes | None | ValueError]:
+        """The encoded pictures, row group by row group; None where there is none.
+
+        Of a row group that cannot be read, the reason for each row.
+        """
         for file, group, rows in self.groups:
-            some = _group(str(self.files[file]), _state(self.files[file]), group, self.column)
-            yield from (some[i].as_py() for i in range(rows))
+            try:
+                some = _group(str(self.files[file]), _state(self.files[file]), group, self.column)
+            except ValueError as error:
+                yield from [error] * rows
+            else:
+                yield from (some[i].as_py() for i in range(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,6 +227,8 @@ def _decode(found: Table, size: int | None) -> torch.Tensor:
         try:
             if content is None:
                 raise ValueError("holds no picture")
+            if isinstance(content, ValueError):
+                raise content
             arrays.append(decoded(io.BytesIO(content), lambda image: fitted(image, size)))
         except ValueError as error:
             raise ValueError(f"{found.files[0].parent / name} {error}") from error

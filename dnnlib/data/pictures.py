@@ -13,12 +13,20 @@ from PIL import Image
 from tqdm import tqdm
 
 from dnnlib.data import delimited, parquet
-from dnnlib.data.folders import BUFFER, UNREADABLE, Listed, deep, listed, opened
+from dnnlib.data.folders import (
+    Listed,
+    any_image,
+    deep,
+    lies,
+    listed,
+    of_one,
+    opened,
+    unreadable,
+)
 from dnnlib.data.parquet import Rows
 
 LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
 COLUMNS = ("absolute_path", "path")
-ORIENTATION = 0x0112  # EXIF's tag; from 5 on, width and height change places
 READERS = 8  # threads that look at headers
 
 
@@ -58,7 +66,7 @@ class Readable(NamedTuple):
     their numbers. ``skipped``: the reason for each image that cannot be read, by path; ``others``:
     how many files have another ending; ``litter``: what no person put there. ``labels``, of a
     Parquet file with labels: the number of each picture's class, -1 where there is none, and
-    ``classes``, their names.
+    ``classes``, their names. ``empty``: sub-folders of the folder that hold no image.
     """
 
     pictures: Pictures | Rows
@@ -68,6 +76,7 @@ class Readable(NamedTuple):
     litter: tuple[str, ...] = ()
     labels: torch.Tensor | None = None
     classes: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
 
 
 class Header(NamedTuple):
@@ -78,7 +87,8 @@ class Header(NamedTuple):
     stamp: tuple[int, int]
 
 
-def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asarray,
+def readable(source: Path | Sequence[Path], *,
+             fit: Callable[[Image.Image], np.ndarray] = np.asarray,
              fitted: Callable[[tuple[int, int]], tuple[int, int] | None] = tuple,
              channels: int | None = None) -> Readable:
     """The images that nobody has checked, by their headers: none is decoded yet.
@@ -86,17 +96,21 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     ``source``: a folder; a Parquet file, or a folder of them, with a column of pictures, see
     :func:`parquet.table`, read row group by row group; or a list of paths: a file whose name ends
     in .txt, with a path a line, or a table, .csv, .tsv or .parquet, with a column
-    'absolute_path', as of a ranking, or 'path'; relative to the file's folder.
+    'absolute_path', as of a ranking, or 'path'; relative to the file's folder. Or the paths.
     ``fit``: from an image to uint8 (H, W) or (H, W, 3); ``fitted``: from (width, height) to those
     that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1 if all images
     are gray-scale. Folders that cannot be entered are among the skipped, their names ending in
     '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
     """
-    tables = _tables(source)
-    if tables:
+    walked = isinstance(source, Path) and source.is_dir()
+    if not isinstance(source, Path):
+        found, source = Listed([*dict.fromkeys(source)], 0, {}, ()), Path("list")
+    elif tables := _tables(source):
         return _of_rows(parquet.table(tables), fit, fitted, channels)
-    paths, others, skipped, litter = listed(source) if source.is_dir() else _of_list(source)
-    folder = source if source.is_dir() else source.parent
+    else:
+        found = listed(source) if walked else _of_list(source)
+    paths, others, skipped, litter = found
+    folder = source if walked else source.parent
     names = [(path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
              for path in paths]
     with ThreadPool(READERS) as pool:  # headers wait for the disk, or the network
@@ -104,7 +118,11 @@ def readable(source: Path, *, fit: Callable[[Image.Image], np.ndarray] = np.asar
     places = tuple(str(paths[i].absolute()) for i in good)  # perhaps read by another process
     pictures = Pictures(places, fit, channels or _channels(good.values()),
                         np.array([header.stamp for header in good.values()], np.int64))
-    return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter)
+    known = {name.split("/")[0] for name in [*names, *skipped, *litter]}
+    empty = tuple(sorted(path.name for path in source.iterdir() if path.is_dir()
+                         and path.name not in known and not any_image(path))) if walked else ()
+    return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter,
+                    empty=empty)
 
 
 def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readable:
@@ -139,7 +157,8 @@ def _good(names: Sequence[str], headers: Iterable[Header | str], source: Path,
         try:
             if isinstance(found, str):
                 raise ValueError(found)
-            side = fitted(found.size)
+            with of_one():
+                side = fitted(found.size)
         except ValueError as error:
             skipped[names[i]] = str(error)
             continue
@@ -202,24 +221,26 @@ def _place(folder: Path, line: str) -> Path:
     return path
 
 
-def _header(source: Path | bytes | None) -> Header | str:
+def _header(source: Path | bytes | None | ValueError) -> Header | str:
     """What the first bytes of a file or of a row say, or why it is not an image."""
     if source is None:
         return "holds no picture"
+    if isinstance(source, ValueError):
+        return str(source)
     try:
-        with Image.open(source if isinstance(source, Path) else io.BytesIO(source)) as image:
+        with of_one(unreadable), Image.open(source if isinstance(source, Path)
+                                            else io.BytesIO(source)) as image:
             if why := deep(image):
                 return why
-            # the method of PNG files decodes the whole file to look for more behind the pixels
-            turned = Image.Image.getexif(image).get(ORIENTATION, 1) >= 5
             state = source.stat() if isinstance(source, Path) else None
-            return Header(image.size[::-1] if turned else image.size, image.mode in ("1", "L"),
+            return Header(image.size[::-1] if lies(image) else image.size,
+                          image.mode in ("1", "L"),
                           (state.st_size, state.st_mtime_ns) if state else (len(source), 0))
-    except UNREADABLE as error:
-        return _reason(source, f"is not a readable image: {error}")
+    except ValueError as error:
+        return _reason(source, error)
 
 
 def _reason(source: Path | bytes, error) -> str:
     if isinstance(source, bytes):
-        return BUFFER.sub("", str(error))
+        return str(error)
     return str(error).removeprefix(f"{source} ").replace(str(source), source.name)

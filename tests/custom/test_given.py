@@ -1,0 +1,205 @@
+"""Images as people hand them over: each kind is the ranking of the same images as a tensor."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import (
+    BatchSampler,
+    ConcatDataset,
+    DataLoader,
+    RandomSampler,
+    Subset,
+    SubsetRandomSampler,
+    TensorDataset,
+    default_collate,
+)
+from torchvision import transforms
+from torchvision.datasets import ImageFolder
+
+import dnnlib
+from dnnlib import custom
+from dnnlib.custom.preparation import prepared
+
+CHOSEN = [3, 5, 1, 20, 11]
+
+
+@pytest.fixture
+def x(tiny_data):
+    """24 images of whole levels."""
+    return (tiny_data.images[:24] * 255).round() / 255
+
+
+@pytest.fixture
+def folder(x, tmp_path):
+    for i, image in enumerate(x):
+        path = tmp_path / "photos" / "abc"[i % 3] / f"{i:02d}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((image[0] * 255).round().to(torch.uint8).numpy()).save(path)
+    return tmp_path / "photos"
+
+
+@pytest.fixture
+def scores(tiny_model):
+    def call(images, **options):
+        return dnnlib.rank(tiny_model(), images, "gini", **options).sort_index()["gini_score"]
+    return call
+
+
+@pytest.mark.parametrize("hand", [
+    lambda x: [{"image": image, "label": 0} for image in x],
+    lambda x: [{"label": 0, "img": image} for image in x],
+    lambda x: [{"pixel_values": image[None]} for image in x],
+    lambda x: [({"image": image.numpy()}, 3) for image in x],
+    lambda x: tuple(x),
+    lambda x: pd.Series([*x], index=range(len(x), 0, -1)),
+    lambda x: [image.clone().requires_grad_() for image in x],
+    lambda x: DataLoader([(image, f"n{i}") for i, image in enumerate(x)], batch_size=5),
+    lambda x: DataLoader([*x], collate_fn=lambda items: {"pixel_values": torch.stack(items)}),
+    lambda x: DataLoader([*(x * 9)], collate_fn=lambda items: default_collate(items) / 9)])
+def test_items_of_every_kind(scores, x, hand):
+    assert np.allclose(scores(hand(x)), scores(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("hand", [lambda x: x, lambda x: x.numpy(), lambda x: [*x],
+                                  lambda x: TensorDataset(x)])
+def test_channels_last_are_turned_and_told(scores, x, hand):
+    last = x.permute(0, 2, 3, 1).contiguous()
+    with pytest.warns(UserWarning, match=r"taken as \(H, W, C\)"):
+        assert np.allclose(scores(hand(last)), scores(x))
+
+
+@pytest.mark.filterwarnings("error")
+def test_channels_first_stay(scores, x):
+    assert len(scores(x)) == 24
+
+
+def test_a_dict_without_an_image_names_its_keys(scores, x):
+    with pytest.raises(ValueError, match="image, img or pixel_values, got a dict of photo, label"):
+        scores([{"photo": image, "label": 0} for image in x])
+
+
+def test_a_dict_of_splits_is_no_dataset(scores, x):
+    with pytest.raises(TypeError, match="expected one dataset, got a dict of train, test; give"):
+        scores({"train": x, "test": x})
+
+
+@pytest.mark.parametrize("kind", [str, lambda path: path])
+def test_paths_are_files(tiny_model, scores, folder, kind):
+    paths = sorted(folder.rglob("*.png"), reverse=True)
+    table = dnnlib.rank(tiny_model(), [kind(path) for path in paths], "gini").sort_index()
+    assert table["path"].tolist() == [path.as_posix() for path in paths]
+    assert table["absolute_path"].tolist() == [str(path) for path in paths]
+    assert np.allclose(table["gini_score"], scores(folder)[::-1])
+    assert np.allclose(scores([(str(path), 1) for path in paths]), scores(folder)[::-1])
+    column = pd.Series([str(path) for path in paths], index=range(24, 0, -1))
+    assert np.allclose(scores(column), scores(folder)[::-1])
+
+
+def test_a_path_that_is_not_there_costs_itself(tiny_model, folder):
+    paths = [*map(str, sorted(folder.rglob("*.png"))), str(folder / "none.png")]
+    table = dnnlib.rank(tiny_model(), paths, "gini")
+    assert table["path"].tolist()[-1] == paths[-1] and table["gini_rank"].notna().sum() == 24
+
+
+# ---- names and labels
+
+
+def images_of(folder):
+    return ImageFolder(folder, transforms.Compose([transforms.Grayscale(), transforms.ToTensor()]))
+
+
+def test_an_image_folder_has_names_and_labels(tiny_model, folder, scores):
+    data = images_of(folder)
+    table = dnnlib.rank(tiny_model(), data, "gini").sort_index()
+    assert table["path"].tolist() == sorted(p.relative_to(folder).as_posix()
+                                            for p in folder.rglob("*.png"))
+    assert table["label"].tolist() == [path[0] for path in table["path"]]
+    assert np.allclose(table["gini_score"], scores(folder), rtol=1e-5)
+    by_data, by_folder = (dnnlib.compare(tiny_model(), images, "gini", resamples=10).wrong
+                          for images in (data, folder))
+    assert by_data == by_folder
+
+
+def test_subsets_and_joined_datasets_keep_names_and_labels(folder):
+    data = images_of(folder)
+    names = custom.photos_of(data, torch.nn.Flatten()).paths
+    part = custom.photos_of(Subset(Subset(data, CHOSEN), [4, 0]), torch.nn.Flatten())
+    assert part.paths == (names[11], names[3])
+    assert part.labels.tolist() == [data.targets[11], data.targets[3]] and part.classes == (*"abc",)
+    both = custom.photos_of(ConcatDataset([Subset(data, [0, 1]), Subset(data, [23])]),
+                            torch.nn.Flatten())
+    assert both.paths == (names[0], names[1], names[23]) and both.labels.tolist() == [0, 0, 2]
+    twice = custom.photos_of(ConcatDataset([data, data]), torch.nn.Flatten())
+    assert twice.paths == tuple(map(str, range(48)))
+
+
+# ---- loaders
+
+
+@pytest.mark.parametrize("more", [
+    {"sampler": SubsetRandomSampler(CHOSEN), "batch_size": 2}, {"sampler": CHOSEN},
+    {"batch_sampler": BatchSampler(SubsetRandomSampler(CHOSEN), 2, False)},
+    {"batch_sampler": [CHOSEN[:2], CHOSEN[2:]]}])
+def test_a_sampler_chooses(tiny_model, scores, x, more):
+    loader, before = DataLoader(TensorDataset(x), **more), torch.random.get_rng_state()
+    photos = custom.photos_of(loader, tiny_model())
+    assert torch.equal(torch.random.get_rng_state(), before)  # later draws are what they were
+    table = dnnlib.rank(tiny_model(), photos, "gini").sort_index()
+    assert table["path"].tolist() == [str(i) for i in sorted(CHOSEN)]
+    assert np.allclose(table["gini_score"], scores(x)[sorted(CHOSEN)])
+
+
+@pytest.mark.parametrize("more", [{"shuffle": True}, {"drop_last": True, "batch_size": 5}, {}])
+def test_without_a_choice_all_are_taken(scores, x, more):
+    assert np.allclose(scores(DataLoader(TensorDataset(x), **more)), scores(x))
+
+
+def test_a_sampler_that_draws_again_is_refused(scores, x):
+    data = TensorDataset(x)
+    for sampler in (RandomSampler(data, replacement=True), [0, 1, 1]):
+        with pytest.raises(ValueError, match="gives each image once.*give a Subset"):
+            scores(DataLoader(data, sampler=sampler))
+
+
+# ---- models, methods, shares, preparations
+
+
+@pytest.mark.parametrize("run", [
+    lambda model, x, folder: dnnlib.rank(model, x, "gini"),
+    lambda model, x, folder: dnnlib.fuzz(model, x, folder / "run", by="noise", l2=1.0),
+    lambda model, x, folder: custom.classifier(model, x)])
+def test_a_function_is_no_model(run, x, tmp_path):
+    def mine(x):
+        return x.flatten(1)
+
+    with pytest.raises(TypeError, match="model: expected a torch.nn.Module, got mine; wrap it"):
+        run(mine, x, tmp_path)
+
+
+def test_methods_in_a_list(tiny_model, x):
+    table = dnnlib.rank(tiny_model(), x, ["gini", "pe"])
+    assert [*custom.methods_of(table)] == ["gini", "pe"]
+    with pytest.raises(ValueError, match="did you mean 'gini'"):
+        dnnlib.rank(tiny_model(), x, ["ginni"])
+
+
+def test_of_few_images_one_is_selected_by_default(tiny_model, x):
+    assert dnnlib.rank(tiny_model(), x[:6], "gini")["gini_selected"].sum() == 1
+    photos = custom.Photos(x[:8], tuple(f"{i % 3}/{i}" for i in range(8)))
+    found = dnnlib.compare(tiny_model(), photos, "gini", resamples=10)
+    assert found.selectors["rate"].unique().tolist() == [20]
+    with pytest.raises(ValueError, match="5% of 6 candidates is none"):
+        dnnlib.rank(tiny_model(), x[:6], "gini", top="5%")
+
+
+def test_a_preparation_of_steps_can_be_sent():
+    steps = [transforms.Resize(9), transforms.ToTensor(), transforms.Normalize([0.5], [0.25])]
+    found = prepared(transforms.Compose(steps))
+    picture = Image.fromarray(np.arange(64, dtype=np.uint8).reshape(8, 8))
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.apply(picture), found.apply(picture))
+    assert repr(again.transform) == repr(found.transform)
