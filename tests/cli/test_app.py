@@ -17,7 +17,7 @@ from dnnlib.cli import terminal
 from dnnlib.data import sources
 
 COMMANDS = ["data", "models", "rank", "fuzz", "run", "scoreboard", "replay", "notebooks",
-            "figures"]
+            "figures", "lab"]
 
 
 @pytest.fixture
