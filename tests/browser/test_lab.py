@@ -1,34 +1,31 @@
-"""The chapters in JupyterLab: `make lab` trusts them, so that their figures move there too."""
+"""What `make lab` opens in JupyterLab: figures that move, solutions that fold out, links that lead."""
 
 import contextlib
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat.sign import NotebookNotary
 
-CHAPTER = Path(__file__).resolve().parents[2] / "notebooks" / "nsatp" / "01_motivation.ipynb"
+from dnnbook.chapters import lab as labs
+
+CHAPTER, NEXT = "20_motivation", "21_noise_sensitivity"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """Where JupyterLab serves a copy of a chapter, ``trusted``, and one changed since, ``other``."""
+    """Where JupyterLab serves the folder, and a chapter that somebody changed since, ``other``."""
     work = tmp_path_factory.mktemp("lab")
-    shutil.copy(CHAPTER, work / "trusted.ipynb")
-    (work / "data").mkdir()
-    notary = NotebookNotary(data_dir=str(work / "data"))
-    notebook = nbformat.read(work / "trusted.ipynb", 4)
-    notary.sign(notebook)
-    notary.store.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_DATA_DIR", str(work / "data"))
+        labs.write(work / "book")
+    notebook = nbformat.read(work / "book" / f"{CHAPTER}.ipynb", 4)
     notebook.cells[0].source = "# A sentence of somebody else"
-    nbformat.write(notebook, work / "other.ipynb")
+    nbformat.write(notebook, work / "book" / "other.ipynb")
     with contextlib.closing(socket.socket()) as one:
         one.bind(("127.0.0.1", 0))
         port = one.getsockname()[1]
@@ -36,7 +33,7 @@ def lab(tmp_path_factory):
                ("DATA", "CONFIG", "RUNTIME")}
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", f"--port={port}",
-         f"--ServerApp.root_dir={work}", "--IdentityProvider.token="], env=os.environ | folders,
+         f"--ServerApp.root_dir={work / 'book'}", "--IdentityProvider.token="], env=os.environ | folders,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/lab/tree/"
     for _ in range(120):
@@ -59,17 +56,17 @@ def opened(lab, browser):
     page = browser.new_page(viewport={"width": 1300, "height": 900})
     page.set_default_timeout(60_000)
 
-    def open_(name):
+    def open_(name, seen=".dnnlib-figure"):
         page.goto(f"{lab}{name}.ipynb?reset", wait_until="domcontentloaded")
-        page.wait_for_selector(".dnnlib-figure", state="attached")
-        return page.locator(".dnnlib-figure").first
+        page.wait_for_selector(seen, state="attached")
+        return page.locator(seen).first
 
     yield open_
     page.close()
 
 
 def test_a_figure_of_a_trusted_chapter_moves(opened):
-    figure = opened("trusted")
+    figure = opened(CHAPTER)
     figure.locator("canvas").first.wait_for()
     figure.get_by_role("button", name="Throw 100 patches").click()
     figure.get_by_text("of 100 patches").wait_for()
@@ -79,3 +76,24 @@ def test_a_notebook_that_nobody_trusted_shows_the_still_picture(opened):
     figure = opened("other")
     figure.locator("img.still").wait_for()
     assert not figure.locator("canvas").count()
+
+
+def test_a_solution_folds_out_and_a_link_leads_on(opened):
+    solution = opened(NEXT, "details:has(pre)")
+    code = solution.locator("pre").first
+    assert not code.is_visible()
+    solution.locator("summary").click()
+    assert code.is_visible() and "def my_pd" in code.inner_text()
+    page = solution.page
+    assert page.locator("abbr[title]").count() > 5
+    assert page.locator("details mjx-container").count()  # equations are drawn inside too
+    assert not page.locator(".jp-Notebook img:not([alt])").count()
+    page.get_by_role("link", name="←").click()
+    page.locator(".lm-TabBar-tab.jp-mod-current", has_text=CHAPTER).wait_for()
+
+
+def test_the_scoreboard_has_its_squares(opened):
+    board = opened("02_scoreboard", "details.board")
+    board.locator("summary").click()
+    square = board.locator(".square.holds").first.bounding_box()
+    assert square["width"] > 10 and square["height"] > 10

@@ -35,8 +35,8 @@ def readable(notebook, page: Page):
     """A copy of a notebook that any viewer shows as the book would show it.
 
     Its text is plain Markdown (:func:`lab_markup.markdown`); captions stand as text below their
-    figures and describe them for those who do not see them; folded code is folded. Raises
-    :class:`lab_markup.UnknownMarkup` if the page is strict.
+    figures and describe them for those who do not see them; folded code is folded; what progress
+    bars left is gone. Raises :class:`lab_markup.UnknownMarkup` if the page is strict.
     """
     import nbformat
 
@@ -51,6 +51,7 @@ def readable(notebook, page: Page):
         if cell.cell_type != "code":
             continue
         caption = _unbooked(cell)
+        cell.outputs = [output for output in cell.outputs if not _is_a_bar(output)]
         seen = plain(caption, here) or (FORESTS if ".verdicts(" in cell.source else "")
         for output in cell.outputs:
             _show(output, seen, here)
@@ -61,6 +62,11 @@ def readable(notebook, page: Page):
            for cell in cells for output in cell.get("outputs", ())):
         made.cells.insert(1, _style(page.root / "book" / "assets" / "book.css"))
     return made
+
+
+def _is_a_bar(output) -> bool:
+    """Whether this is what a progress bar left, which goes over its line again and again."""
+    return output.get("name") == "stderr" and "\r" in output["text"]
 
 
 def _unbooked(cell) -> str:

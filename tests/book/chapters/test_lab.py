@@ -4,6 +4,7 @@ import json
 import re
 from html import escape
 
+import jupytext
 import nbformat
 import pytest
 from markdown_it import MarkdownIt
@@ -32,10 +33,11 @@ Yes.
 ```"""
 
 
-def chapter(*sources, **metadata):
+def chapter(*sources):
     cells = [nbformat.v4.new_markdown_cell(source, id=f"m{i}") for i, source in enumerate(sources)]
     return nbformat.v4.new_notebook(cells=cells, metadata={
-        "kernelspec": {"name": "python3", "display_name": "Python 3"}, **metadata})
+        "kernelspec": {"name": "python3", "display_name": "Python 3",
+                       "language": "python"}})
 
 
 @pytest.fixture
@@ -126,7 +128,9 @@ def test_captions_words_and_folding_are_those_of_the_book(book):
         "tags": ["hide-input", "hide-output"],
         "mystnb": {"figure": {"caption": "A {term}`pass` in $x$.", "name": "fig-x"}}})
     code.outputs = [nbformat.v4.new_output("display_data", {"image/png": "iVBO\n", "text/plain": "<Figure>"}),
-                    nbformat.v4.new_output("display_data", {"text/markdown": "[it](00_welcome)"})]
+                    nbformat.v4.new_output("display_data", {"text/markdown": "[it](00_welcome)"}),
+                    nbformat.v4.new_output("stream", name="stderr", text="\r50 %|###   |"),
+                    nbformat.v4.new_output("stream", name="stderr", text="Warning: few\n")]
     forests = nbformat.v4.new_code_cell("run.verdicts()", id="f", outputs=[
         nbformat.v4.new_output("display_data", {"image/png": "iVBO"})])
     given = chapter()
@@ -141,8 +145,58 @@ def test_captions_words_and_folding_are_those_of_the_book(book):
     assert '<img alt="A pass in x."' in first.outputs[0].data["text/html"]
     assert 'src="data:image/png;base64,iVBO"' in first.outputs[0].data["text/html"]
     assert first.outputs[1].data["text/markdown"] == "[it](01_welcome.ipynb)"
+    assert [output.text for output in first.outputs[2:]] == ["Warning: few\n"]
     assert caption.source == '*Figure.* A <abbr title="Once through.">pass</abbr> in $x$.'
     assert escape(lab_cells.FORESTS) in second.outputs[0].data["text/html"]
+
+
+RUN = """\
+# %% [markdown]
+# # A chapter
+#
+# A {term}`pass` and a {term}`word of mine`; [it](00_welcome).
+
+# %% tags=["parameters"]
+seed = 0
+
+# %% [markdown]
+# ## What it says of the records
+
+# %% tags=["statements"]
+raise SystemError
+
+# %% [markdown]
+# ## Seen
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One dot.", "name": "fig-x"}}
+import matplotlib.pyplot as plt
+plt.plot([0], [0])
+plt.show()
+print("done")
+
+# %%
+1 / seed
+"""
+
+
+def test_a_run_is_shown_so_too_and_as_a_page_of_its_own(book, tmp_path):
+    source = notebooks.folder() / "one" / "01_first.ipynb"
+    given = jupytext.reads(RUN, fmt="py:percent")
+    given.metadata = chapter().metadata
+    nbformat.write(given, source)
+    ran = notebooks.run(source, {"seed": 2}, tmp_path / "run.ipynb", bar=False)
+    cells = nbformat.read(ran, 4).cells
+    assert '<abbr title="Once through.">pass</abbr> and a {term}`word of mine`; it.' in cells[0].source
+    assert "## Seen" in [cell.source for cell in cells]
+    assert not any("of the records" in cell.source for cell in cells)  # nothing is below it
+    figure = next(i for i, cell in enumerate(cells) if "hide-input" in cell.metadata.get("tags", ()))
+    assert '<img alt="One dot."' in cells[figure].outputs[0].data["text/html"]
+    assert cells[figure + 1].source == "*Figure.* One dot."
+    page = notebooks.web_page(ran)
+    assert 'alt="One dot."' in page and "0.5" in page and "plt.plot" not in page
+    with pytest.raises(notebooks.CellFailed, match="ZeroDivisionError"):
+        notebooks.run(source, {}, ran, bar=False)
+    assert '<img alt="One dot."' in ran.read_text("utf-8").replace('\\"', '"')  # what ran is shown so
 
 
 # The book

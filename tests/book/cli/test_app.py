@@ -12,7 +12,8 @@ from dnnbook.cli import app as cli
 from dnnbook.data import sources
 from dnnlib.cli import terminal
 
-COMMANDS = ["data", "run", "scoreboard", "replay", "notebooks", "figures", "sweep", "runs"]
+COMMANDS = ["data", "run", "scoreboard", "replay", "notebooks", "figures", "lab", "sweep",
+            "runs"]
 
 
 @pytest.fixture
