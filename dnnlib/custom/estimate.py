@@ -58,7 +58,7 @@ class Estimate:
 
 
 def estimate(job: Job, reference: Photos | None = None) -> Estimate:
-    """What :meth:`Job.run` would take for all images, and learning from the training images.
+    """What ``job.run`` would take for all images, and learning from the training images.
 
     ``reference``: training images; one batch of them is looked at.
 

@@ -36,7 +36,7 @@ def draw(weights: torch.Tensor, rows: int, count: int,
 def heavy(weights: torch.Tensor) -> torch.Tensor:
     """The tenth of all neurons, rounded up, with the largest mean incoming weights, bool (N,).
 
-    ``weights``: see :class:`neurons.Layout`. Only those above 0 count.
+    ``weights``: see :class:`ascent.Layout`. Only those above 0 count.
 
     >>> heavy(torch.tensor([0.1, 0.3, -0.2, -torch.inf])).tolist()
     [False, True, False, False]

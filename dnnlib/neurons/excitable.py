@@ -49,13 +49,13 @@ class ExcitableNeurons:
     """The second DeepSensor's fitness (Eq. 6), the share of excitable neurons; these are channels.
 
     The paper does not say how it finds Shapley values for every particle. Here they are those of
-    :func:`shapley.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons. With 1
-    next to none of the neurons above 0.5 nats are found, with 4 most of those that more points find
-    (the chapter "Neurons as players").
+    :func:`estimators.diagonal`, by ``points`` gradients: about 3 passes each, for all neurons. With
+    1 next to none of the neurons above 0.5 nats are found, with 4 most of those that more points
+    find (the chapter "Neurons as players").
 
     - ``threshold``: lambda, and ``scale``, its unit: see :func:`excitable`.
-    - ``permutations``: with a number, the values are those of :func:`shapley.permutation` with as
-      many orders, and ``points`` does not count. The orders are drawn from ``seed`` and the same
+    - ``permutations``: with a number, the values are those of :func:`estimators.permutation` with
+      as many orders, and ``points`` does not count. The orders are drawn from ``seed`` and the same
       for all images: about as many passes to an image as orders times neurons.
     - ``layers``: names, default those of :func:`layers.layers_of`.
 

@@ -22,8 +22,8 @@ class Excitable(Scored):
 
     - ``threshold``: lambda, finite.
     - ``scale``: its unit, 'none' or 'total': see :func:`excitable.excitable`.
-    - ``points``: of :func:`shapley.diagonal`; each takes six passes for a candidate, after four at
-      the ends.
+    - ``points``: of :func:`estimators.diagonal`; each takes six passes for a candidate, after four
+      at the ends.
     - ``mutation``: one of the seven at 'random', or a name in :data:`mutations.OPERATORS`.
     - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
       or None, all of NSS's Table III.

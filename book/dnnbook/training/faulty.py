@@ -61,7 +61,7 @@ def trained(kind: str, model_name: str, dataset: str, *, recipe_name: str = "def
     network underfitted: they are new ones.
 
     ``alpha``: percent of the training images that are polluted, and ``patches``, as of
-    :func:`data.polluted.pollute`, with the sizes and the class of Table V. ``seed``: of the
+    :func:`pollution.pollute`, with the sizes and the class of Table V. ``seed``: of the
     pollution and of the training. ``device``: where it is trained, as of :func:`training.trained`.
     Raises ``ValueError`` for an unknown name.
     """
