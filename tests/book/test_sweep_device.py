@@ -95,7 +95,7 @@ def test_what_is_done_is_done_wherever_it_ran(sweep, gpu, tmp_path):
 
 @pytest.mark.parametrize("device, words", [
     ("foo", "error: unknown device 'foo';"), ("cuda:99", "error: device: cuda:99 is not there;")])
-def test_another_device_is_one_line_before_anything_starts(sweep, dnnlib, device, words):
+def test_another_device_is_one_line_before_anything_starts(sweep, dnnbook, device, words):
     code, _, err = dnnbook("sweep", sweep("seed = 0"), "--device", device)
     assert code == 2 and err.startswith(words) and err.count("\n") == 1
 
@@ -134,13 +134,13 @@ def test_minutes_are_those_of_other_seeds_on_such_a_gpu(sweep, gpu, tmp_path):
     assert sweeps.measured(there, tmp_path).takes == 50
 
 
-def test_the_summary_says_which_hours_are_estimated(sweep, gpu, dnnlib, tmp_path):
+def test_the_summary_says_which_hours_are_estimated(sweep, gpu, dnnbook, tmp_path):
     asked = ("sweep", sweep("seed = [8, 9]\nminutes = 600\ngpu_minutes = 60"), "--list",
              "--results", tmp_path)
-    assert "about 20.0 h on one core;" in dnnlib(*asked, "--device", "cpu")[1]
-    assert "about 2.0 h on one GPU (estimated);" in dnnlib(*asked, "--device", "cuda")[1]
+    assert "about 20.0 h on one core;" in dnnbook(*asked, "--device", "cpu")[1]
+    assert "about 2.0 h on one GPU (estimated);" in dnnbook(*asked, "--device", "cuda")[1]
     made(tmp_path, 0, 1800, "cuda", "Toy 9")
-    assert "about 1.0 h on one GPU;" in dnnlib(*asked, "--device", "cuda")[1]
+    assert "about 1.0 h on one GPU;" in dnnbook(*asked, "--device", "cuda")[1]
 
 
 @pytest.mark.parametrize("needs, expected", [((18.0, 9.0), 2), ((9.0, 9.0), 4), ((9.0, None), 1),

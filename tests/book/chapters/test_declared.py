@@ -1,6 +1,5 @@
 """Parameters are declared once: comments, --list and every check follow from the table."""
 
-import sys
 from pathlib import Path
 
 import jupytext
@@ -10,9 +9,7 @@ from PIL import Image
 from dnnbook.chapters import between, declared, notebooks, parameters, sweeps
 from dnnbook.chapters.experiments import Experiment
 from dnnlib.robustness import clever
-
-sys.path.insert(0, str(Path(__file__).parent))
-import borders  # noqa: E402
+from tests.book import borders
 
 CHAPTERS = [source for source in borders.SOURCES if borders.cell(source)]
 

@@ -207,7 +207,7 @@ def test_relative_folders_of_the_environment_stay_where_they_are(write, tmp_path
     monkeypatch.chdir(tmp_path)
     for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_BOOK", "DNNLIB_RESULTS"):
         monkeypatch.setenv(name, f"here/{name.lower()}")
-    path = write("# %%\nfrom dnnlib import files\n"
+    path = write("# %%\nfrom dnnbook import places\nfrom dnnlib import files\n"
                  "print(files.data_dir(), files.cache_dir(), places.results_dir(),\n"
                  "      places.own_results_dir())\n")
     source = path.with_suffix(".ipynb")
