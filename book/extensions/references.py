@@ -22,7 +22,8 @@ def full_name(name: str, module: str, objects: Mapping, *, a_module: bool = Fals
         if len(found) == 1:
             return found[0]
     head, _, last = name.rpartition(".")
-    rooms = [f"dnnlib.{head}", f"dnnbook.{head}", head] if head else [module]
+    rooms = [room for room in (f"dnnlib.{head}", f"dnnbook.{head}", head)
+             if any(each.startswith(f"{room}.") for each in objects)] if head else [module]
     for place in [*(each for each in objects if each.endswith(f".{head}")), *rooms]:
         thing = getattr(_module(place), last, None)
         defined = f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"

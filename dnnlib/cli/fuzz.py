@@ -87,7 +87,8 @@ def fuzz(model: own.Model, images: own.Images,
     outcomes = found.inputs["outcome"].value_counts()
     counts = ", ".join(f"{outcomes.get(name, 0):,} {name}" for name in ("broken", "held"))
     missed = found.inputs[found.inputs["outcome"] == "misclassified"]
-    lines = [f"{many(photos)}; of the inputs tried: {counts}; "
+    unread = found.inputs[found.inputs["outcome"] == "unreadable"]
+    lines = [f"{many(photos, unread)}; of the inputs tried: {counts}; "
              f"failing inputs: {len(found.failures):,}",
              f"wrote {wrote} in {target}"]
     if parts:
@@ -103,7 +104,6 @@ def fuzz(model: own.Model, images: own.Images,
                     for row in missed[:LISTED].itertuples())]
     if len(missed) > LISTED:
         lines.append(f"  ... and {len(missed) - LISTED:,} more; inputs.csv has all")
-    unread = found.inputs[found.inputs["outcome"] == "unreadable"]
     if labels == "folders" and not class_names:
         lines += order_told(photos.paths)
     say(*lines, *left_out(images, photos, dict(zip(unread["path"], unread["note"]))),

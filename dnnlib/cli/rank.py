@@ -111,7 +111,7 @@ def rank(model: own.Model = "", images: own.Images = "",
     methods = custom.methods_of(table)
     _show(table, methods)
     chosen = table[f"{methods[0]}_selected"].sum()
-    say(f"{many(photos)} ranked, {chosen:,} selected by each method",
+    say(f"{many(photos, table.attrs['unread'])} ranked, {chosen:,} selected by each method",
         f"wrote {target} and {target.with_suffix('.png').name}; its scores stay in {kept.name}",
         *gallery_page(page, gallery, lambda: custom.ranking_page(
             table, photos, title=f"{Path(images).name} by {', '.join(methods)}")),

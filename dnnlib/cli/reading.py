@@ -58,8 +58,9 @@ Processes = Annotated[int | None, typer.Option(
     min=1, help="Processes of this machine that take the blocks side by side, a core each; default "
                 "all in one, which suits a GPU and large networks.")]
 Strict = Annotated[bool, typer.Option(
-    "--strict", help="Stop before any pass if an image or folder cannot be read; without it these "
-                     "are listed, and the exit code is 3.")]
+    "--strict", help="Stop before any pass if a folder, or an image by its first bytes, cannot be "
+                     "read; without it these are listed, and so is what shows it later. The exit "
+                     "code is 3 then.")]
 BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
 
 

@@ -1,7 +1,7 @@
 """What ``dnnlib rank`` and ``fuzz`` write and say alike: pages, pictures, what was left out."""
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from pathlib import Path
 
 SKIPPED = 3  # exit code of what worked, except that images or folders could not be read
@@ -27,8 +27,9 @@ def save(sheet, path: Path) -> None:
     files.write_atomically(path, picture.getvalue())
 
 
-def many(photos) -> str:
-    return f"{len(photos.paths):,} images of {' x '.join(map(str, photos.shape))}"
+def many(photos, unread: Sized = ()) -> str:
+    """How many images of which shape; ``unread``: those that failed once they were read."""
+    return f"{len(photos.paths) - len(unread):,} images of {' x '.join(map(str, photos.shape))}"
 
 
 def left_out(folder: str, photos, unread: Mapping[str, str] = {},

@@ -227,8 +227,9 @@ def classes_named(photos: Photos, n: int, kind: str,
             raise ValueError(f"labels: expected the class of every image, {first} has none")
         if names is None and len(photos.classes) != n:
             raise ValueError(f"labels: expected {n} classes, as many as the model has, got "
-                             f"{len(photos.classes)}: {', '.join(photos.classes[:5])}; give the "
-                             "names of all (--class-names)")
+                             f"{len(photos.classes)}: {', '.join(photos.classes[:5])}"
+                             f"{', ...' if len(photos.classes) > 5 else ''}; give the names of all "
+                             "(--class-names)")
         if names and (other := [name for name in photos.classes if name not in names]):
             raise ValueError(f"labels: expected classes among those of the model, got {other[0]}; "
                              "--class-names takes their names in the order of its outputs")

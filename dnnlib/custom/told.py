@@ -6,7 +6,7 @@ from pathlib import Path
 
 import dnnlib
 
-_OTHERS = tuple(str(Path(place).resolve()) for place in (
+_OTHERS = tuple(Path(place).resolve() for place in (
     sys.prefix, sys.base_prefix, Path(dnnlib.__file__).parent))  # not theirs
 
 
@@ -22,7 +22,7 @@ def told(error: BaseException) -> str:
         return f"{Path(error.filename).name}, line {error.lineno}: {name}: {error.msg}"
     theirs = [f for f in traceback.extract_tb(error.__traceback__)
               if not f.filename.startswith("<")
-              and not str(Path(f.filename).resolve()).startswith(_OTHERS)]
+              and not any(Path(f.filename).resolve().is_relative_to(p) for p in _OTHERS)]
     place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
     return place + name + (f": {said}" if said else "")
 

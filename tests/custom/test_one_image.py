@@ -3,6 +3,7 @@
 import io
 import struct
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ import dnnlib
 from dnnlib import cli, custom
 from dnnlib.custom.preparation import prepared
 from dnnlib.custom.runs import classes_named, labels_of
+from dnnlib.custom.told import told
 
 ODD = 13  # the place of the image that does something else
 
@@ -343,6 +345,15 @@ def test_commands_name_it_and_end_with_three(command, x, tmp_path):
                       ["fuzz", "--by", "noise", "--l2", "1", "--iterations", "1"]):
         code, out, err = command(*arguments[:1], *given, *arguments[1:])
         assert code == 3 and "a/12.png is not a readable image" in out, err
+        assert "23 " in out and "24 images" not in out  # the header of the torn one was whole
+
+
+def test_a_file_of_theirs_may_lie_beside_the_package():
+    """Its path begins as the package's does."""
+    name = f"{Path(dnnlib.__file__).parent}_mine.py"
+    with pytest.raises(KeyError) as stop:
+        exec(compile("raise KeyError('width')", name, "exec"))
+    assert told(stop.value).startswith("dnnlib_mine.py, line 1: KeyError")
 
 
 def test_rows_of_outputs_without_numbers(command, tmp_path):

@@ -64,7 +64,7 @@ def movie(frames: Iterable[Figure], *, alt: str, pause: int = 700):
     >>> movie((frame(x) for x in range(3)), alt="a dot").data.count("iVBOR")  # first, and all
     4
     """
-    from IPython.display import HTML  # the engine does without notebooks
+    from IPython.display import HTML
 
     checks.positive(pause, "pause")
     pictures = [_png(figure) for figure in frames]

@@ -29,12 +29,15 @@ import importlib.util
 if importlib.util.find_spec("dnnbook") is None:  # opened alone, as on Colab: fetch the book
     import subprocess
     import sys
+    from pathlib import Path
 
-    subprocess.run(["git", "clone", "-q", "{url}", "book"], check=True)
-    subprocess.run(["git", "-C", "book", "checkout", "-q", "{commit}"], check=True)
-    pip = [sys.executable, "-m", "pip", "install", "-q"]
-    subprocess.run([*pip, "-e", "./book[attacks,plots]"], check=True)
-    sys.path[:0] = ["book", "book/book"]"""
+    book = Path("book").resolve()
+    if not book.exists():  # a kernel that starts again finds it there
+        subprocess.run(["git", "clone", "-q", "{url}", book], check=True)
+        subprocess.run(["git", "-C", book, "checkout", "-q", "{commit}"], check=True)
+        pip = [sys.executable, "-m", "pip", "install", "-q"]
+        subprocess.run([*pip, "-e", f"{{book}}[attacks,plots]"], check=True)
+    sys.path[:0] = [str(book), str(book / "book")]"""
 DECLARED = """\
 from dnnbook.chapters import experiments
 

@@ -65,12 +65,9 @@ def says(*sentences: str | tuple[str, bool]) -> None:
     if _said is not None:
         _said.append(paragraph)
         return
-    try:
-        from IPython.core.getipython import get_ipython
-        from IPython.display import display
-    except ImportError:  # the engine does without notebooks
-        print(paragraph)
-        return
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
     if get_ipython() is None:
         print(paragraph)
     else:

@@ -183,8 +183,8 @@ def draw_figures(names: Annotated[list[str], typer.Argument(
 
     chosen = books.starting(names, ".ipynb")
     for path in track(chosen, description="figures", console=err):
-        for target in _attempt(figures.draw, path, Path(output).expanduser()):
-            say(str(target))
+        drawn = list(_attempt(figures.draw, path, Path(output).expanduser()))
+        say(*map(str, drawn or [f"{path.parent.name}/{path.stem} has no figure with a caption"]))
 
 
 def _attempt(action: Callable, *arguments):

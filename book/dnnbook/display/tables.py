@@ -238,6 +238,6 @@ def sentences(table: pd.DataFrame, *, escape: bool = True):
 
     ``escape``: whether the cells are plain text; else they are HTML, such as links.
     """
-    from IPython.display import HTML  # the engine does without notebooks
+    from IPython.display import HTML
 
     return HTML(table.to_html(classes="sentences", escape=escape))

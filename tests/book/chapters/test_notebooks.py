@@ -276,6 +276,27 @@ def test_with_an_address_the_first_cell_fetches_this_commit(write, tmp_path, mon
     assert f'"checkout", "-q", "{commit}"' in fetch.source
 
 
+def test_the_cell_that_fetches_finds_the_book_again_after_a_restart(tmp_path):
+    """In two programs, one after the other, where neither package is installed."""
+    there = tmp_path / "there"
+    (there / "book" / "dnnbook").mkdir(parents=True)
+    (there / "book" / "dnnbook" / "__init__.py").write_text("")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(there)]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "A book"]):
+        subprocess.run(git + command, check=True)
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    cell = notebooks.FETCH.format(url=there, commit=commit).replace(
+        'subprocess.run([*pip', 'print([*pip')  # nothing is installed here
+    cell = cell.replace(', check=True)\n    sys.path', ')\n    sys.path')
+    (tmp_path / "cell.py").write_text(f"{cell}\nimport dnnbook\nprint(dnnbook.__file__)\n")
+    for asked in (True, False):
+        done = subprocess.run([sys.executable, "-I", "-S", "cell.py"], cwd=tmp_path,
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1].startswith(str(tmp_path / "book" / "book"))
+        assert ("[attacks,plots]" in done.stdout) == asked
+
+
 QUOTING = """# %%
 from dnnbook.records import records
 print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
