@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+MADE = ".made.json"  # in a reader's folder of notebooks: the digest of each as it was made
+
 
 def checkout() -> Path:
     """The folder that holds the book's table of contents, else the one here."""

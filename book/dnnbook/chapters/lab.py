@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from dnnbook import places
 from dnnbook.chapters import lab_cells, notebooks, times
 from dnnlib import checks, files
 
 START = "00_start.ipynb"
-MADE = ".made.json"  # the digest of each file as it was made, by name
 BUILT = ("book/api", "book/architecture", "book/references", "book/replayed")  # drawn by the build
 OURS = ("_build", "runs")  # folders of the checkout that git ignores
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
@@ -53,7 +53,7 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
         raise ValueError(f"expected a folder of your own, such as _build/lab, got {folder}, "
                          "in which the book itself lies")
     folder.mkdir(parents=True, exist_ok=True)
-    notes = folder / MADE
+    notes = folder / places.MADE
     before: dict[str, str] = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
     after, new, kept = dict(before), [], []
     made, notary = dict(_made(root)), NotebookNotary()

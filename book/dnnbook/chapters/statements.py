@@ -15,9 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from dnnbook import places
+
 TAG = "statements"
 SHARED = "records"  # the tag of cells whose names statements use
 MIME = "text/markdown"
+LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")  # to another page of the book
 
 
 class Untrue(AssertionError):
@@ -31,7 +34,8 @@ class Said:
         self.text = text
 
     def _repr_markdown_(self) -> str:
-        return self.text
+        """In a reader's folder pages have other names: links to them are their text there."""
+        return LINK.sub(r"\1", self.text) if Path(places.MADE).exists() else self.text
 
     def __repr__(self) -> str:
         return self.text

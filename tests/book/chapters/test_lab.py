@@ -9,6 +9,7 @@ import nbformat
 import pytest
 from markdown_it import MarkdownIt
 
+from dnnbook import places
 from dnnbook.chapters import lab, lab_cells, notebooks
 from dnnbook.chapters.lab_markup import UnknownMarkup
 
@@ -69,7 +70,7 @@ def names(paths):
 def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
     new, kept = lab.write(tmp_path / "checkout" / "runs" / "lab")
     assert names(new) == ["00_start.ipynb", "01_welcome.ipynb", "02_glossary.ipynb", "03_first.ipynb"]
-    assert not kept and {p.name for p in new[0].parent.iterdir()} == {lab.MADE, *names(new)}
+    assert not kept and {p.name for p in new[0].parent.iterdir()} == {places.MADE, *names(new)}
     start = nbformat.read(new[0], 4).cells[0].source
     assert "| [03 A first chapter](03_first.ipynb) | about 5 min to read, 10 for the exercises; " \
            "a run at paper scale takes 4 min on one core |" in start
@@ -113,7 +114,7 @@ def test_an_unchanged_copy_follows_the_book_and_goes_with_its_chapter(book, tmp_
 def test_the_book_itself_is_no_folder_for_it(book, tmp_path, place):
     with pytest.raises(ValueError, match="expected a folder of your own, such as _build/lab, got"):
         lab.write(tmp_path / "checkout" / place)
-    assert not (tmp_path / "checkout" / place / lab.MADE).exists()
+    assert not (tmp_path / "checkout" / place / places.MADE).exists()
 
 
 def test_unknown_markup_names_chapter_cell_and_line(book, tmp_path):

@@ -144,3 +144,11 @@ def test_no_cell_needs_a_name_from_statements(source):
             else:
                 assert not needs & left_out - known
                 known |= sets
+
+
+def test_in_a_readers_folder_a_sentence_has_no_dead_link(tmp_path, monkeypatch):
+    said = statements.Said("See [the next](02_test_errors) and [Pillow](https://python-pillow.org).")
+    monkeypatch.chdir(tmp_path)
+    assert said._repr_markdown_() == said.text
+    (tmp_path / places.MADE).write_text("{}")
+    assert said._repr_markdown_() == "See the next and [Pillow](https://python-pillow.org)."
