@@ -88,7 +88,8 @@ def fuzz(model: own.Model, images: own.Images,
     counts = ", ".join(f"{outcomes.get(name, 0):,} {name}" for name in ("broken", "held"))
     missed = found.inputs[found.inputs["outcome"] == "misclassified"]
     unread = found.inputs[found.inputs["outcome"] == "unreadable"]
-    lines = [f"{many(photos, unread)}; of the inputs tried: {counts}; "
+    failed = unread[unread["path"].isin(photos.paths)]  # whose header was whole
+    lines = [f"{many(photos, failed)}; of the inputs tried: {counts}; "
              f"failing inputs: {len(found.failures):,}",
              f"wrote {wrote} in {target}"]
     if parts:

@@ -1,6 +1,6 @@
 """What a paper prints for each cell of a claim: the line of its value in a forest plot.
 
->>> from dnnlib import published
+>>> from dnnbook import published
 >>> claim = next(c for c in published.claims() if c.id == "nsatp-rq3-pd-best")
 >>> printed(claim).query("model == 'net2' and dataset == 'mnist'")["value"].tolist()
 [0.01]
