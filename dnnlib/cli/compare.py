@@ -78,6 +78,6 @@ def compare(model: own.Model = "", images: own.Images = "",
         f"{found.images:,} images; the model gets {found.wrong:,} of them wrong",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
         *found.sentences, wrote, *left_out(images, photos, found.unread),
-        *left_out(reference, seen, found.reference))
+        *left_out(reference, seen, found.reference), found.used)
     if photos.skipped or found.unread or seen and seen.skipped or found.reference:
         raise typer.Exit(SKIPPED)

@@ -108,7 +108,7 @@ def fuzz(model: own.Model, images: own.Images,
     if labels == "folders" and not class_names:
         lines += order_told(photos.paths)
     say(*lines, *left_out(images, photos, dict(zip(unread["path"], unread["note"]))),
-        *left_out(reference, seen, found.reference))
+        *left_out(reference, seen, found.reference), found.used)
     if len(unread) or found.reference:
         raise typer.Exit(SKIPPED)
 

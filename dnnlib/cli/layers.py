@@ -30,7 +30,7 @@ def layers(model: own.Model, weights: own.Weights = "", images: own.Images = "",
     outputs_only("layers", network)
     spec, side = models.spec_of(network), size or of(network).crop
     if images:
-        fit, x = custom.first_look(network, custom.read_photos(images, network, size=size,
+        fit, x, *_ = custom.first_look(network, custom.read_photos(images, network, size=size,
                                                                channels=channels))
         x = x[:2]
     elif spec or side:

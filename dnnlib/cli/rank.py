@@ -117,7 +117,7 @@ def rank(model: own.Model = "", images: own.Images = "",
             table, photos, title=f"{Path(images).name} by {', '.join(methods)}")),
         *_handed(table, photos, copies if copy_to else None, tasks if studio else None, model),
         *left_out(images, photos, table.attrs["unread"]),
-        *left_out(reference, seen, table.attrs["reference"]))
+        *left_out(reference, seen, table.attrs["reference"]), table.attrs["used"])
     if failed := table.attrs["failed"]:
         say(*(f"failed: {name}: {why}" for name, why in failed.items()))
         raise typer.Exit(1)

@@ -34,7 +34,6 @@ class Classifier(nn.Module):
         self.model, self.probabilities = model, probabilities
         self.preparation = preparation or Preparation()
         self.training = model.training
-        self.normalised = self.preparation.mean, self.preparation.std  # part of its fingerprint
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """The model's own names, without one for this shell around it."""
@@ -81,6 +80,19 @@ def logits_of(output) -> torch.Tensor:
         return logits_of(output[0])
     raise TypeError("model: expected a tensor (N, classes), a tuple that begins with one, or "
                     f"logits by that name, got {type(output).__name__}; {WRAP}")
+
+
+def output_named(output) -> str:
+    """Which of what a model returns :func:`logits_of` takes.
+
+    >>> output_named((torch.zeros(2, 3), torch.zeros(2)))
+    'the first of its 2 outputs'
+    """
+    if isinstance(output, torch.Tensor):
+        return "its output"
+    if hasattr(output, "logits") or isinstance(output, Mapping):
+        return "its output `logits`"
+    return f"the first of its {len(output)} outputs"
 
 
 def columns(output: torch.Tensor, n: int) -> torch.Tensor:

@@ -12,6 +12,7 @@ from torch import nn
 
 from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
+from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of, needs_reference, parse_methods
@@ -32,8 +33,8 @@ RESAMPLES = 1000
 class Compared:
     """``selectors``: a row for each method and rate, 'found' in %; ``fuzzers``: a row for each, if
     any; ``left``: the reasons for methods that are not there, ``unread`` for images and
-    ``reference`` for training images, by name. ``images``, ``wrong``: how many
-    there are, and how many the model gets wrong; ``sentences``: what it comes to.
+    ``reference`` for training images, by name. ``images``, ``wrong``: how many there are, and how
+    many the model gets wrong; ``sentences``: what it comes to; ``used``: of what, in a line.
     """
 
     selectors: pd.DataFrame
@@ -44,6 +45,7 @@ class Compared:
     left: Mapping[str, str] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     reference: Mapping[str, str] = field(default_factory=dict)
+    used: str = ""
 
 
 @leaves_modes
@@ -93,8 +95,9 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
     if photos.labels is None and any("/" not in path for path in photos.paths):
         classes_named(photos, 2, "folders")  # tells which has no folder
     seen = None if reference is None else photos_of(reference, model)
-    fit, some = first_look(model, photos, seen, probabilities=probabilities,
-                           budget=Budget(l2=l2, linf=linf))
+    look = first_look(model, photos, seen, probabilities=probabilities,
+                      budget=Budget(l2=l2, linf=linf))
+    fit, some = look.model, look.images
     with torch.no_grad():
         names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
     jobs, left = {}, {}
@@ -149,7 +152,8 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
                                          seen, resamples, seed)
         told.append(fuzzers_sentence(found, broken, by_noise))
     return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left,
-                    {photos.paths[i]: why for i, why in unread.items()}, unseen)
+                    {photos.paths[i]: why for i, why in unread.items()}, unseen,
+                    identity_of(look, photos, seen, {}).said(False))
 
 
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
@@ -204,7 +208,7 @@ def _ordered(name: str, job: Job, seen: Photos | None,
     reader = job.readers[name]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
-        run = Run(place, {})
+        run = Run(place)
         places, found = run.go(job, seen, workers, None)
     passes = reader.shared + reader.passes
     share = 1 + (len(seen) / len(places) if reader.keeps and seen is not None else 0)

@@ -55,9 +55,10 @@ def forecast(model: nn.Module, images: Images, options: Options | None = None, *
     >>> found.images, found.inputs
     (8, 5)
     """
-    model, fuzzer, photos, _, _, options = prepared(
+    look, fuzzer, photos, _, _, options = prepared(
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities, class_names=class_names)
+    model = look.model
     count = min(options.limit or len(photos), len(photos))
     x = photos.some(min(count, options.at_once))
     predict(model, x, batch_size=options.batch_size)  # the first pass warms up

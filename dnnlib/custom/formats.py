@@ -1,6 +1,7 @@
 """Models saved as files of their own: TorchScript, torch.export, ONNX. They give outputs only."""
 
 import hashlib
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ SUFFIXES = {".pt": "TorchScript", ".ts": "TorchScript", ".pt2": "torch.export", 
 class OutputsOnly(nn.Module):
     """A model of which nothing but the outputs can be had: no layers, no gradients.
 
-    ``format``: what it came as. ``content``: a hash of the file, part of its fingerprint.
+    ``format``: what it came as. ``content``: a hash of its files, which stands for its weights.
     """
 
     def __init__(self, run, format: str, content: str = ""):
@@ -24,6 +25,12 @@ class OutputsOnly(nn.Module):
 
     def forward(self, x: torch.Tensor):
         return self._run[0](x)
+
+    def get_extra_state(self) -> str:
+        return self.content
+
+    def set_extra_state(self, state: str) -> None:
+        self.content = state
 
     def _apply(self, fn, recurse=True):
         super()._apply(fn, recurse)
@@ -46,7 +53,7 @@ def load_saved(path: Path) -> OutputsOnly:
     load = {"TorchScript": _script, "torch.export": _exported, "ONNX": _onnx}[kind]
     try:
         found = load(path)
-        return OutputsOnly(found, kind, hashlib.sha256(path.read_bytes()).hexdigest()).eval()
+        return OutputsOnly(found, kind, _content(path)).eval()
     except (ModuleNotFoundError, FileNotFoundError):
         raise
     except Exception as error:  # each library has errors of its own
@@ -55,6 +62,20 @@ def load_saved(path: Path) -> OutputsOnly:
                 "as --model" if path.suffix == ".pt" else "")
         raise ValueError(f"model: {path.name} is not a model saved by {kind}{hint} ({said[:120]})"
                          ) from error
+
+
+def _content(path: Path) -> str:
+    """A hash of the file, and of those beside it in which an ONNX graph says that weights lie."""
+    sha = hashlib.sha256(data := path.read_bytes())
+    if path.suffix == ".onnx":
+        # StringStringEntryProto of TensorProto.external_data: key (1) "location", value (2) a name
+        found = re.finditer(rb"\x0a\x08location\x12([\x00-\x7f])", data)
+        names = {data[m.end():m.end() + m[1][0]].decode() for m in found}
+        for name in sorted(names):
+            if (beside := path.parent / name).is_file():
+                with open(beside, "rb") as file:
+                    sha.update(hashlib.file_digest(file, "sha256").digest())
+    return sha.hexdigest()
 
 
 def _script(path: Path) -> nn.Module:

@@ -14,11 +14,11 @@ from dnnlib import files
 MEANWHILE = "meanwhile"
 
 
-def check(folder: Path, facts: dict) -> None:
-    """``ValueError`` for another run's folder; what a killed run was writing is removed.
+def opened(folder: Path) -> tuple[dict, dict[str, torch.Tensor]] | None:
+    """What the run in ``folder`` is of, None if there is none; what a killed run was writing goes.
 
-    ``facts``: all that decides what a run makes, as JSON can hold it. ``MEANWHILE`` is what
-    a run needs only while it lasts.
+    Its facts, and tensors of its images and answers. ``MEANWHILE`` is what a run needs only while
+    it lasts. Raises ``ValueError`` for a file, and for a folder that holds something else.
     """
     run = folder / "run.json"
     if folder.exists() and not folder.is_dir():
@@ -26,29 +26,32 @@ def check(folder: Path, facts: dict) -> None:
     half = re.compile(r"\..+\.(png|json|csv|safetensors)\.\w{8}")
     shutil.rmtree(folder / MEANWHILE, ignore_errors=True)
     rest = [p for p in folder.rglob("*") if p.is_file()]
-    if rest and not run.exists() and not all(half.fullmatch(p.name) for p in rest):
+    begun = {folder / "run.safetensors"}  # written just before run.json
+    if not run.exists() and not all(p in begun or half.fullmatch(p.name) for p in rest):
         raise ValueError(f"out: {folder} holds files, and none is the run.json of a run to go on "
                          "with; give a folder of its own")
+    before = None
     if run.exists():
         try:
-            before, now = json.loads(run.read_bytes()), json.loads(json.dumps(facts))
+            facts = json.loads(run.read_bytes())
+            if not isinstance(facts, dict):
+                raise ValueError(f"expected an object, got {type(facts).__name__}")
+            if not run.with_suffix(".safetensors").exists():
+                raise ValueError("run.safetensors is not beside it, as in runs of an earlier "
+                                 "version; give another --out, or delete the folder")
+            before = facts, files.load_tensors(run.with_suffix(".safetensors"))[0]
         except ValueError as error:
             raise ValueError(f"out: {run} is not of a run to go on with: {error}") from error
-        if not isinstance(before, dict):
-            raise ValueError(f"out: {run} is not of a run to go on with")
-        changed = [f"{name} was {before.get(name)!r} and is {now.get(name)!r}"
-                   for name in {**now, **before} if before.get(name) != now.get(name)]
-        if changed:
-            raise ValueError(f"out: {folder} holds another run: {'; '.join(changed)}. Give "
-                             "another --out, or delete this one")
     for path in rest:
         if half.fullmatch(path.name):
             path.unlink()
+    return before
 
 
-def begin(folder: Path, facts: dict) -> None:
-    """Say whose folder it is, before anything is kept there."""
+def begin(folder: Path, facts: dict, tensors: dict[str, torch.Tensor]) -> None:
+    """Say whose folder it is, before anything is kept there: see :func:`opened`."""
     if not (folder / "run.json").exists():
+        files.save_tensors(folder / "run.safetensors", tensors)
         files.write_atomically(folder / "run.json", json.dumps(facts, indent=1).encode() + b"\n")
 
 

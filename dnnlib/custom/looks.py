@@ -9,13 +9,14 @@ should is told by a line of the log. The list is :data:`CHECKS`.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from dnnlib import checks, models
 from dnnlib.custom.answering import unanswered
-from dnnlib.custom.classifier import WRAP, Classifier, columns, logits_of
+from dnnlib.custom.classifier import WRAP, Classifier, columns, logits_of, output_named
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import told
@@ -45,6 +46,17 @@ class Look:
     probabilities: bool | None
     rounding: float
     within: float
+
+
+class Looked(NamedTuple):
+    """``model``: as :func:`classifier` gives it; ``images``: that it was shown, at most 64, without
+    those that it fails on; ``answers``: its own outputs for these, float32 (n, columns);
+    ``output``: which of its outputs that was, and what it was taken for."""
+
+    model: nn.Module
+    images: torch.Tensor
+    answers: torch.Tensor
+    output: str
 
 
 def _finite(look: Look) -> None:
@@ -152,13 +164,11 @@ def classifier(model: nn.Module, x: torch.Tensor, *,
     ``TypeError`` for what holds no logits, or is no network. Images that the model fails on are not
     looked at, if they are fewer than half.
     """
-    return _looked_at(model, x, probabilities)[0]
+    return _looked_at(model, x, probabilities).model
 
 
 @torch.no_grad()
-def _looked_at(model: nn.Module, x: torch.Tensor,
-               probabilities: bool | None) -> tuple[nn.Module, torch.Tensor]:
-    """The same, and the images that it was shown and did not fail on."""
+def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) -> Looked:
     if not isinstance(model, nn.Module):
         raise TypeError("model: expected a torch.nn.Module, got "
                         f"{getattr(model, '__name__', type(model).__name__)}; {WRAP}")
@@ -204,12 +214,13 @@ def _looked_at(model: nn.Module, x: torch.Tensor,
     look = Look(run, some, outputs, probabilities, rounding.item(), 1e-2 if half else 1e-3)
     for check in CHECKS:
         check(look)
+    taken = f"{output_named(returned)} as {'probabilities' if probabilities else 'logits'}"
     if models.spec_of(model) and probabilities is None and preparation.mean is None:
-        return model, some
+        return Looked(model, some, outputs.cpu(), taken)
     fit = Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()
     if probabilities is False:
         fit.logits = True
-    return fit, some
+    return Looked(fit, some, outputs.cpu(), taken)
 
 
 def _not_failing(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
@@ -257,9 +268,8 @@ def _first_of_several(returned, outputs: torch.Tensor) -> None:
 
 def first_look(model: nn.Module, photos: Photos, reference: Photos | None = None, *,
                probabilities: bool | None = None, budget: Budget = Budget(),
-               ) -> tuple[nn.Module, torch.Tensor]:
-    """The model as :func:`classifier` gives it, and the images that it was shown, at most 64,
-    without those that it fails on.
+               ) -> Looked:
+    """The model as :func:`classifier` gives it, and what it was shown.
 
     ``reference``: training images; ``budget``: distances that examples are to keep. Raises
     ``ValueError`` for images that are others when they are read again, and for a distance that

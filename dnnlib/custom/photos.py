@@ -23,8 +23,7 @@ from dnnlib.custom.given import Loaded, image_in, last_are_channels, named
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import reason
 from dnnlib.data.folders import decoded, of_one
-from dnnlib.data.pictures import Pictures, Rows, readable
-from dnnlib.models.fingerprints import described, of
+from dnnlib.data.pictures import readable
 
 FEW = 256  # images that are read without workers, and of which one must be readable
 LOOK = 9  # images that show the shape of all
@@ -157,17 +156,11 @@ class Photos(Dataset):
             return f"{self.paths[i]} {error}"
         return f"{self.paths[i]} can be read now"
 
-    def named(self) -> str:
-        """What tells these images from others, or from what they were."""
-        if isinstance(self.source, Pictures | Rows):
-            how = getattr(self.source.fit, "__self__", None)  # a Preparation
-            state: object = [self.source.stamps.tolist(), self.source.channels,
-                             how and [how.described, of(how.transform)]]
-        elif isinstance(self.source, torch.Tensor | np.ndarray):
-            state = described(torch.as_tensor(self.source))
-        else:  # too many to be read twice
-            state = described(self.some(16))
-        return f"{len(self)} images, {files.digest([state, list(self.paths)])}"
+    @property
+    def preparation(self) -> Preparation:
+        """What is done to a picture before the model takes it."""
+        how = getattr(getattr(self.source, "fit", None), "__self__", None)
+        return how if isinstance(how, Preparation) else self.fit
 
 
 def _planes(array: np.ndarray) -> torch.Tensor:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import FunctionType, MethodType
 
 import numpy as np
 import torch
@@ -11,7 +12,6 @@ from torch import nn
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks
-from dnnlib.models.fingerprints import of as of_code
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
@@ -138,7 +138,7 @@ class Preparation:
         return ", ".join(parts)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Steps:
     """Transforms one after the other: to be sent to a process that reads, if each of them can be.
 
@@ -153,10 +153,15 @@ class Steps:
             image = step(image)
         return image
 
-    def __repr__(self) -> str:
-        """The same in every process: what tells two transforms apart."""
-        return str([of_code(step) if type(step).__repr__ is not object.__repr__
-                    else type(step).__name__ for step in self.steps])
+
+def steps_of(preparation: Preparation) -> list:
+    """The classes and functions of a transform and of its steps: whose code it is."""
+    left, found = [preparation.transform] if preparation.transform else [], []
+    while left:
+        step = left.pop()
+        found.append(step if isinstance(step, FunctionType | MethodType | type) else type(step))
+        left += [*getattr(step, "steps", ()), *(getattr(step, "transforms", None) or ())]
+    return found
 
 
 def prepared(transform) -> Preparation:

@@ -10,9 +10,10 @@ import pandas as pd
 import torch
 from torch import nn
 
-from dnnlib import __version__, checks, selection
+from dnnlib import checks, selection
 from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
+from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
@@ -20,9 +21,8 @@ from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.data.pictures import Pictures
-from dnnlib.inference import device_of, leaves_modes, predict
+from dnnlib.inference import leaves_modes, predict
 from dnnlib.measures.uncertainty import indecision
-from dnnlib.models.fingerprints import fingerprint
 from dnnlib.selection.streaming import reader
 
 TOP = 0.05  # of the candidates, unless another share is asked for
@@ -114,6 +114,7 @@ def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
     'absolute_path' and 'duplicate_of', the path of the first image of the same bytes.
     A method that fails later costs only itself: its reason is in the table's ``attrs["failed"]``,
     by name; ``attrs["unread"]`` and ``["reference"]`` have those of images and training images.
+    ``attrs["used"]`` says in one line of what the run was.
     Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
     of another run.
     """
@@ -124,18 +125,18 @@ def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
         raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
     seen = None if reference is None else photos_of(reference, model)
     chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
-    job = prepared_job(model, photos, methods, reference=seen, seed=seed, layers=layers,
-                       probabilities=probabilities, batch_size=batch_size, block=block)
+    _sizes(batch_size, block)
+    look = first_look(model, photos, seen, probabilities=probabilities)
+    job = job_of(look.model, look.images, photos, methods, reference=seen, seed=seed, layers=layers,
+                 batch_size=batch_size, block=block)
     if class_names is not None:
         outputs = predict(job.model, few(job.model, photos), batch_size=2)
         class_names = distinct(class_names, outputs.shape[1])
-    facts = {"dnnlib": __version__, "torch": torch.__version__, "by": list(methods),
-             "device": device_of(job.model).type, "model": fingerprint(job.model),
-             "probabilities": bool(probabilities), "images": photos.named(),
-             "reference": seen and seen.named(), "seed": seed,
-             "layers": layers and list(layers), "batch_size": batch_size, "block": block}
+    identity = identity_of(look, photos, seen, {
+        "by": list(methods), "probabilities": bool(probabilities), "seed": seed,
+        "layers": layers and list(layers), "batch_size": batch_size, "block": block})
     with tempfile.TemporaryDirectory() as place:
-        run = Run(place if folder is None else folder, facts)
+        run = Run(place if folder is None else folder, identity)
         places, found = run.go(job, seen, workers, client)
     table = _described(photos, places, run.outputs)
     if class_names is not None:
@@ -148,7 +149,8 @@ def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
     for name in ("duplicate_of", "absolute_path", "note"):  # as the last columns
         if name in table:
             table[name] = table.pop(name)
-    table.attrs |= {"failed": run.failed, "class_names": class_names, "reference": run.unread,
+    table.attrs |= {"failed": run.failed, "used": identity.said(run.again),
+                    "class_names": class_names, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
     table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
     return merged(table, min(chosen, len(places))) if merge else table
@@ -180,11 +182,15 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
 
     The model is put in evaluation mode.
     """
+    _sizes(batch_size, block)
+    look = first_look(model, photos, reference, probabilities=probabilities)
+    return job_of(look.model, look.images, photos, methods, reference=reference, seed=seed,
+                  layers=layers, batch_size=batch_size, block=block)
+
+
+def _sizes(batch_size: int, block: int) -> None:
     checks.positive(batch_size, "batch_size")
     checks.positive(block, "block")
-    model, some = first_look(model, photos, reference, probabilities=probabilities)
-    return job_of(model, some, photos, methods, reference=reference, seed=seed, layers=layers,
-                  batch_size=batch_size, block=block)
 
 
 def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequence[str], *,

@@ -19,10 +19,11 @@ from torch import nn
 from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
-from dnnlib import __version__, files
+from dnnlib import files
 from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.failures import nearest
-from dnnlib.custom.looks import first_look
+from dnnlib.custom.identity import Identity, identity_of
+from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
@@ -31,8 +32,7 @@ from dnnlib.custom.scoring import all_of, classes_of
 from dnnlib.custom.told import reason
 from dnnlib.data.folders import in_order, of_one
 from dnnlib.fuzzing import Fuzzer
-from dnnlib.inference import device_of, leaves_modes, predict
-from dnnlib.models.fingerprints import fingerprint
+from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "note")
@@ -46,12 +46,14 @@ class Found:
     Outcomes: 'broken', 'held' where nothing failed, 'misclassified' to begin with, 'left out' by
     the limit, 'unreadable', or the model fails on it. 'l2' and 'linf' are distances from the
     input, 'iteration' counts from 1, and 'file' is relative to the run's folder. ``reference``: the
-    reasons for training images that are left out, by name.
+    reasons for training images that are left out, by name. ``used``: a line that says of what the
+    run was.
     """
 
     inputs: pd.DataFrame
     failures: pd.DataFrame
     reference: Mapping[str, str] = field(default_factory=dict)
+    used: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,22 +119,23 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     wrong class's probability leads by 1e-4, so that each file fails when it is loaded again.
 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
-    the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json``, of which
-    options, model and images; ``clean.safetensors``, the classes given to the images; ``blocks/``,
-    what each block of inputs gave. Classes are named by ``class_names``, in the order of the
-    model's outputs, or else by their folders or numbers: see :func:`classes_named`. Raises
-    ``ValueError`` for a folder that holds something else, a model whose outputs vary from pass to
-    pass, and one that gets no image right.
+    the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json`` and
+    ``run.safetensors``, of which options, model and images; ``clean.safetensors``, the classes
+    given to the images; ``blocks/``, what each block of inputs gave. Classes are named by
+    ``class_names``, in the order of the model's outputs, or else by their folders or numbers: see
+    :func:`classes_named`. Raises ``ValueError`` for a folder that holds something else, a model
+    whose outputs vary from pass to pass, and one that gets no image right.
     """
     folder = Path(folder).expanduser()
-    model, fuzzer, photos, seen, names, options = prepared(
+    look, fuzzer, photos, seen, names, options = prepared(
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities, class_names=class_names)
-    facts = {"dnnlib": __version__, "torch": torch.__version__, "device": device_of(model).type,
-             "model": fingerprint(model), "probabilities": bool(probabilities),
-             "images": photos.named(), "reference": seen and seen.named(), **asdict(options)}
-    kept.check(folder, facts)
-    clean, labels, unread = _clean(folder, facts, model, photos, names, options, workers)
+    model = look.model
+    identity = identity_of(look, photos, seen, {
+        "probabilities": bool(probabilities), "classes": files.digest([*names]),
+        **json.loads(json.dumps(asdict(options)))})
+    again = identity.check(folder)
+    clean, labels, unread = _clean(folder, identity, model, photos, names, options, workers)
     places = ((clean == labels) & (clean >= 0)).nonzero()[:, 0]
     count = min(options.limit or len(places), len(places))
     places = places[torch.arange(count) * len(places) // count]
@@ -154,7 +157,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     late = {row["input"]: row["left"] for row in rows if "left" in row}
     clean[list(late)], unread = -1, unread | {photos.paths[i]: why for i, why in late.items()}
     told = replace(_tables(photos, unread, labels, clean, names, places, found, options),
-                   reference=seen.skipped if seen else {})
+                   reference=seen.skipped if seen else {}, used=identity.said(again))
     for name, table in (("inputs", told.inputs), ("failures", told.failures)):
         tables.write(table, folder / f"{name}.csv")
     return told
@@ -162,7 +165,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
 
 def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
              probabilities: bool | None = None, class_names: Sequence[str] | None = None,
-             ) -> tuple[nn.Module, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
+             ) -> tuple[Looked, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
     """What a run needs: model, fuzzer, images, training images, classes' names, whole options.
 
     Arguments as of :func:`fuzz`. Raises ``ValueError`` for what cannot be run, before it is.
@@ -170,8 +173,8 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
     options.check_reference(reference is not None)
     photos = photos_of(images, model)
     seen = None if reference is None else photos_of(reference, model)
-    model, some = first_look(model, photos, seen, probabilities=probabilities,
-                             budget=options.budget)
+    look = first_look(model, photos, seen, probabilities=probabilities, budget=options.budget)
+    model, some = look.model, look.images
     if options.layers is not None:
         outputs_only(options.by, model)
         options = replace(options, layers=matching(model, some, options.layers))
@@ -181,10 +184,10 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
     seen = seen and replace(seen, skipped=seen.skipped | unread)
     fuzzer = options.fuzzer(x)
     rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
-    return model, fuzzer, photos, seen, names, options
+    return look, fuzzer, photos, seen, names, options
 
 
-def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: Sequence[str],
+def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, names: Sequence[str],
            options: Options, workers: int | None,
            ) -> tuple[torch.Tensor, torch.Tensor, dict[str, str]]:
     """The classes given to the images, kept, and the labels: (N,), and what cannot be read.
@@ -203,7 +206,7 @@ def _clean(folder: Path, facts: dict, model: nn.Module, photos: Photos, names: S
         raise ValueError(f"labels: the model gets none of {len(labels)} images right; are the "
                          f"folders' names in the order of its classes: {', '.join(names[:3])}...?")
     if not path.exists():
-        kept.begin(folder, facts)
+        kept.begin(folder, identity.facts, identity.tensors)
         files.save_tensors(path, {"classes": clean}, skipped=skipped)
     return clean, labels, skipped
 

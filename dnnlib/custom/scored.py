@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, kept
+from dnnlib.custom.identity import Identity
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
@@ -23,9 +24,9 @@ Found = dict[str, dict[str, torch.Tensor]]
 
 
 class Run:
-    """In ``folder``: ``run.json``, the facts; ``lessons/``, what each block of training images
-    gave, and then ``learned/``, what it comes to; ``blocks/``, what each block of images gave; in
-    the end, instead of all these, ``result.safetensors``.
+    """In ``folder``: ``run.json`` and ``run.safetensors``, its ``identity``; ``lessons/``, what
+    each block of training images gave, and then ``learned/``, what it comes to; ``blocks/``, what
+    each block of images gave; in the end, instead of the last three, ``result.safetensors``.
 
     ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
     images, by name; ``failed``: for methods; ``outputs``: those of :data:`scoring.OUTPUTS` of the
@@ -33,13 +34,13 @@ class Run:
     folder.
     """
 
-    def __init__(self, folder: str | Path, facts: dict):
-        self.folder, self.facts = Path(folder).expanduser(), facts
+    def __init__(self, folder: str | Path, identity: Identity | None = None):
+        self.folder, self.identity = Path(folder).expanduser(), identity
         self.skipped: dict[int, str] = {}
         self.unread: dict[str, str] = {}
         self.failed: dict[str, str] = {}
         self.outputs: dict[str, torch.Tensor] = {}
-        kept.check(self.folder, facts)
+        self.again = identity is not None and identity.check(self.folder)
 
     def go(self, job: Job, reference: Photos | None, workers: int | None,
            client) -> tuple[torch.Tensor, Found]:
@@ -95,7 +96,8 @@ class Run:
         """Remove what was written, for a run that cannot be."""
         for folder in folders:
             shutil.rmtree(folder)
-        (self.folder / "run.json").unlink()
+        for name in ("run.json", "run.safetensors"):
+            (self.folder / name).unlink(missing_ok=True)
         if not any(self.folder.iterdir()):
             self.folder.rmdir()
 
@@ -109,7 +111,8 @@ class Run:
             made = (zip(left, job.run(left, workers, bar.update)) if client is None
                     else cluster.run(client, job, left))
             for number, content in made:
-                kept.begin(self.folder, self.facts)
+                if self.identity is not None:
+                    kept.begin(self.folder, self.identity.facts, self.identity.tensors)
                 for name, data in content.items():
                     files.write_atomically(self.folder / name, data)
                 if client is not None:

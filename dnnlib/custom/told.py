@@ -1,13 +1,9 @@
 """What a person's own code said when it failed: the error, and the line that raised it."""
 
-import sys
 import traceback
 from pathlib import Path
 
-import dnnlib
-
-_OTHERS = tuple(Path(place).resolve() for place in (
-    sys.prefix, sys.base_prefix, Path(dnnlib.__file__).parent))  # not theirs
+from dnnlib.models.sources import own
 
 
 def told(error: BaseException) -> str:
@@ -20,9 +16,7 @@ def told(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}: {name}: {error.msg}"
-    theirs = [f for f in traceback.extract_tb(error.__traceback__)
-              if not f.filename.startswith("<")
-              and not any(Path(f.filename).resolve().is_relative_to(p) for p in _OTHERS)]
+    theirs = [f for f in traceback.extract_tb(error.__traceback__) if own(f.filename)]
     place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
     return place + name + (f": {said}" if said else "")
 

@@ -1,0 +1,77 @@
+"""Whose code it is: a library counts by its version, a person's own files by their bytes."""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import dnnlib
+
+_LIBRARIES = tuple(Path(place).resolve() for place in (
+    sys.prefix, sys.base_prefix, Path(dnnlib.__file__).parent))
+
+
+def own(file: str | None) -> bool:
+    """Whether a file of code is a person's own: not Python's, a library's or this package's.
+
+    >>> own(hashlib.__file__), own("net.py"), own("<string>")
+    (False, True, False)
+    """
+    if not file or file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    return not any(path.is_relative_to(place) for place in _LIBRARIES)
+
+
+def own_files(things: Iterable) -> dict[str, str]:
+    """The person's own files that classes, functions or modules come from, and what these import:
+    12 digits of their bytes, by name.
+
+    >>> own_files([Path, sys])
+    {}
+    """
+    found: dict[str, list[bytes]] = {}
+    for module in _reached(things):
+        if own(getattr(module, "__file__", None)):
+            path = Path(str(module.__file__))
+            if path.is_file():
+                found.setdefault(path.name, []).append(path.read_bytes())
+    return {name: hashlib.sha256(b"".join(sorted(contents))).hexdigest()[:12]
+            for name, contents in sorted(found.items())}
+
+
+def versions(things: Iterable) -> dict[str, str]:
+    """The libraries that classes or functions come from, and what their own files import.
+
+    >>> import numpy
+    >>> versions([numpy.linalg.norm]) == {"numpy": numpy.__version__}
+    True
+    """
+    tops = {module.__name__.partition(".")[0] for module in _reached(things)
+            if not own(getattr(module, "__file__", None))}
+    found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(tops)}
+    return {name: version for name, version in found.items()
+            if isinstance(version, str) and name != "dnnlib"}
+
+
+def _reached(things: Iterable) -> Iterator[ModuleType]:
+    """The modules of ``things``, and all that are reached from a person's own ones, each once."""
+    seen: set[int] = set()
+    left = [module for thing in things if (module := _module_of(thing)) is not None]
+    while left:
+        module = left.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        yield module
+        if own(getattr(module, "__file__", None)):
+            left += [found for value in list(vars(module).values())
+                     if (found := _module_of(value)) is not None]
+
+
+def _module_of(thing) -> ModuleType | None:
+    if isinstance(thing, ModuleType):
+        return thing
+    name = getattr(thing, "__module__", None)
+    return sys.modules.get(name) if isinstance(name, str) else None
