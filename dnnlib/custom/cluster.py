@@ -5,6 +5,7 @@ import logging
 import os
 import sys
 import threading
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -73,7 +74,10 @@ def run(client, job, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, by
     except Exception as error:  # of every kind, by what the model holds
         raise ValueError(f"model: cannot be sent to other machines: {error}") from error
     key = hashlib.sha256(content).hexdigest()[:16]
-    sent = client.scatter(content, broadcast=True, hash=False)
+    with warnings.catch_warnings():  # that it is large
+        warnings.simplefilter("ignore", UserWarning)
+        # a task, which the scheduler can do again, while what is scattered dies with its worker
+        sent = client.submit(bytes, content, pure=False)
     left = list(reversed(numbers))
     room = AHEAD * max(1, sum(client.nthreads().values()))
     waiting = as_completed()

@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from dnnlib.custom.told import sentence
+
 SUFFIXES = {".pt": "TorchScript", ".ts": "TorchScript", ".pt2": "torch.export", ".onnx": "ONNX"}
 
 
@@ -57,7 +59,7 @@ def load_saved(path: Path) -> OutputsOnly:
     except (ModuleNotFoundError, FileNotFoundError):
         raise
     except Exception as error:  # each library has errors of its own
-        said = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        said = sentence(error) or type(error).__name__
         hint = ("; a state dict goes to --weights, with the code of its model, FILE.py:FUNCTION, "
                 "as --model" if path.suffix == ".pt" else "")
         raise ValueError(f"model: {path.name} is not a model saved by {kind}{hint} ({said[:120]})"

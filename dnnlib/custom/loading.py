@@ -1,8 +1,12 @@
 """A person's own classifier, loaded: from code, by name, or from a file of its own."""
 
 import importlib.util
+import json
+import logging
 import pickle
 import sys
+from collections import ChainMap
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -13,8 +17,10 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
 from dnnlib.custom.preparation import Preparation, prepared
 from dnnlib.custom.told import told
-from dnnlib.models.weights import assign
+from dnnlib.models.weights import assign, fitting, misfits, read
 
+ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".tar"}  # of torch.save
+_log = logging.getLogger(__name__)  # to stderr, as it is
 KINDS = "FILE.py:FUNCTION, torchvision:NAME, timm:NAME, FILE.pt, .pt2 or .onnx"
 
 
@@ -34,10 +40,11 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
       'mobilenet' also in Keras's layout.
     - a file of TorchScript (.pt, .ts), torch.export (.pt2) or ONNX: its outputs are all there is.
 
-    ``weights``: a state dict in a file of safetensors, or of ``torch.save``, .pt or .pth, read
-    with ``weights_only=True``, since other pickles can run code; also under 'state_dict' or 'model'
-    in it, or with 'module.' before its names. Raises ``FileNotFoundError``, ``ValueError`` or
-    ``TypeError`` saying what does not fit.
+    ``weights``: a state dict in a file of safetensors, or of ``torch.save``, read with
+    ``weights_only=True``, since other pickles can run code; also in a dict in it, or with names
+    that begin with what a wrapper adds: see :func:`dnnlib.models.weights.fitting`; or the
+    index.json of sharded ones. Raises ``FileNotFoundError``, ``ValueError`` or ``TypeError`` saying
+    what does not fit.
 
     >>> load_model("lenet5")
     Traceback (most recent call last):
@@ -78,26 +85,36 @@ def _only(name: str, options: dict) -> None:
 
 
 def _weighted(model: nn.Module, path: Path, *, keras: bool) -> nn.Module:
-    if path.suffix == ".safetensors":
-        return (models.load_keras_weights if keras else models.load_weights)(model, path)
-    if path.suffix not in (".pt", ".pth"):
-        raise ValueError(f"weights: expected a .safetensors, .pt or .pth file, got {path.name}")
+    if keras and path.suffix == ".safetensors":
+        return models.load_keras_weights(model, path)
+    found, where = fitting(model, _content(path))
+    if where and not misfits(model, found):
+        _log.warning("weights: those of %s, %s", path.name, where)
+    return assign(model, found, path)
+
+
+def _content(path: Path) -> Mapping:
+    """What a file of weights holds, or the files that an index.json names."""
     if not path.is_file():
         raise FileNotFoundError(f"no weights at {path}")
+    if path.suffix == ".safetensors":
+        return read(path)
+    if path.suffix == ".json":
+        parts = sorted({*json.loads(path.read_bytes())["weight_map"].values()})
+        return dict(ChainMap(*(dict(_content(path.parent / part)) for part in parts)))
+    if not {*path.suffixes} & ENDINGS:
+        raise ValueError(f"weights: expected a file that ends in .safetensors, .index.json, "
+                         f"{', '.join(sorted(ENDINGS))}, got {path.name}")
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
         raise ValueError(f"weights: {path.name} holds more than tensors, or is damaged; save "
                          "model.state_dict() by torch.save or by safetensors") from error
-    for key in ("state_dict", "model_state_dict", "model"):
-        if isinstance(found, dict) and isinstance(found.get(key), dict):
-            found = found[key]
-    if not isinstance(found, dict) or not all(isinstance(v, torch.Tensor) for v in found.values()):
+    if not isinstance(found, Mapping) or not any(
+            isinstance(value, torch.Tensor | Mapping) for value in found.values()):
         raise ValueError(f"weights: expected a state dict in {path.name}, got "
                          f"{type(found).__name__}")
-    if found and all(k.startswith("module.") for k in found):  # from nn.DataParallel
-        found = {k.removeprefix("module."): v for k, v in found.items()}
-    return assign(model, found, path)
+    return found
 
 
 def _torchvision(name: str, provided: bool, classes: int | None,
@@ -133,7 +150,8 @@ def _timm(name: str, provided: bool, classes: int | None,
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError("this needs timm; install it with: pip install timm",
                                   name="timm") from error
-    checks.known(name, timm.list_models(), "model of timm")
+    if not timm.is_model(name.partition(".")[0]) and not name.startswith("hf-hub:"):
+        checks.known(name, timm.list_models(), "model of timm")
     model = timm.create_model(name, pretrained=provided,
                               **({} if classes is None else {"num_classes": classes}))
     data = timm.data.resolve_model_data_config(model)

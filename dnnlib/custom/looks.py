@@ -195,7 +195,11 @@ def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) ->
         if str(error).endswith(WRAP) or of_the_machine(error):
             raise
         rest = _not_failing(run, some)
-        if len(rest) in (0, len(some)) or 2 * len(rest) <= len(some):
+        if len(rest) == len(some) > 1:
+            raise ValueError(f"model: takes one image, and not {len(some)} at once; was it traced "
+                             "or exported for one? Make it for any number of images: "
+                             f"{told(error)}") from error
+        if len(rest) == 0 or 2 * len(rest) <= len(some):
             raise ValueError(f"model: cannot take images of shape {tuple(x.shape[1:])}; "
                              f"{_hint(run, some)}: {told(error)}") from error
     if 2 * len(rest) > len(some) > len(rest):

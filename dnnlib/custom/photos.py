@@ -1,5 +1,8 @@
 """A person's own images, as the model takes them: from files, tensors or datasets, as they come."""
 
+import logging
+import math
+import shutil
 import sys
 import warnings
 from collections import Counter
@@ -21,11 +24,15 @@ from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.given import Loaded, image_in, last_are_channels, named
 from dnnlib.custom.preparation import Preparation
-from dnnlib.custom.told import reason
+from dnnlib.custom.told import reason, sentence
 from dnnlib.data.folders import decoded, of_one
 from dnnlib.data.pictures import readable
 
 FEW = 256  # images that are read without workers, and of which one must be readable
+WAIT = 600  # seconds for a batch of images to come from a worker
+AHEAD = 3  # batches of each worker that are in memory at a time
+SHARED = Path("/dev/shm")
+_log = logging.getLogger(__name__)  # to stderr, as it is
 LOOK = 9  # images that show the shape of all
 ODD = 8  # of so many images one may have another shape
 
@@ -204,11 +211,31 @@ def batches(photos: Photos, lists: Sequence[Sequence[int]], *,
     if workers is None:
         few = sum(map(len, lists)) <= FEW or isinstance(photos.source, torch.Tensor | np.ndarray)
         workers = 0 if few or not linux else min(8, torch.multiprocessing.cpu_count())
+    workers = _with_room(workers, max(map(len, lists), default=0) * math.prod(photos.shape))
     loader = DataLoader(_Guarded(photos, photos.shape), batch_sampler=lists, num_workers=workers,
                         multiprocessing_context="fork" if workers and linux else None,
-                        collate_fn=_collated, pin_memory=torch.device(device).type == "cuda")
-    for x, places, skipped in loader:
-        yield Read(unit(x.to(device, non_blocking=True)), places, skipped)
+                        timeout=WAIT if workers else 0, collate_fn=_collated,
+                        pin_memory=torch.device(device).type == "cuda")
+    try:
+        for x, places, skipped in loader:
+            yield Read(unit(x.to(device, non_blocking=True)), places, skipped)
+    except RuntimeError as error:
+        if "DataLoader" not in str(error):
+            raise
+        raise ChildProcessError("workers: the processes that read images failed "
+                                f"({sentence(error)}); --workers 0 reads in this one") from error
+
+
+def _with_room(workers: int, size: int) -> int:
+    """As many workers as shared memory has room for, with the batches of ``size`` bytes that each
+    reads ahead."""
+    if not workers or not SHARED.is_dir():
+        return workers
+    fit = shutil.disk_usage(SHARED).free // max(1, 4 * AHEAD * size)  # floats take four bytes
+    if fit < workers:
+        _log.warning("workers: shared memory has room for the batches of %d, where %d were to "
+                     "read; a smaller --batch-size needs less", fit, workers)
+    return min(workers, fit)
 
 
 def _collated(items: list) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:

@@ -9,6 +9,7 @@ from torch import nn
 from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
+from dnnlib.custom.told import sentence
 from dnnlib.fuzzing import DeepHunter, Fuzzer, Noise, Swarm
 from dnnlib.neurons.activations import record_classes
 from dnnlib.neurons.layers import matching
@@ -77,5 +78,5 @@ def outputs_only(name: str, model: nn.Module) -> None:
 
 
 def line(error: Exception) -> str:
-    """The first line of what an error says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    """What an error says, in one line."""
+    return sentence(error) or type(error).__name__

@@ -12,13 +12,26 @@ def told(error: BaseException) -> str:
     >>> told(KeyError("width"))
     "KeyError: 'width'"
     """
-    said = (str(error).strip().splitlines() or [""])[0]
+    said = sentence(error)
     name = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}: {name}: {error.msg}"
     theirs = [f for f in traceback.extract_tb(error.__traceback__) if own(f.filename)]
     place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
     return place + name + (f": {said}" if said else "")
+
+
+def sentence(error: BaseException) -> str:
+    """The line of what an error says that gives the reason: the first, but the last of what wraps
+    another's error, as TorchScript and torch.compile do.
+
+    >>> sentence(RuntimeError("The following operation failed in the TorchScript interpreter.\\n"
+    ...                       "Traceback of TorchScript:\\n\\nRuntimeError: of other shapes"))
+    'RuntimeError: of other shapes'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [""]
+    wraps = lines[0].endswith(":") or "TorchScript interpreter" in lines[0]
+    return lines[-1 if wraps else 0]
 
 
 def reason(error: BaseException) -> str:

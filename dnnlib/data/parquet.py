@@ -106,8 +106,6 @@ class Rows:
     def __getitem__(self, i: int) -> torch.Tensor:
         array = decoded(io.BytesIO(self.content(i)), self.fit, {1: "L", 3: "RGB"}[self.channels])
         array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-        if len(array) != self.channels:
-            raise ValueError(f"has {len(array)} channels, where {self.channels} are expected")
         return torch.from_numpy(np.array(array))  # a copy, that may be written to
 
 

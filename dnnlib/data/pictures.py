@@ -34,7 +34,8 @@ READERS = 8  # threads that look at headers
 class Pictures:
     """Image files, decoded when they are asked for: ``pictures[i]`` is uint8 (C, H, W).
 
-    A photo that says by EXIF how it was held is turned upright. ``stamps``: what tells that a
+    ``channels``: in which ``fit`` gets them. A photo that says by EXIF how it was held is turned
+    upright. ``stamps``: what tells that a
     file is another by now, its size in bytes and the time of its last change, int64 (N, 2). An
     index raises ``ValueError`` with the reason why the file cannot be read.
     """
@@ -54,8 +55,6 @@ class Pictures:
         except ValueError as error:
             raise ValueError(_reason(path, error)) from error
         array = array[None] if array.ndim == 2 else array.transpose(2, 0, 1)
-        if len(array) != self.channels:
-            raise ValueError(f"has {len(array)} channels, where {self.channels} are expected")
         return torch.from_numpy(np.array(array))  # a copy, that may be written to
 
 

@@ -6,6 +6,22 @@ from torch import nn
 EPSILON = 1e-3  # Keras's default in BatchNormalization
 
 
+def with_parts(module: nn.Module) -> bool:
+    """Whether other modules run within a module; what makes a parametrised weight is no part.
+
+    >>> linear = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
+    >>> any(linear.children()), with_parts(linear), with_parts(nn.Sequential(linear))
+    (True, False, True)
+    """
+    return any(name != "parametrizations" for name, _ in module.named_children())
+
+
+def modules_that_run(model: nn.Module) -> dict[str, nn.Module]:
+    """The modules by name, without those that make a parametrised weight."""
+    return {name: module for name, module in model.named_modules()
+            if ".parametrizations." not in f".{name}."}
+
+
 class SameConv2d(nn.Conv2d):
     """Convolution with TensorFlow's "same" padding, whose odd pixel goes right and below.
 

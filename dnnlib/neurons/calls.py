@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from dnnlib.inference import fast_layout, ready
-from dnnlib.models.layers import InputScale
+from dnnlib.models.layers import InputScale, modules_that_run
 
 MOVES = (nn.Flatten, nn.Unflatten, nn.Identity, InputScale)  # give out what came in
 _LAST = (nn.Linear, nn.MultiheadAttention, nn.RNNBase)  # have their channels on the last axis
@@ -82,7 +82,7 @@ def forget(model: nn.Module) -> None:
 @torch.no_grad()
 def _trace(model: nn.Module, x: torch.Tensor) -> dict[str, tuple]:
     """The calls, with weak references to the modules, since a model must not keep itself alive."""
-    names = {module: name for name, module in model.named_modules() if name}
+    names = {module: name for name, module in modules_that_run(model).items() if name}
     counts: Counter = Counter()
     stack: list[_Frame] = []
     found: dict[str, tuple] = {}

@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
+from dnnlib.models.layers import modules_that_run, with_parts
 from dnnlib.neurons.calls import MOVES, Layer, calls, fault_of, forget
 
 SOFTMAX = "softmax"  # the layer that the networks' modules lack, their outputs being logits
@@ -76,8 +77,8 @@ def left_out(model: nn.Module, x: torch.Tensor) -> dict[str, str]:
     found, reasons = calls(model, x), {}
     ran = {layer.module for layer in found.values()}
     within = {part for layer in found.values() if layer.whole for part in layer.module.modules()}
-    for name, module in model.named_modules():
-        if not name or any(module.children()):
+    for name, module in modules_that_run(model).items():
+        if not name or with_parts(module):
             continue
         if module not in ran:  # such as the parts of attention, which are counted as one
             reasons[name] = ("counted with the module around it" if module in within

@@ -14,6 +14,7 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.inference import checked, fast_layout, ready, size_for
+from dnnlib.models.layers import modules_that_run, with_parts
 from dnnlib.neurons.rules import (
     ACTIVATIONS,
     PASS,
@@ -102,8 +103,8 @@ def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None
 
 
 def _wanted(model: nn.Module, layers: Sequence[str] | None) -> tuple[str, ...]:
-    leaves = {name: module for name, module in model.named_modules()
-              if name and not any(module.children())}
+    leaves = {name: module for name, module in modules_that_run(model).items()
+              if name and not with_parts(module)}
     if layers is None:
         if names := tuple(k for k, leaf in leaves.items() if isinstance(leaf, ACTIVATIONS)):
             return names
@@ -132,8 +133,8 @@ def _ruled(model: nn.Module, wanted: Sequence[str], every: bool, kept: dict[str,
         return keep if name in modules else lambda: ""
 
     forwards = {module: _with_rule(module, name, beta, kept, place(name))
-                for name, module in model.named_modules() if not any(module.children())}
-    names = {module: name for name, module in model.named_modules() if name}
+                for name, module in modules_that_run(model).items() if not with_parts(module)}
+    names = {module: name for name, module in modules_that_run(model).items() if name}
     handles = [model.register_forward_pre_hook(lambda module, inputs: counts.clear())]
     for module in names:
         handles += [module.register_forward_pre_hook(lambda m, i: stack.append(names[m])),

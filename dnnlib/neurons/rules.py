@@ -6,6 +6,7 @@ from functools import partial
 
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 from torch.overrides import TorchFunctionMode
 
 from dnnlib.models.layers import Add
@@ -121,6 +122,8 @@ def halves(module: nn.Module) -> list[Callable]:
     halves = []
     for bound in ({"min": 0}, {"max": 0}):
         half = copy.deepcopy(module).requires_grad_(False)
+        if parametrize.is_parametrized(half, "weight"):
+            parametrize.remove_parametrizations(half, "weight")
         half.weight.clamp_(**bound)
         half.bias = None
         halves.append(half.forward)

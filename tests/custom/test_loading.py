@@ -271,3 +271,31 @@ def test_outputs_alone_are_ranked_as_with_the_model(tiny_model, x, folders):
         custom.read_outputs(logits)
     with pytest.raises(ValueError, match="nss: needs a model and images"):
         custom.rank_outputs(read.probabilities, read.names, "gini,nss")
+
+
+def test_a_script_traced_for_one_image_says_so_with_its_own_reason(folders):
+    class One(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last = nn.Linear(64, 3)
+
+        def forward(self, x):
+            return self.last(x.view(1, 64))
+
+    torch.jit.trace(One(), torch.rand(1, 1, 8, 8)).save(str(folders / "one.ts"))
+    with pytest.raises(ValueError, match="takes one image, and not 12 at once; was it traced .*"
+                                         r"shape '\[1, 64\]' is invalid for input of size 768$"):
+        custom.rank(custom.load_model(str(folders / "one.ts")), torch.rand(12, 1, 8, 8), "gini")
+
+
+@pytest.mark.parametrize("mode, made", [("RGB", 1), ("L", 3)])
+def test_a_transform_may_make_other_channels_than_the_files_have(folders, mode, made):
+    from PIL import Image
+    (folders / "photos").mkdir()
+    for i in range(6):
+        image = np.random.default_rng(i).integers(0, 256, (8, 8, 3), np.uint8)
+        Image.fromarray(image).convert(mode).save(folders / "photos" / f"{i}.png")
+    model = custom.Classifier(nn.Sequential(nn.Flatten(), nn.Linear(64 * made, 3)),
+                              preparation=preparation.prepared(transforms.Grayscale(made)))
+    table = custom.rank(model, folders / "photos", "gini")
+    assert len(table) == 6 and not table.attrs["unread"]

@@ -333,6 +333,30 @@ def kills_one(request, cluster, monkeypatch):
     return killed
 
 
+def test_a_worker_that_dies_before_its_first_block_costs_nothing(ranked, cluster):
+    """The one that was sent the model, before any block came back."""
+    from distributed import Client, wait
+
+    killed = []
+    with Client(cluster) as client:
+        submit = client.submit
+
+        def submit_and_kill(function, *arguments, **options):
+            future = submit(function, *arguments, **options)
+            if not killed:
+                wait(future)
+                holder = next(iter(next(iter(client.who_has([future]).values()))))
+                worker = next(w for w in cluster.workers.values() if w.worker_address == holder)
+                killed.append(worker.pid)
+                os.kill(worker.pid, signal.SIGKILL)
+            return future
+
+        client.submit = submit_and_kill
+        table = ranked("there", by="gini", client=client)
+    assert killed
+    pd.testing.assert_frame_equal(table, ranked("here", by="gini"))
+
+
 def test_a_cluster_of_which_a_worker_dies_ranks_the_same(ranked, folder, cluster, kills_one):
     from distributed import Client
 

@@ -379,3 +379,21 @@ def test_additions_of_three_are_two_additions(x):
     ends[-1].bias.data.zero_()  # three times the logits are then of the same class
     once, twice = ends, nn.Sequential(*ends[:5], Twice(), *ends[5:])
     torch.testing.assert_close(propagate(twice, x).values, propagate(once, x).values)
+
+
+@pytest.mark.parametrize("norm", [nn.utils.parametrizations.weight_norm,
+                                  nn.utils.parametrizations.spectral_norm])
+def test_a_parametrised_layer_is_the_layer_with_the_weight_that_it_makes(norm):
+    torch.manual_seed(0)
+    x = torch.rand(3, 1, 6, 6)
+    made = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)).eval()
+    plain = copy.deepcopy(made)
+    for place in (0, 3):
+        norm(made[place])
+        with torch.no_grad():
+            plain[place].weight.copy_(made.eval()[place].weight)
+    assert not left_out(plain, x) == {} and left_out(made, x) == left_out(plain, x)
+    assert [*layers_of(made, x)] == [*layers_of(plain, x)]
+    found, expected = (propagate(model.eval(), x) for model in (made, plain))
+    assert found.layers == expected.layers
+    torch.testing.assert_close(found.values, expected.values)

@@ -1,0 +1,97 @@
+"""Weights as people keep them: taken if they fit, whatever wraps them."""
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from dnnlib.models.weights import assign, fitting, misfits
+
+
+def net(seed=0):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(72, 3))
+
+
+def named(prefix, seed=0):
+    return {prefix + name: value for name, value in net(seed).state_dict().items()}
+
+
+@pytest.mark.parametrize("wrap, words", [
+    (named(""), ""), (named("module."), "without 'module.'"),
+    (named("_orig_mod."), "without '_orig_mod.'"),
+    (named("module._orig_mod."), "without 'module.' and '_orig_mod.'"),
+    (named("_orig_mod.module."), "without 'module.' and '_orig_mod.'"),
+    ({"state_dict": named("model.net."), "epoch": 3}, "'state_dict', without 'model.net.'"),
+    ({"ema": named(""), "epoch": 3, "optimizer": {"state": {}, "lr": 0.1}}, "'ema'"),
+    ({"a": {"b": named("")}}, "'a.b'")])
+def test_weights_that_fit_are_found_and_it_is_said_where(wrap, words):
+    model = net(1)
+    found, where = fitting(model, wrap)
+    assert where == words and not misfits(model, found)
+    assign(model, found, "w.pth")
+    expected = net().state_dict()
+    assert all(torch.equal(value, expected[name]) for name, value in model.state_dict().items())
+
+
+def test_of_two_that_fit_the_usual_name_is_taken():
+    found, where = fitting(net(), {"ema": named("", 1), "state_dict": named("", 2)})
+    assert where == "'state_dict'" and torch.equal(found["3.weight"], net(2)[3].weight)
+
+
+def test_of_several_the_one_that_fits_is_taken():
+    other = {"weight": torch.zeros(3)}
+    assert fitting(net(), {"state_dict": other, "generator": named("")})[1] == "'generator'"
+
+
+def test_what_fits_nowhere_is_told_by_what_comes_nearest():
+    found, _ = fitting(net(), {"ema": {"other": torch.zeros(1)}, "state_dict": named("")
+                               | {"3.bias": torch.zeros(4)}})
+    with pytest.raises(ValueError, match=r"w.pth does not fit .*: shapes 3.bias \(4,\) for \(3,\)$"):
+        assign(net(), found, "w.pth")
+
+
+def test_a_checkpoint_without_tensors():
+    with pytest.raises(ValueError, match="holds no tensors by name"):
+        fitting(net(), {"epoch": 3})
+
+
+def test_a_shared_weight_may_be_there_once(tmp_path):
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = nn.Linear(4, 4, bias=False), nn.Linear(4, 4, bias=False)
+            self.last.weight = self.first.weight
+
+    model = Tied()
+    assert misfits(model, {"first.weight": torch.zeros(4, 4)}) == {}
+    assert misfits(model, {}) == {"missing": ["first.weight", "last.weight"]}
+    assign(model, {"first.weight": torch.ones(4, 4)}, "w.pth")
+    assert model.last.weight.sum() == 16
+
+
+def test_files_of_every_ending_and_shards(tmp_path, monkeypatch, caplog):
+    import json
+
+    from dnnlib import custom
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(
+        "from torch import nn\ndef build():\n    return nn.Sequential(nn.Conv2d(1, 2, 3), "
+        "nn.BatchNorm2d(2), nn.Flatten(), nn.Linear(72, 3))\n")
+    expected = net().state_dict()
+    for name in ("w.pt", "w.pth", "w.bin", "checkpoint.ckpt", "best.pth.tar"):
+        torch.save({"state_dict": named("module.")}, name)
+    save_file(named("module."), "w.safetensors")
+    parts = [*expected]
+    save_file({k: expected[k].clone() for k in parts[:3]}, "a-1.safetensors")
+    save_file({k: expected[k].clone() for k in parts[3:]}, "a-2.safetensors")
+    (tmp_path / "a.index.json").write_text(json.dumps({"weight_map": {
+        k: f"a-{1 + (k not in parts[:3])}.safetensors" for k in parts}}))
+    for name in ("w.pt", "w.pth", "w.bin", "checkpoint.ckpt", "best.pth.tar", "w.safetensors",
+                 "a.index.json"):
+        caplog.clear()
+        model = custom.load_model("own.py:build", name)
+        assert torch.equal(model[3].weight, expected["3.weight"])
+        assert bool(caplog.messages) == (name != "a.index.json")  # what was left off is said
+    with pytest.raises(ValueError, match="ends in .safetensors, .* got own.py"):
+        custom.load_model("own.py:build", "own.py")
