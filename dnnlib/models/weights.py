@@ -79,13 +79,12 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
     best: tuple[int, dict[str, torch.Tensor], str] | None = None
     for place, tensors in _dicts(content):
         for prefix in _prefixes(tensors):
-            names = {name.removeprefix(prefix).replace("_orig_mod.", ""): value
+            names = {name.replace("_orig_mod.", "").removeprefix(prefix): value
                      for name, value in tensors.items()}
             wrong = sum(map(len, misfits(model, names).values()))
             if best is None or wrong < best[0]:
                 left = [prefix] if prefix else []
-                left += ["_orig_mod."] * any("_orig_mod." in name.removeprefix(prefix)
-                                             for name in tensors)
+                left += ["_orig_mod."] * any("_orig_mod." in name for name in tensors)
                 words = [repr(place)] if place else []
                 words += [f"without {' and '.join(map(repr, left))}"] if left else []
                 best = wrong, names, ", ".join(words)

@@ -122,8 +122,10 @@ def halves(module: nn.Module) -> list[Callable]:
     halves = []
     for bound in ({"min": 0}, {"max": 0}):
         half = copy.deepcopy(module).requires_grad_(False)
-        if parametrize.is_parametrized(half, "weight"):
-            parametrize.remove_parametrizations(half, "weight")
+        if parametrize.is_parametrized(module, "weight"):  # torch's removal would change both
+            half.__class__ = type(module).__bases__[0]
+            del half.parametrizations
+            half.weight = nn.Parameter(module.weight.detach().clone(), requires_grad=False)
         half.weight.clamp_(**bound)
         half.bias = None
         halves.append(half.forward)

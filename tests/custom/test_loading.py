@@ -290,12 +290,11 @@ def test_a_script_traced_for_one_image_says_so_with_its_own_reason(folders):
 
 @pytest.mark.parametrize("mode, made", [("RGB", 1), ("L", 3)])
 def test_a_transform_may_make_other_channels_than_the_files_have(folders, mode, made):
-    from PIL import Image
     (folders / "photos").mkdir()
     for i in range(6):
         image = np.random.default_rng(i).integers(0, 256, (8, 8, 3), np.uint8)
         Image.fromarray(image).convert(mode).save(folders / "photos" / f"{i}.png")
     model = custom.Classifier(nn.Sequential(nn.Flatten(), nn.Linear(64 * made, 3)),
-                              preparation=preparation.prepared(transforms.Grayscale(made)))
+                              preparation=preparation.prepared(v2.Grayscale(made)))
     table = custom.rank(model, folders / "photos", "gini")
     assert len(table) == 6 and not table.attrs["unread"]

@@ -1,3 +1,5 @@
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from dnnlib import models
 from dnnlib.inference import predict
 from dnnlib.models.layers import Add, InputScale, Reshape, SameConv2d
 from dnnlib.models.resnet import Residual
+from dnnlib.neurons.layers import layers_of, left_out
 from dnnlib.neurons.relevance import propagate
 
 LINEAR = (nn.Conv2d, nn.Linear, nn.AvgPool2d, nn.AdaptiveAvgPool2d)
