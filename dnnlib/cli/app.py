@@ -1,4 +1,4 @@
-"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``layers``..."""
+"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``stress``..."""
 
 import sys
 
@@ -8,6 +8,7 @@ from dnnlib.cli.compare import compare
 from dnnlib.cli.fuzz import fuzz
 from dnnlib.cli.layers import layers
 from dnnlib.cli.rank import rank
+from dnnlib.cli.stress import stress
 from dnnlib.cli.terminal import ended, examples, print_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
@@ -37,6 +38,11 @@ app.command(epilog=examples(
     "dnnlib compare --model my.py:build --images labelled --by all",
     "dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
     "train --fuzz dlfuzz,deepsensor --l2 2"))(compare)
+app.command(epilog=examples(
+    "dnnlib stress --model torchvision:resnet18 --images photos",
+    "dnnlib stress --model my.py:build --weights w.safetensors --images labelled --labels "
+    "folders --by brightness,blur,jpeg",
+    "dnnlib stress --model my.py:build --images photos --limit 200 --out night"))(stress)
 app.command(epilog=examples(
     "dnnlib layers --model my.py:build --size 224",
     "dnnlib layers --model my.py:build --size 224 --match 'layer3.*'"))(layers)

@@ -33,13 +33,14 @@ from dnnlib.custom.ranking import (
 from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
+from dnnlib.custom.stress import Stressed, stress
 from dnnlib.custom.tables import check_target, write
 
 __all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Forecast", "Found",
-           "Options", "Photos", "Preparation", "Tasks", "check_copies", "check_target",
+           "Options", "Photos", "Preparation", "Stressed", "Tasks", "check_copies", "check_target",
            "classifier", "compare", "copy_first", "estimate", "failures_page", "first",
            "first_look", "forecast", "fuzz", "label_studio", "leading", "load_model", "merged",
            "methods_of", "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures",
            "prepare", "prepared_job", "published_names", "rank", "rank_outputs",
-           "ranking_page", "read_names", "read_outputs", "read_photos", "sheet", "whole_levels",
-           "write"]
+           "ranking_page", "read_names", "read_outputs", "read_photos", "sheet", "stress",
+           "whole_levels", "write"]
