@@ -25,6 +25,7 @@ app.command(epilog=examples(
     "photos --by nac,random --top 50",
     "dnnlib rank --model torchvision:resnet18 --classes 10 --weights w.pth --images "
     "photos --by nac --layers 'layer4.*'",
+    "dnnlib rank --model my.py:build --images labelled --by gini --pytest tests/test_rate.py",
     "dnnlib rank --outputs probs.npy --by gini,ats",
     "dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
     "--copy-to first --label-studio tasks.json"))(rank)
@@ -33,7 +34,7 @@ app.command(epilog=examples(
     "dnnlib fuzz --model my.py:build --weights w.safetensors --images photos --by "
     "deepsensor --l2 2 --iterations 20 --out failures",
     "dnnlib fuzz --model my.py:build --images photos --by dlfuzz --linf 0.03 --labels "
-    "folders"))(fuzz)
+    "folders --pytest tests/test_failures.py"))(fuzz)
 app.command(epilog=examples(
     "dnnlib compare --model my.py:build --images labelled --by all",
     "dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "

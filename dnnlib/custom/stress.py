@@ -21,6 +21,7 @@ from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.inference import leaves_modes, predict
 
 FEWEST = 10  # images of a class that may be said to fall first
+LETTERS = 16  # of a class above an image
 LOST = (10, 50)  # % of the images, at which strengths are told
 
 
@@ -199,20 +200,22 @@ def _by_strength(wrong: np.ndarray, ladders: Sequence[Ladder]) -> pd.DataFrame:
 
 def _by_class(wrong: np.ndarray, label: np.ndarray, names: Sequence[str],
               ladders: Sequence[Ladder]) -> pd.DataFrame:
-    parts = [(names[c], int((label == c).sum()), wrong[label == c].sum(0).tolist())
+    parts = [(c, int((label == c).sum()), wrong[label == c].sum(0).tolist())
              for c in np.unique(label).tolist()]
     rows = []
     for column, rung in enumerate(_rungs(ladders)):
-        for name, n, lost in parts:
+        for c, n, lost in parts:
             low, high = interval(lost[column], n)
-            rows.append(rung | {"class": name, "n": n, "lost": lost[column],
+            rows.append(rung | {"class": c, "n": n, "lost": lost[column],
                                 "share": 100 * lost[column] / n, "low": low, "high": high})
-    return pd.DataFrame(rows)
+    table = pd.DataFrame(rows)
+    table["class"] = pd.Series([names[c] for c in table["class"]], dtype=object)  # perhaps no text
+    return table
 
 
 def _by_change(strengths: pd.DataFrame, classes: pd.DataFrame,
                ladders: Sequence[Ladder]) -> pd.DataFrame:
-    rows = []
+    rows, falls = [], []
     for ladder in ladders:
         part = _of(strengths, ladder)
         first = part[part["right"] < part["n"]][:1]
@@ -221,8 +224,12 @@ def _by_change(strengths: pd.DataFrame, classes: pd.DataFrame,
                "lost": int((first["n"] - first["right"]).sum())}
         for percent in LOST:
             row[f"lost_{percent}"] = _strength(part[part["share"] <= 100 - percent])
-        rows.append(row | _falls_first(_of(classes, ladder)))
-    return pd.DataFrame(rows)
+        name, numbers = _falls_first(_of(classes, ladder))
+        rows.append(row | numbers)
+        falls.append(name)
+    table = pd.DataFrame(rows)
+    table.insert(table.columns.get_loc("class_n"), "class", pd.Series(falls, dtype=object))
+    return table
 
 
 def _of(table: pd.DataFrame, ladder: Ladder) -> pd.DataFrame:
@@ -234,24 +241,25 @@ def _strength(rows: pd.DataFrame) -> float:
     return float(rows["strength"].iloc[0]) if len(rows) else float("nan")
 
 
-def _falls_first(classes: pd.DataFrame) -> dict:
-    """The class that loses half at the weakest strength of one ladder; empty if none is named."""
+def _falls_first(classes: pd.DataFrame) -> tuple[str, dict[str, float]]:
+    """The class that loses half at the weakest strength of one ladder, '' if none is named."""
     many = classes[classes["n"] >= FEWEST]
     half = many[many["share"] >= 50]
+    found = dict.fromkeys(("class_n", "class_50", "class_lost", "class_low", "class_high",
+                           "others_lost"), float("nan"))
     if many["class"].nunique() < 2 or half.empty:
-        return {"class": ""} | dict.fromkeys(("class_n", "class_50", "class_lost", "class_low",
-                                              "class_high", "others_lost"), float("nan"))
+        return "", found
     there = half[half["strength"] == half["strength"].iloc[0]]
     worst = there[there["share"] == there["share"].max()]
     row = worst.iloc[0]
-    if len(worst) > 1:  # equally: all are named, and no one's numbers
-        return {"class": ", ".join(worst["class"]), "class_50": row["strength"],
-                "class_lost": row["share"]}
+    found |= {"class_50": row["strength"], "class_lost": row["share"]}
+    if len(worst) > 1:  # equally: all are named
+        return ", ".join(worst["class"]), found
     others = classes[(classes["strength"] == row["strength"])
                      & (classes["class"] != row["class"])]
-    return {"class": row["class"], "class_n": row["n"], "class_50": row["strength"],
-            "class_lost": row["share"], "class_low": row["low"], "class_high": row["high"],
-            "others_lost": 100 * others["lost"].sum() / others["n"].sum()}
+    return row["class"], found | {
+        "class_n": row["n"], "class_low": row["low"], "class_high": row["high"],
+        "others_lost": 100 * others["lost"].sum() / others["n"].sum()}
 
 
 def _by_image(photos: Photos, places: torch.Tensor, unread: Mapping[int, str],
@@ -287,7 +295,7 @@ def _shown(photos: Photos, place: int, answers: Sequence[str], right: torch.Tens
     if not read:  # it was there before
         return {}
     x = eight_bits(read[place])[None]
-    titles = [name if good else f"✗ {name}" for name, good in zip(answers, right.tolist())]
+    titles = [("" if good else "✗ ") + _title(name) for name, good in zip(answers, right.tolist())]
     found, column = {}, 1
     for ladder in ladders:
         made = torch.cat([x, *(ladder.of(x, strength, [_seed(seed, photos.paths[place])])
@@ -298,6 +306,11 @@ def _shown(photos: Photos, place: int, answers: Sequence[str], right: torch.Tens
         found[f"{ladder.words}: {ladder.unit}"] = made / 255, said
         column += len(ladder.strengths)
     return found
+
+
+def _title(name: str) -> str:
+    name = files.printable(name)
+    return name if len(name) <= LETTERS else f"{name[:LETTERS - 1]}…"
 
 
 def _sentences(strengths: pd.DataFrame, changes: pd.DataFrame, classes: pd.DataFrame,

@@ -319,6 +319,18 @@ def test_an_image_that_fails_once_it_is_changed_is_named_with_the_change(tmp_pat
     assert (found.strengths["n"] == 9).all()
 
 
+def test_names_need_not_be_text(tmp_path):
+    name = "caf\udce9"
+    photographed(tmp_path, {f"{(name, 'light')[i % 2]}/{i}.png": levels((0.2, 0.8)[i % 2])[0]
+                            for i in range(24)})
+    found = custom.stress(Bright(), tmp_path, "brightness", labels="folders",
+                          class_names=(name, "light"))
+    assert found.changes["class"].tolist() == ["light", name]
+    stress_page.write(found, tmp_path / "out", {})
+    table = (tmp_path / "out" / "changes.csv").read_bytes()
+    assert b"caf\xe9" in table and "caf?" in found.shown["brightness brighter: factor"][1][0]
+
+
 # Bad questions
 
 
