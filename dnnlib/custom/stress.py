@@ -316,9 +316,10 @@ def _title(name: str) -> str:
 def _sentences(strengths: pd.DataFrame, changes: pd.DataFrame, classes: pd.DataFrame,
                images: pd.DataFrame, labels: str) -> tuple[str, ...]:
     counts, n = images["outcome"].value_counts(), int(strengths["n"].iloc[0])
-    what = "prediction" if labels == "prediction" else "folder"
-    told = [f"{n:,} images were changed; right is the class of their {what}. Wrong before any "
-            f"change, and left out: {counts.get('misclassified', 0):,}."]
+    what = ("what the model says of the image unchanged" if labels == "prediction"
+            else "the class that the image is labelled with")
+    told = [f"{n:,} images were changed; right is {what}. Wrong before any change, and left out: "
+            f"{counts.get('misclassified', 0):,}."]
     words = {i: " ".join(filter(None, (row["change"], row["direction"])))
              for i, row in changes.iterrows()}
     first = [f"{words[i]} {row['first']:g} ({row['lost']:,} of {n:,})"
@@ -334,10 +335,13 @@ def _sentences(strengths: pd.DataFrame, changes: pd.DataFrame, classes: pd.DataF
     if len(sizes) - len(few) < 2:
         return *told, (f"Which class falls first cannot be said: it takes two classes with "
                        f"{FEWEST} images.{small}")
-    falls = [f"{row['class']} at {words[i]} {row['class_50']:g}" for i, row in changes.iterrows()
-             if row["class"]]
+    falls: dict[str, list[str]] = {}
+    for i, row in changes.iterrows():
+        if row["class"]:
+            falls.setdefault(row["class"], []).append(f"{words[i]} {row['class_50']:g}")
+    first = [f"{name} ({', '.join(where)})" for name, where in falls.items()]
     return *told, ("The first class to lose half of its images, among those with "
-                   f"{FEWEST} or more: {', '.join(falls) or 'none'}.{small}")
+                   f"{FEWEST} or more: {', '.join(first) or 'none'}.{small}")
 
 
 def _listed(texts: Sequence[str], most: int = 5) -> str:

@@ -30,7 +30,8 @@ PAGE = """<!doctype html>
 <title>{title}</title><style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 15px/1.45 system-ui, sans-serif; margin: 1rem auto; padding: 0 1rem;
-  max-width: 70rem; }}
+  max-width: 80rem; }}
+p {{ max-width: 50rem; }}
 h1 {{ font-size: 1.3rem; overflow-wrap: anywhere; }} h2 {{ font-size: 1.05rem; }}
 img {{ max-width: 100%; background: #fff; }} .wide {{ overflow-x: auto; }}
 .wide img {{ max-width: none; }}

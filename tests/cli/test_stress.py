@@ -66,7 +66,7 @@ def test_stress_prints_what_its_tables_hold(dnnlib, photos):
     lost = 24 - first["right"]
     assert f"brightness darker {first['strength']:g} ({lost} of 24)" in out
     assert "24 images were changed" in out and "Where it fails first" in out
-    assert "light at brightness darker" in out and "wrote stress.html, " in out
+    assert "light (brightness darker" in out and "wrote stress.html, " in out
     assert "changing" in err  # the bar
     run = json.loads((photos.parent / "stress" / "run.json").read_bytes())
     assert run["command"] == "stress" and run["labels"] == "folders" and "24 images" in run["images"]

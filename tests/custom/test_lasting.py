@@ -114,9 +114,6 @@ def test_the_fault_rate_stays_under_its_bound(dnnlib, folder, tmp_path_factory):
     code, said = by_pytest(file, elsewhere)
     assert code == 1 and "2 of 7 images are wrong" in said
     assert "light/4.png: light taken for dark" in said and "light/6.png" in said
-    weights(folder, -0.2)  # 90 is dark still, 126 and 127 are light
-    file.write_text(file.read_text().replace(f"BOUND = {bound}", "BOUND = 0.6"))  # theirs to change
-    assert by_pytest(file, elsewhere)[0] == 0
 
 
 @pytest.mark.parametrize("command, more, words", [

@@ -176,7 +176,7 @@ def test_the_base_are_images_right_unchanged(tmp_path):
     left = found.images[found.images["outcome"] == "misclassified"]
     assert {*zip(left["label"], left["predicted"])} == {("light", "dark")}
     assert left["wrong"].isna().all() and left["brightness_darker"].isna().all()
-    assert f"left out: {wrong}." in found.sentences[0] and "their folder" in found.sentences[0]
+    assert f"left out: {wrong}." in found.sentences[0] and "is labelled with" in found.sentences[0]
     names = custom.stress(Bright(), tmp_path, "brightness", class_names=("a", "b"))
     assert {*names.images["label"]} == {"a", "b"} and (names.strengths["n"] == 46).all()
 
@@ -263,7 +263,7 @@ def test_the_class_that_falls_first_has_enough_images():
     assert lost[1] == 12 and row["class_50"] == (0.9 if lost[0] >= 6 else 0.75)
     k = lost[0] if lost[0] >= 6 else 12
     assert (row["class_low"], row["class_high"]) == interval(k, 12)
-    assert row["others_lost"] == 0 and "2 at brightness darker" in found.sentences[2]
+    assert row["others_lost"] == 0 and "2 (brightness darker" in found.sentences[2]
     assert "Too few images to say it of 0 (2)." in found.sentences[2]
 
 
