@@ -69,6 +69,9 @@ def fault_rate(model: nn.Module, images: Images, *, class_names: Sequence[str] |
     given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)
     answered = {path: (label, answer) for path, label, answer
                 in zip(photos.paths, labels, given.tolist()) if answer >= 0}
+    if not answered:
+        place, why = next(iter(unread.items()))
+        raise ValueError(f"images: none can be tested; the first: {photos.paths[place]} {why}")
     return Faults(len(answered), {path: f"{names[label]} taken for {names[answer]}"
                                   for path, (label, answer) in answered.items()
                                   if label != answer},
