@@ -1,5 +1,6 @@
 """Tests to keep: the files that ``--pytest`` writes, run by pytest, before and after a repair."""
 
+import os
 import re
 import subprocess
 import sys
@@ -73,7 +74,8 @@ def weights(folder, bound):
 def by_pytest(file: Path, place: Path):
     """pytest's own words on a file, run from another folder."""
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(file)],
-                          cwd=place, capture_output=True, text=True)
+                          cwd=place, capture_output=True, text=True,
+                          env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     return done.returncode, done.stdout
 
 
