@@ -1,4 +1,4 @@
-"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``layers``..."""
+"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``stress``..."""
 
 import sys
 
@@ -8,6 +8,7 @@ from dnnlib.cli.compare import compare
 from dnnlib.cli.fuzz import fuzz
 from dnnlib.cli.layers import layers
 from dnnlib.cli.rank import rank
+from dnnlib.cli.stress import stress
 from dnnlib.cli.terminal import ended, examples, print_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
@@ -24,6 +25,7 @@ app.command(epilog=examples(
     "photos --by nac,random --top 50",
     "dnnlib rank --model torchvision:resnet18 --classes 10 --weights w.pth --images "
     "photos --by nac --layers 'layer4.*'",
+    "dnnlib rank --model my.py:build --images labelled --by gini --pytest tests/test_rate.py",
     "dnnlib rank --outputs probs.npy --by gini,ats",
     "dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
     "--copy-to first --label-studio tasks.json"))(rank)
@@ -32,11 +34,16 @@ app.command(epilog=examples(
     "dnnlib fuzz --model my.py:build --weights w.safetensors --images photos --by "
     "deepsensor --l2 2 --iterations 20 --out failures",
     "dnnlib fuzz --model my.py:build --images photos --by dlfuzz --linf 0.03 --labels "
-    "folders"))(fuzz)
+    "folders --pytest tests/test_failures.py"))(fuzz)
 app.command(epilog=examples(
     "dnnlib compare --model my.py:build --images labelled --by all",
     "dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
     "train --fuzz dlfuzz,deepsensor --l2 2"))(compare)
+app.command(epilog=examples(
+    "dnnlib stress --model torchvision:resnet18 --images photos",
+    "dnnlib stress --model my.py:build --weights w.safetensors --images labelled --labels "
+    "folders --by brightness,blur,jpeg",
+    "dnnlib stress --model my.py:build --images photos --limit 200 --out night"))(stress)
 app.command(epilog=examples(
     "dnnlib layers --model my.py:build --size 224",
     "dnnlib layers --model my.py:build --size 224 --match 'layer3.*'"))(layers)

@@ -46,11 +46,15 @@ def fuzz(model: own.Model, images: own.Images,
          sound: Annotated[bool, typer.Option(
              "--sound", help="The images are 64 x 64 log-mel pictures of sounds, as the book's: "
                              "the gallery plays them.")] = False,
+         keep: Annotated[str, typer.Option(
+             "--pytest", metavar="FILE.py", help="A test for pytest, which fails for each failing "
+                                                 "input that the model still gets wrong.")] = "",
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by one block, what the whole will take.")] = False,
          strict: own.Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom, files
+    from dnnlib.custom import lasting
     from dnnlib.custom.naming import order_told
     from dnnlib.data import audio
 
@@ -61,6 +65,8 @@ def fuzz(model: own.Model, images: own.Images,
     options.check_reference(bool(reference))
     if gallery not in ("", "none") and not gallery.endswith(".html"):
         raise ValueError(f"--gallery: expected a name that ends in .html, or none, got {gallery}")
+    if keep:
+        own.check_kept(keep, guess)
     target, called = Path(output).expanduser(), own.names_of(class_names, model, classes)
     files.writable(target / "run.json", "--out")
     network, photos, seen = own.read(
@@ -97,6 +103,15 @@ def fuzz(model: own.Model, images: own.Images,
         lines += gallery_page(page, gallery, lambda: custom.failures_page(
             found, photos, target, title=f"{Path(images).name} by {by}",
             sound=(lambda x: (audio.resynthesise(x), audio.RATE)) if sound else None))
+    if keep and found.failures.empty:
+        lines.append(f"no input failed, so that there is no test to write to {keep}")
+    elif keep:
+        files.write_atomically(test := Path(keep).expanduser(), lasting.failures_test(
+            found, target, test, lasting.Setting(
+                model=model, weights=weights, size=size, resize=resize, crop=crop, mean=mean,
+                std=std, channels=channels, classes=classes, width=width, device=device,
+                probabilities=probabilities), labels=labels))
+        lines.append(f"wrote {keep}: run it with pytest {keep}")
     if "left out" in outcomes:
         lines.append(f"left out by --limit: {outcomes['left out']:,}")
     if len(missed):

@@ -49,6 +49,11 @@ def rank(model: own.Model = "", images: own.Images = "",
              help="Images whose scores are kept at once: all that a run that is killed does "
                   "again.")] = 1024,
          workers: own.Workers = None, scheduler: own.Scheduler = "",
+         keep: Annotated[str, typer.Option(
+             "--pytest", metavar="FILE.py", help="A test for pytest: the model gets no more of "
+                                                 "these images wrong than now. They are in folders "
+                                                 "named by class, or have labels in Parquet. It "
+                                                 "takes one more pass.")] = "",
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
          strict: own.Strict = False) -> None:
@@ -61,6 +66,8 @@ def rank(model: own.Model = "", images: own.Images = "",
     if studio and tasks.suffix != ".json":
         raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
     from dnnlib import checks, custom, files
+    from dnnlib.custom import lasting
+    from dnnlib.custom.faults import check_labelled
     from dnnlib.data.parquet import Rows
 
     custom.check_target(target, "--out")
@@ -68,7 +75,11 @@ def rank(model: own.Model = "", images: own.Images = "",
     if copy_to:
         custom.check_copies(copies, *(Path(each).expanduser() for each in (images, reference)
                                       if each))
+    if keep:
+        own.check_kept(keep, guess)
     if outputs:
+        if keep:
+            raise ValueError("--pytest: needs a model and images, and --outputs has neither")
         if copy_to or studio:
             raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
         if model or images:
@@ -93,12 +104,16 @@ def rank(model: own.Model = "", images: own.Images = "",
         channels=channels, device=device, classes=classes, width=width, strict=strict)
     if studio and isinstance(photos.source, Rows):
         raise ValueError("--label-studio: needs images in files of their own, got a Parquet file")
+    if keep:
+        check_labelled(photos)
     if guess:
         _estimate(custom.prepared_job(
             network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
             seed=seed, layers=checks.words(layers, "layers") if layers else None,
             probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
         return
+    faults = custom.fault_rate(network, photos, class_names=called, probabilities=probabilities,
+                               batch_size=batch_size, workers=workers) if keep else None
     with own.cluster(scheduler) as client:
         table = custom.rank(network, photos, by, reference=seen, top=top or None, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
@@ -108,6 +123,12 @@ def rank(model: own.Model = "", images: own.Images = "",
     custom.write(table, target)
     firsts = custom.first(table, photos)
     save(custom.sheet(firsts), target.with_suffix(".png"))
+    if faults is not None:
+        files.write_atomically(test := Path(keep).expanduser(), lasting.rate_test(
+            faults, images, test, lasting.Setting(
+                model=model, weights=weights, size=size, resize=resize, crop=crop, mean=mean,
+                std=std, channels=channels, classes=classes, width=width, class_names=class_names,
+                device=device, probabilities=probabilities)))
     methods = custom.methods_of(table)
     _show(table, methods)
     chosen = table[f"{methods[0]}_selected"].sum()
@@ -116,6 +137,9 @@ def rank(model: own.Model = "", images: own.Images = "",
         *gallery_page(page, gallery, lambda: custom.ranking_page(
             table, photos, title=f"{Path(images).name} by {', '.join(methods)}")),
         *_handed(table, photos, copies if copy_to else None, tasks if studio else None, model),
+        *([] if faults is None else [
+            f"{len(faults.wrong):,} of {faults.images:,} images are wrong; wrote {keep}, which "
+            f"allows no more: run it with pytest {keep}"]),
         *left_out(images, photos, table.attrs["unread"]),
         *left_out(reference, seen, table.attrs["reference"]), table.attrs["used"])
     if failed := table.attrs["failed"]:

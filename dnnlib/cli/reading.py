@@ -64,6 +64,17 @@ Strict = Annotated[bool, typer.Option(
 BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
 
 
+def check_kept(test: str, guess: bool) -> None:
+    """``ValueError`` if no test can be written to FILE.py, before anything is computed."""
+    from pathlib import Path
+
+    from dnnlib.custom import lasting
+
+    lasting.check_file(Path(test).expanduser())
+    if guess:
+        raise ValueError("--pytest: only without --estimate, which tries few images")
+
+
 @contextmanager
 def cluster(scheduler: str, processes: int | None = None):
     """A client of the scheduler, or of so many processes, if one of the two is given."""

@@ -4,6 +4,7 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
+from dnnlib.custom.faults import Faults, fault_rate
 from dnnlib.custom.forecast import Forecast, forecast
 from dnnlib.custom.gallery import failures_page, ranking_page
 from dnnlib.custom.handed import (
@@ -33,13 +34,14 @@ from dnnlib.custom.ranking import (
 from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
+from dnnlib.custom.stress import Stressed, stress
 from dnnlib.custom.tables import check_target, write
 
-__all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Forecast", "Found",
-           "Options", "Photos", "Preparation", "Tasks", "check_copies", "check_target",
-           "classifier", "compare", "copy_first", "estimate", "failures_page", "first",
-           "first_look", "forecast", "fuzz", "label_studio", "leading", "load_model", "merged",
-           "methods_of", "needs_reference", "parse_methods", "parse_top", "photos_of", "pictures",
-           "prepare", "prepared_job", "published_names", "rank", "rank_outputs",
-           "ranking_page", "read_names", "read_outputs", "read_photos", "sheet", "whole_levels",
-           "write"]
+__all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Faults", "Forecast",
+           "Found", "Options", "Photos", "Preparation", "Stressed", "Tasks", "check_copies",
+           "check_target", "classifier", "compare", "copy_first", "estimate", "failures_page",
+           "fault_rate", "first", "first_look", "forecast", "fuzz", "label_studio", "leading",
+           "load_model", "merged", "methods_of", "needs_reference", "parse_methods", "parse_top",
+           "photos_of", "pictures", "prepare", "prepared_job", "published_names", "rank",
+           "rank_outputs", "ranking_page", "read_names", "read_outputs", "read_photos", "sheet",
+           "stress", "whole_levels", "write"]

@@ -46,13 +46,14 @@ class Found:
     Outcomes: 'broken', 'held' where nothing failed, 'misclassified' to begin with, 'left out' by
     the limit, 'unreadable', or the model fails on it. 'l2' and 'linf' are distances from the
     input, 'iteration' counts from 1, and 'file' is relative to the run's folder. ``reference``: the
-    reasons for training images that are left out, by name. ``used``: a line that says of what the
-    run was.
+    reasons for training images that are left out, by name. ``class_names``: of all classes, in the
+    order of the model's outputs. ``used``: a line that says of what the run was.
     """
 
     inputs: pd.DataFrame
     failures: pd.DataFrame
     reference: Mapping[str, str] = field(default_factory=dict)
+    class_names: Sequence[str] = ()
     used: str = ""
 
 
@@ -157,7 +158,8 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     late = {row["input"]: row["left"] for row in rows if "left" in row}
     clean[list(late)], unread = -1, unread | {photos.paths[i]: why for i, why in late.items()}
     told = replace(_tables(photos, unread, labels, clean, names, places, found, options),
-                   reference=seen.skipped if seen else {}, used=identity.said(again))
+                   reference=seen.skipped if seen else {}, class_names=tuple(names),
+                   used=identity.said(again))
     for name, table in (("inputs", told.inputs), ("failures", told.failures)):
         tables.write(table, folder / f"{name}.csv")
     return told

@@ -12,7 +12,7 @@ from dnnlib import files, models
 from dnnlib.cli import app as cli
 from dnnlib.cli import terminal
 
-COMMANDS = ["models", "rank", "fuzz", "compare", "layers"]
+COMMANDS = ["models", "rank", "fuzz", "compare", "stress", "layers"]
 
 
 @pytest.fixture

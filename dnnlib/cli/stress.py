@@ -1,0 +1,69 @@
+"""``dnnlib stress``: ordinary changes of a person's own images, by strength."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dnnlib.cli import reading as own
+from dnnlib.cli.terminal import print_table, say
+from dnnlib.cli.wrote import SKIPPED, left_out
+
+
+def stress(model: own.Model = "", images: own.Images = "",
+           by: Annotated[str, typer.Option(
+               help="Changes, with commas: brightness, contrast, blur, noise, jpeg, rotation, "
+                    "shift; or `all`.")] = "all",
+           labels: Annotated[str, typer.Option(
+               help="What is right: the model's own `prediction` for the unchanged image, or "
+                    "`folders`: sub-folders with the names of classes, or one for each class in "
+                    "order of name.")] = "prediction",
+           limit: Annotated[int | None, typer.Option(
+               help="Images to look at, spread over all; default all.")] = None,
+           output: Annotated[str, typer.Option(
+               "-o", "--out", help="A folder of the run's own; what `dnnlib stress` wrote there "
+                                   "before is written anew.")] = "stress",
+           weights: own.Weights = "", size: own.Size = None, resize: own.Resize = None,
+           crop: own.Crop = None, mean: own.Mean = "", std: own.Std = "",
+           channels: own.Channels = None, classes: own.Classes = None, width: own.Width = None,
+           class_names: own.ClassNames = "", device: own.Device = "auto",
+           probabilities: own.Probabilities = None,
+           seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
+           batch_size: own.BatchSize = 64, workers: own.Workers = None,
+           strict: own.Strict = False) -> None:
+    """At which strength of light, blur, noise, JPEG, turning or shifting does your model fail?"""
+    import torch
+
+    from dnnlib import __version__, checks, custom, files
+    from dnnlib.custom import changes, stress_page
+    from dnnlib.custom.naming import order_told
+    from dnnlib.inference import device_of
+    from dnnlib.models.fingerprints import fingerprint
+
+    target, called = Path(output).expanduser(), own.names_of(class_names, model, classes)
+    changes.parse_changes(by)
+    checks.known(labels, custom.LABELS, "labels")
+    stress_page.check_folder(target)
+    files.writable(target / stress_page.RUN, "--out")
+    network, photos, _ = own.read(
+        model, weights, images, "", size=size, resize=resize, crop=crop, mean=mean, std=std,
+        channels=channels, device=device, classes=classes, width=width, strict=strict)
+    found = custom.stress(network, photos, by, labels=labels, limit=limit, seed=seed,
+                          probabilities=probabilities, class_names=called, batch_size=batch_size,
+                          workers=workers)
+    facts = {"dnnlib": __version__, "torch": torch.__version__, "by": by,
+             "device": device_of(network).type, "model": fingerprint(network),
+             "probabilities": bool(probabilities), "images": photos.named(), "labels": labels,
+             "limit": limit, "seed": seed}
+    wrote = stress_page.write(found, target, facts,
+                              title=f"{Path(images).name} under ordinary changes")
+    print_table(stress_page.changes_table(found.changes), "Where it fails first")
+    outcomes = found.images["outcome"].value_counts()
+    lines = list(found.sentences)
+    if "left out" in outcomes:
+        lines.append(f"left out by --limit: {outcomes['left out']:,}")
+    if labels == "folders" and not class_names:
+        lines += order_told(photos.paths)
+    say(*lines, *wrote, *left_out(images, photos, found.unread))
+    if photos.skipped or found.unread:
+        raise typer.Exit(SKIPPED)
