@@ -1,9 +1,12 @@
 """What ``dnnlib rank``, ``fuzz`` and ``layers`` take alike, and how it becomes model and images."""
 
+import logging
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+
+_log = logging.getLogger(__name__)  # to stderr, as it is
 
 
 def _fraction(text: str) -> float:
@@ -94,6 +97,7 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
     ``strict``: ``ValueError`` for images that cannot be read, as far as their headers tell.
     """
     from dnnlib import checks, custom, inference
+    from dnnlib.custom import preparation
 
     for name, value in {"model": model, "images": images}.items():
         if not value:
@@ -107,6 +111,11 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
                 "std": checks.numbers(std, "std") if std else None}
     network = custom.load_model(model, weights or None, size=size or crop, channels=channels,
                                 **given)
+    published = preparation.of(network)
+    if published.transform is not None and (size or resize or crop):
+        now = published.with_options(**prepared | ({"resize": size, "crop": size} if size else {}))
+        _log.warning("images: %s, as asked for, where the model came with: %s", now.described,
+                     published.described)
     network = custom.prepare(network, **prepared).to(place)
     photos = custom.read_photos(images, network, size=size, channels=channels)
     seen = custom.read_photos(reference, network, size=size,

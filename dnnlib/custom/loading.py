@@ -1,8 +1,10 @@
 """A person's own classifier, loaded: from code, by name, or from a file of its own."""
 
 import importlib.util
+import math
 import pickle
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -137,9 +139,12 @@ def _timm(name: str, provided: bool, classes: int | None,
     model = timm.create_model(name, pretrained=provided,
                               **({} if classes is None else {"num_classes": classes}))
     data = timm.data.resolve_model_data_config(model)
-    crop = data["input_size"][-1]
-    return model, Preparation(round(crop / data["crop_pct"]), crop, tuple(data["mean"]),
-                              tuple(data["std"]))
+    preparation = prepared(timm.data.create_transform(**data, is_training=False))
+    *_, height, width = data["input_size"]
+    if data["crop_mode"] == "center" and height == width:  # what the transform does, in words
+        preparation = replace(preparation, resize=math.floor(width / data["crop_pct"]), crop=width,
+                              interpolation=data["interpolation"])
+    return model, preparation
 
 
 def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
