@@ -8,24 +8,34 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.custom.options import METHODS, SWARMS, Options
+from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.scoring import all_of
 from dnnlib.custom.worth import ENDS
 from dnnlib.fuzzing import Campaign, Fuzzer
 
 
-def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
-    """The fuzzers asked for, without noise, which all are compared with."""
+def options_of_all(fuzz: str, reference: bool,
+                   **given) -> tuple[dict[str, Options], dict[str, str]]:
+    """The fuzzers asked for, without noise, which all are compared with; of 'all', why not others.
+    """
     if not fuzz:
-        return {}
+        return {}, {}
     names = ([name for name in METHODS if reference or name != "deephunter"] if fuzz == "all"
              else checks.words(fuzz, "fuzz", METHODS, "fuzzer"))
     if "deephunter" in names and not reference:
         raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
-    population = given.pop("population")
-    return {name: Options(by=name, population=population if name in SWARMS else None, **given)
-            for name in names if name != "noise"}
+    population, found, left = given.pop("population"), {}, {}
+    for name in names:
+        try:
+            if name != "noise":
+                found[name] = Options(by=name, population=population if name in SWARMS else None,
+                                      **given)
+        except (ValueError, ModuleNotFoundError) as error:
+            if fuzz != "all" or name not in ATTACKS:
+                raise
+            left[name] = str(error).removeprefix(f"{name}: ")
+    return found, left
 
 
 def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Mapping[str, Options],

@@ -128,8 +128,10 @@ def test_script_and_export_give_what_the_model_gave(tiny_model, x, folders):
         found = custom.fuzz(loaded, photos, folders / f"f{name}",
                             custom.Options(by="noise", l2=2.0, iterations=2))
         assert len(found.inputs) == 8
-        with pytest.raises(ValueError, match="^dlfuzz: looks into the layers"):
-            custom.fuzz(loaded, photos, folders / "no", custom.Options(by="dlfuzz", l2=2.0))
+        for by, does in (("dlfuzz", "looks into the layers"), ("pgd", "follows the gradient"),
+                         ("apgd", "follows the gradient")):
+            with pytest.raises(ValueError, match=f"^{by}: {does} of a model, and .* outputs only"):
+                custom.fuzz(loaded, photos, folders / "no", custom.Options(by=by, l2=2.0))
 
 
 def test_a_state_dict_is_no_script(tiny_model, folders):

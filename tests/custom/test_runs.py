@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from dnnlib import custom
 from dnnlib.cli import main
 from dnnlib.custom import Options, runs, whole_levels
-from dnnlib.custom.options import SWARMS
+from dnnlib.custom.options import ATTACKS, SWARMS
 from dnnlib.fuzzing import Budget, Noise
 
 
@@ -114,8 +114,8 @@ def test_as_few_steps_as_needed_are_shortened(generator):
 @pytest.mark.parametrize("by", custom.METHODS)
 def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by):
     reference = photos.images if by == "deephunter" else None
-    options = Options(by=by, l2=2.5, linf=0.6, iterations=6, block=5, seed=3,
-                      population=6 if by in SWARMS else None)
+    options = Options(by=by, l2=2.5, linf=None if by in ATTACKS else 0.6, iterations=6, block=5,
+                      seed=3, population=6 if by in SWARMS else None)
     found = custom.fuzz(tiny_model(), photos, "failures", options, reference=reference)
     model = tiny_model()
     assert len(found.failures)
@@ -130,7 +130,7 @@ def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by
         step = x.astype(float) - seed
         assert case.l2 == pytest.approx(np.linalg.norm(step), abs=1e-5)
         assert case.linf == pytest.approx(np.abs(step).max(), abs=1e-5)
-        assert case.l2 <= 2.5 + 1e-5 and case.linf <= 0.6 + 1e-5
+        assert case.l2 <= 2.5 + 1e-5 and case.linf <= (options.linf or 1) + 1e-5
 
 
 def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
@@ -232,13 +232,13 @@ def test_tables_are_the_files(folder, photos, tiny_model):
 
 
 def test_population_and_layers_reach_the_swarm():
-    fuzzer = Options(l2=1.0, population=7, layers=("0",)).fuzzer()
+    fuzzer = Options(by="deepsensor", l2=1.0, population=7, layers=("0",)).fuzzer()
     assert (fuzzer.population, fuzzer.fitness.layers, fuzzer.budget) == (7, ("0",), Budget(l2=1.0))
-    assert Options(linf=0.1).fuzzer().population == 100
+    assert Options(by="deepsensor", linf=0.1).fuzzer().population == 100
 
 
 def test_a_swarm_of_one_particle(photos, tiny_model):
-    options = Options(l2=1.0, population=1, iterations=2, limit=2)
+    options = Options(by="deepsensor", l2=1.0, population=1, iterations=2, limit=2)
     assert len(custom.fuzz(tiny_model(), photos, "failures", options).inputs) == 21
 
 
@@ -453,10 +453,11 @@ def test_a_campaign_that_fails_leaves_no_folder(photos, tiny_model, folder):
     """So that the next try, with other options, is no other run."""
     model = tiny_model()
     with pytest.raises(ValueError, match="unknown layer 'unused'"):
-        custom.fuzz(model, photos, "failures", Options(l2=1.0, layers=("unused",)))
+        custom.fuzz(model, photos, "failures", Options(by="deepsensor", l2=1.0, layers=("unused",)))
     assert not (folder / "failures").exists()
     found = custom.fuzz(model, photos, "failures",
-                       Options(l2=1.0, layers=("0",), population=3, iterations=1, limit=2))
+                       Options(by="deepsensor", l2=1.0, layers=("0",), population=3, iterations=1,
+                               limit=2))
     assert len(found.inputs) == 21
 
 
@@ -529,3 +530,29 @@ def test_commands_that_cannot_be(folder, dnnlib, more, code, words):
 def test_help_shows_an_example(dnnlib):
     code, out, _ = dnnlib("fuzz", "--help")
     assert code == 0 and "dnnlib fuzz --model" in " ".join(out.split("Example")[1].split())
+
+
+# ---- attacks of the toolbox
+
+
+@pytest.mark.parametrize("by", ATTACKS)
+def test_an_attack_keeps_to_one_distance(by):
+    with pytest.raises(ValueError, match=f"^{by}: ART's attacks keep to one distance; give l2 or "
+                                         "linf, got both$"):
+        Options(by=by, l2=1.0, linf=0.1)
+
+
+def test_without_the_toolbox_nothing_is_begun(folder, dnnlib, monkeypatch):
+    monkeypatch.setitem(sys.modules, "art", None)
+    code, out, err = dnnlib(*command(by="pgd"))
+    assert code == 1 and not (folder / "failures").exists()
+    assert err.strip().splitlines()[-1].endswith(
+        "needs adversarial-robustness-toolbox; install it with: pip install -e '.[attacks]'")
+    assert dnnlib(*command(by="noise"))[0] == 3  # the rest needs none
+
+
+def test_the_default_is_dlfuzz(folder, dnnlib):
+    assert Options(l2=1.0).by == "dlfuzz"
+    arguments = [word for word in command() if word not in ("--by", "noise")]
+    assert dnnlib(*arguments)[0] == 3
+    assert json.loads((folder / "failures" / "run.json").read_text())["by"] == "dlfuzz"
