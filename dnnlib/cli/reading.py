@@ -20,8 +20,10 @@ def _fraction(text: str) -> float:
 
 Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module that "
                                     "gives logits, or it and the transform of its images; "
-                                    "torchvision:NAME, timm:NAME, a name from `dnnlib models`; or "
-                                    "a file of TorchScript (.pt), torch.export (.pt2) or ONNX.")]
+                                    "torchvision:NAME, timm:NAME, a name from `dnnlib models`; a "
+                                    "folder of an image classifier as Hugging Face's transformers "
+                                    "saves it; or a file of TorchScript (.pt), torch.export (.pt2) "
+                                    "or ONNX.")]
 Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not; a .parquet "
                                      "file with a column of pictures, or a folder of them; or a "
                                      "list of paths: .txt, or a column `path` in .csv, .tsv, "

@@ -11,13 +11,15 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
+from dnnlib.custom import hugging_face
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
 from dnnlib.custom.preparation import Preparation, prepared
 from dnnlib.custom.told import told
 from dnnlib.models.weights import assign
 
-KINDS = "FILE.py:FUNCTION, torchvision:NAME, timm:NAME, FILE.pt, .pt2 or .onnx"
+KINDS = ("FILE.py:FUNCTION, torchvision:NAME, timm:NAME, a folder of Hugging Face, FILE.pt, .pt2 "
+         "or .onnx")
 
 
 def load_model(name: str, weights: str | Path | None = None, *, size: int | None = None,
@@ -34,6 +36,8 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
     - a name from ``dnnlib models``, built for images of ``size`` and ``channels`` (default: its
       paper's) and ``classes``, with ``options`` of :func:`models.build`; needs ``weights``, for
       'mobilenet' also in Keras's layout.
+    - a folder of an image classifier as Hugging Face's transformers saves one, with that
+      installed: images are prepared as its ``preprocessor_config.json`` says.
     - a file of TorchScript (.pt, .ts), torch.export (.pt2) or ONNX: its outputs are all there is.
 
     ``weights``: a state dict in a file of safetensors, or of ``torch.save``, .pt or .pth, read
@@ -52,7 +56,12 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
         if weights is not None:
             raise ValueError(f"weights: {name} has its own")
         return load_saved(Path(name).expanduser())
-    if library in ("torchvision", "timm"):
+    if name not in models.SPECS and Path(name).expanduser().is_dir():
+        _only(name, options | ({} if classes is None else {"classes": classes}))
+        if weights is not None:
+            raise ValueError(f"weights: {name} has its own")
+        model, preparation = hugging_face.load(Path(name).expanduser())
+    elif library in ("torchvision", "timm"):
         _only(name, options)
         build = _torchvision if library == "torchvision" else _timm
         model, preparation = build(inner, weights is None, classes, size)

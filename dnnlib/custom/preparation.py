@@ -134,7 +134,7 @@ class Preparation:
         parts = [f"scaled to {self.resize} ({self.interpolation})"] if self.resize else []
         parts += [f"cropped to {self.crop}"] if self.crop else []
         if self.transform and not (self.resize and self.crop):
-            parts = ["by the transform given"]
+            parts = [getattr(self.transform, "described", "by the transform given")]
         if self.mean is not None:
             mean, std = (", ".join(f"{v:g}" for v in values) for values in (self.mean, self.std))
             parts.append(f"normalised by mean {mean}, std {std}")
