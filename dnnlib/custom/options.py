@@ -51,6 +51,8 @@ class Options:
       swarms, which cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
       what a block covers, and DLFuzz does badly on few inputs of one class.
     - ``batch_size``: images in a pass.
+    - ``noise``: whether as many examples of noise at the same distance are made of each input too,
+      to be told beside; not with 'noise' itself. An example costs two passes.
 
     Raises ``ValueError`` naming the option, and ``ModuleNotFoundError`` for 'pgd' and 'apgd' if the
     toolbox is not there.
@@ -71,6 +73,7 @@ class Options:
     layers: tuple[str, ...] | None = None
     block: int | None = None
     batch_size: int = 64
+    noise: bool = True
 
     def __post_init__(self):
         checks.known(self.by, METHODS, "method")
@@ -96,6 +99,11 @@ class Options:
     def budget(self) -> Budget:
         """The two distances, as fuzzers take them."""
         return Budget(l2=self.l2, linf=self.linf)
+
+    @property
+    def beside(self) -> Noise | None:
+        """The noise that the fuzzer is told beside, if it is to be."""
+        return Noise(budget=self.budget) if self.noise and self.by != "noise" else None
 
     @property
     def at_once(self) -> int:

@@ -6,6 +6,7 @@ these are plain values or functions. Modules, classes and objects that it uses d
 
 import hashlib
 from dataclasses import fields, is_dataclass
+from importlib.metadata import version
 from types import CodeType, FunctionType, MethodType
 
 import torch
@@ -14,6 +15,7 @@ from torch import nn
 from dnnlib.models import parsed
 
 _VALUES = (bool, int, float, str, bytes, type(None), list, tuple, dict, torch.Tensor)
+LIBRARIES = ("transformers",)  # whose functions refer to so many others that none is ever done
 _FUNCTIONS = (FunctionType, MethodType, classmethod, staticmethod, property)
 
 
@@ -67,15 +69,21 @@ def of_class(kind: type) -> list[str]:
     """The names of a class and its bases and the code of their methods; [] for torch's classes.
 
     Python's, torch's and the networks' in :mod:`dnnlib.models` are left out: their names suffice.
+    Of a library in :data:`LIBRARIES` the version stands for the code.
 
     >>> of_class(nn.Linear), len(of_class(type("A", (nn.Linear,), {"__module__": "a"})))
     ([], 1)
     """
-    return [f"{base.__module__}.{base.__qualname__}: {of(methods)}"
+    return [f"{base.__module__}.{base.__qualname__}: {_version(base) or of(methods)}"
             for base in kind.__mro__
             if not base.__module__.startswith(("torch.", "builtins", "typing", "dnnlib.models"))
             for methods in [{name: value for name, value in vars(base).items()
                              if not name.startswith("__") or name == "__call__"}]]
+
+
+def _version(kind: type) -> str:
+    library = kind.__module__.partition(".")[0]
+    return f"{library} {version(library)}" if library in LIBRARIES else ""
 
 
 def of(value, within: tuple[CodeType, ...] = ()) -> str:
