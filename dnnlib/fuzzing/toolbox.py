@@ -52,7 +52,7 @@ class ArtAttack:
       left out. An input that the model gets wrong stays as it is with 'apgd'.
     - ``budget``: a bound on the L2 or on the L-infinity distance; ART knows no two at once.
     - ``step``: length of a step, by default 2.5 times the bound shared out among the iterations,
-      at most the bound (the authors' rule), and with 'apgd' twice the bound to begin with (theirs).
+      at most the bound, and with 'apgd' twice the bound at first (Croce and Hein).
     - ``batch_size``: images in a pass; it does not change what is looked for.
 
     ART draws from NumPy's global generator: it is seeded from ``generator`` for the while, then as
