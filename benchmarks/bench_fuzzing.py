@@ -113,7 +113,7 @@ def examples_of_table_6(network: torch.nn.Module, images: torch.Tensor,
 def side_by_side(network: torch.nn.Module, images: torch.Tensor, processes: int = 2) -> None:
     """The same by ``dnnlib.fuzz``, its blocks in one process and in two, in turn."""
     photos = custom.Photos(images[:100], tuple(map(str, range(100))))
-    options = custom.Options(l2=2.0, population=100, iterations=20, block=10)
+    options = custom.Options(by="deepsensor", l2=2.0, population=100, iterations=20, block=10)
     with clusters.connected(workers=processes) as client, tempfile.TemporaryDirectory() as work:
         def fly(name: str, **more) -> float:
             return seconds(lambda: custom.fuzz(network, photos, Path(work) / name, options, **more))

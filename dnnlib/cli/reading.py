@@ -1,9 +1,12 @@
 """What ``dnnlib rank``, ``fuzz`` and ``layers`` take alike, and how it becomes model and images."""
 
+import logging
 from contextlib import contextmanager
 from typing import Annotated
 
 import typer
+
+_log = logging.getLogger(__name__)  # to stderr, as it is
 
 
 def _fraction(text: str) -> float:
@@ -17,8 +20,10 @@ def _fraction(text: str) -> float:
 
 Model = Annotated[str, typer.Option(help="FILE.py:FUNCTION, which returns a torch.nn.Module that "
                                     "gives logits, or it and the transform of its images; "
-                                    "torchvision:NAME, timm:NAME, a name from `dnnlib models`; or "
-                                    "a file of TorchScript (.pt), torch.export (.pt2) or ONNX.")]
+                                    "torchvision:NAME, timm:NAME, a name from `dnnlib models`; a "
+                                    "folder of an image classifier as Hugging Face's transformers "
+                                    "saves it; or a file of TorchScript (.pt), torch.export (.pt2) "
+                                    "or ONNX.")]
 Images = Annotated[str, typer.Option(help="A folder of images, in sub-folders or not; a .parquet "
                                      "file with a column of pictures, or a folder of them; or a "
                                      "list of paths: .txt, or a column `path` in .csv, .tsv, "
@@ -105,6 +110,7 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
     ``strict``: ``ValueError`` for images that cannot be read, as far as their headers tell.
     """
     from dnnlib import checks, custom, inference
+    from dnnlib.custom import preparation
 
     for name, value in {"model": model, "images": images}.items():
         if not value:
@@ -118,6 +124,11 @@ def read(model: str, weights: str, images: str, reference: str, *, size: int | N
                 "std": checks.numbers(std, "std") if std else None}
     network = custom.load_model(model, weights or None, size=size or crop, channels=channels,
                                 **given)
+    published = preparation.of(network)
+    if published.transform is not None and (size or resize or crop):
+        now = published.with_options(**prepared | ({"resize": size, "crop": size} if size else {}))
+        _log.warning("images: %s, as asked for, where the model came with: %s", now.described,
+                     published.described)
     network = custom.prepare(network, **prepared).to(place)
     photos = custom.read_photos(images, network, size=size, channels=channels)
     seen = custom.read_photos(reference, network, size=size,

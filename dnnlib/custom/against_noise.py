@@ -8,24 +8,53 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.custom.options import METHODS, SWARMS, Options
+from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
+from dnnlib.custom.runs import Found
 from dnnlib.custom.scoring import all_of
 from dnnlib.custom.worth import ENDS
-from dnnlib.fuzzing import Campaign, Fuzzer
+from dnnlib.fuzzing import Campaign, Fuzzer, Noise
 
 
-def options_of_all(fuzz: str, reference: bool, **given) -> dict[str, Options]:
-    """The fuzzers asked for, without noise, which all are compared with."""
+def beside(found: Found, by: str) -> list[str]:
+    """What a run broke, beside noise: a line, if noise was made.
+
+    >>> table = pd.DataFrame({"outcome": ["broken", "held", "left out"],
+    ...                       "noise": ["held", "held", ""]})
+    >>> beside(Found(table, table[:0], passes={"dlfuzz": 83.5, "noise": 20}), "dlfuzz")
+    ['noise at the same distance, as many examples: 0 of 2 inputs broken, by dlfuzz 1; passes over \
+an input: 20 by noise, 83.5 by dlfuzz']
+    """
+    made = found.inputs[found.inputs["noise"] != ""]
+    if made.empty:
+        return []
+    broken, by_noise = ((made[name] == "broken").sum() for name in ("outcome", "noise"))
+    own, others = (f"{found.passes[name]:,.4g}" for name in (by, "noise"))
+    return [f"noise at the same distance, as many examples: {by_noise:,} of {len(made):,} inputs "
+            f"broken, by {by} {broken:,}; passes over an input: {others} by noise, {own} by {by}"]
+
+
+def options_of_all(fuzz: str, reference: bool,
+                   **given) -> tuple[dict[str, Options], dict[str, str]]:
+    """The fuzzers asked for, without noise, which all are compared with; of 'all', why not others.
+    """
     if not fuzz:
-        return {}
+        return {}, {}
     names = ([name for name in METHODS if reference or name != "deephunter"] if fuzz == "all"
              else checks.words(fuzz, "fuzz", METHODS, "fuzzer"))
     if "deephunter" in names and not reference:
         raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
-    population = given.pop("population")
-    return {name: Options(by=name, population=population if name in SWARMS else None, **given)
-            for name in names if name != "noise"}
+    population, found, left = given.pop("population"), {}, {}
+    for name in names:
+        try:
+            if name != "noise":
+                found[name] = Options(by=name, population=population if name in SWARMS else None,
+                                      **given)
+        except (ValueError, ModuleNotFoundError) as error:
+            if fuzz != "all" or name not in ATTACKS:
+                raise
+            left[name] = str(error).removeprefix(f"{name}: ")
+    return found, left
 
 
 def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Mapping[str, Options],
@@ -43,7 +72,7 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
                                 options.iterations, options.at_once, seed)
     least = next(iter(fuzzers.values()))
     most = max(least.iterations, *(round(passes / n) for _, _, passes, _ in made.values()))
-    noise = Options(by="noise", l2=least.l2, linf=least.linf).fuzzer()
+    noise = Noise(budget=least.budget)
     _, when, _, _ = _campaigns(model, noise, x, labels, most, 32, seed)
     drawn, rows = np.random.default_rng(seed).integers(0, n, (resamples, n)), []
     draws, chance = {}, {}

@@ -64,8 +64,9 @@ class Classifier(nn.Module):
 def logits_of(output) -> torch.Tensor:
     """The logits in what a model returns: a tensor, or what is called ``logits`` in it.
 
-    Of a tuple or list the first entry, as with auxiliary heads. Raises ``TypeError`` for anything
-    else.
+    Of a tuple or list the first entry, as with auxiliary heads; of a dict without logits its only
+    tensor (N, classes), if there is one. Raises ``TypeError`` for anything else, with the names of
+    several.
 
     >>> logits_of({"logits": torch.zeros(2, 3), "loss": None}).shape
     torch.Size([2, 3])
@@ -74,6 +75,15 @@ def logits_of(output) -> torch.Tensor:
         return output
     if isinstance(output, Mapping) and "logits" in output:
         return logits_of(output["logits"])
+    if isinstance(output, Mapping):
+        heads = heads_of(output)
+        if len(heads) == 1:
+            return next(iter(heads.values()))
+        shown = ", ".join(f"{name} of {head.shape[1]}" for name, head in heads.items())
+        raise TypeError("model: returns a dict without logits, "
+                        + (f"and with several tensors (N, classes): {shown}" if heads else
+                           f"and without a tensor (N, classes): {', '.join(map(str, output))}")
+                        + f"; {WRAP}")
     if hasattr(output, "logits"):  # before tuples: named ones, and the outputs of transformers
         return logits_of(output.logits)
     if isinstance(output, tuple | list) and output:
@@ -90,9 +100,17 @@ def output_named(output) -> str:
     """
     if isinstance(output, torch.Tensor):
         return "its output"
+    if isinstance(output, Mapping) and "logits" not in output:
+        return f"its output `{next(iter(heads_of(output)))}`"
     if hasattr(output, "logits") or isinstance(output, Mapping):
         return "its output `logits`"
     return f"the first of its {len(output)} outputs"
+
+
+def heads_of(output: Mapping) -> dict[str, torch.Tensor]:
+    """The tensors (N, columns) in a dict that a model returns, by name."""
+    return {str(name): value for name, value in output.items()
+            if isinstance(value, torch.Tensor) and value.ndim == 2}
 
 
 def columns(output: torch.Tensor, n: int) -> torch.Tensor:

@@ -82,9 +82,9 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
         name for name in parse_methods(by, reference=reference is not None) if name != "random"]
     if not methods:
         raise ValueError("by: expected a method to compare with random order, got random alone")
-    fuzzers = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
-                             iterations=iterations, population=population,
-                             batch_size=batch_size, limit=limit)
+    fuzzers, left = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
+                                   iterations=iterations, population=population,
+                                   batch_size=batch_size, limit=limit)
     checks.positive(resamples, "resamples")
     photos = photos_of(images, model)
     if rates is None:
@@ -100,7 +100,7 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
     fit, some = look.model, look.images
     with torch.no_grad():
         names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
-    jobs, left = {}, {}
+    jobs = {}
     for name in methods:
         try:
             jobs[name] = job_of(fit, some, photos, [name], reference=seen, seed=None,

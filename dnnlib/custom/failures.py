@@ -36,8 +36,10 @@ def whole_levels(x: torch.Tensor, inputs: torch.Tensor, budget: Budget) -> torch
 
 
 def nearest(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: torch.Tensor, *,
-            iterations: int, generator: torch.Generator, batch_size: int = 256) -> list[dict]:
-    """Of each input and wrong class the nearest example, in this order, if there is one.
+            iterations: int, generator: torch.Generator,
+            batch_size: int = 256) -> tuple[list[dict], int]:
+    """Of each input and wrong class the nearest example, in this order, if there is one; and how
+    many passes the fuzzer took, without those that judge what it made.
 
     ``inputs``: (S, C, H, W), 8-bit images as values in [0, 1]; ``labels``: (S,), both on the CPU.
     Examples of all iterations are judged after :func:`whole_levels`, and fail if another class
@@ -59,4 +61,4 @@ def nearest(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: torc
             if key not in best or l2[i] < best[key]["l2"]:  # a view would keep the whole batch
                 best[key] = {"input": key[0], "predicted": key[1], "l2": l2[i], "linf": linf[i],
                              "iteration": number, "image": images[i].clone()}
-    return [best[key] for key in sorted(best)]
+    return [best[key] for key in sorted(best)], campaign.passes

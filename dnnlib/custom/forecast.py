@@ -21,8 +21,8 @@ class Forecast:
     """``images``: read and classified once; ``inputs``: at most so many of them are fuzzed.
 
     ``passes``: over the network for an input in all iterations, a backward pass as two.
-    ``classifying``, ``fuzzing``: seconds for an image and for an input, on this machine; reading
-    and judging what was made are not in it.
+    ``classifying``, ``fuzzing``: seconds for an image and for an input, on this machine, the latter
+    with the noise that it is told beside; reading and judging what was made are not in it.
     """
 
     images: int
@@ -69,9 +69,12 @@ def forecast(model: nn.Module, images: Images, options: Options | None = None, *
     (few, passes_few), (many, passes_many) = (_look(model, fuzzer, x, labels, n) for n in LOOKS)
     more = options.iterations - LOOKS[0]
     each = LOOKS[1] - LOOKS[0]
+    noise = options.beside
+    beside = 0.0 if noise is None else (
+        options.iterations * _look(model, noise, x, labels, LOOKS[1])[0] / LOOKS[1])
     return Forecast(len(photos), count,
                     (passes_few + more * (passes_many - passes_few) / each) / len(x), classifying,
-                    max(few, few + more * (many - few) / each) / len(x))
+                    (max(few, few + more * (many - few) / each) + beside) / len(x))
 
 
 def _look(model: nn.Module, fuzzer: Fuzzer, x: torch.Tensor, labels: torch.Tensor,

@@ -22,7 +22,7 @@ from dnnlib.custom.photos import Photos
 from dnnlib.custom.runs import Found
 from dnnlib.data.pictures import READERS
 
-IMAGES, FAILURES = 10_000, 2_000  # that a page shows at most
+IMAGES, FAILURES, WRONG = 10_000, 2_000, 500  # that a page shows at most
 SIDE, LARGE, SMALL = 96, 160, 64  # pixels: of a thumbnail, beside its change, kept as it is
 QUALITY = 50  # of WebP: about 2 kB for a photo of 96 pixels
 Sound = Callable[[torch.Tensor], tuple[np.ndarray, int]]
@@ -72,7 +72,8 @@ def failures_page(found: Found, photos: Photos, folder: str | Path, *, title: st
     """The failing inputs of :func:`fuzz` beside the inputs that they were made from.
 
     ``photos``, ``folder``: of the run. Of each: the input, the example, what changed, times ten,
-    and how far it is. At most ``limit`` are shown, the nearest. ``sound``: what an image (C, H, W)
+    and how far it is. At most ``limit`` are shown, the nearest. Images that the model got wrong
+    before any change stand apart, the first 500. ``sound``: what an image (C, H, W)
     in [0, 1] sounds like, samples (n,) in [-1, 1] and their rate; then the page can play them.
     """
     rows = found.failures.sort_values("l2", kind="stable")[:limit]
@@ -96,8 +97,11 @@ def failures_page(found: Found, photos: Photos, folder: str | Path, *, title: st
                        "image": thumbnail(before, LARGE),
                        "sound": None if sound is None else _wav(*sound(before))})
     outcomes = found.inputs["outcome"].value_counts()
+    wrong = [row | {"image": thumbnail(image)} for row in found.misclassified[:WRONG].astype(
+        str).to_dict("records") if (image := photos.those([place[row["path"]]]).get(
+            place[row["path"]])) is not None]
     return _page("failures", title, {
-        "title": title, "total": len(found.failures), "groups": groups,
+        "title": title, "total": len(found.failures), "groups": groups, "wrong": wrong,
         "outcomes": {name: int(n) for name, n in outcomes.items()}})
 
 

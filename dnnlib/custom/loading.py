@@ -3,16 +3,19 @@
 import importlib.util
 import json
 import logging
+import math
 import pickle
 import sys
 from collections import ChainMap
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import torch
 from torch import nn
 
 from dnnlib import checks, models
+from dnnlib.custom import hugging_face
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
 from dnnlib.custom.preparation import Preparation, prepared
@@ -21,7 +24,8 @@ from dnnlib.models.weights import assign, fitting, misfits, read
 
 ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".tar"}  # of torch.save
 _log = logging.getLogger(__name__)  # to stderr, as it is
-KINDS = "FILE.py:FUNCTION, torchvision:NAME, timm:NAME, FILE.pt, .pt2 or .onnx"
+KINDS = ("FILE.py:FUNCTION, torchvision:NAME, timm:NAME, a folder of Hugging Face, FILE.pt, .pt2 "
+         "or .onnx")
 
 
 def load_model(name: str, weights: str | Path | None = None, *, size: int | None = None,
@@ -38,6 +42,8 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
     - a name from ``dnnlib models``, built for images of ``size`` and ``channels`` (default: its
       paper's) and ``classes``, with ``options`` of :func:`models.build`; needs ``weights``, for
       'mobilenet' also in Keras's layout.
+    - a folder of an image classifier as Hugging Face's transformers saves one, with that
+      installed: images are prepared as its ``preprocessor_config.json`` says.
     - a file of TorchScript (.pt, .ts), torch.export (.pt2) or ONNX: its outputs are all there is.
 
     ``weights``: a state dict in a file of safetensors, or of ``torch.save``, read with
@@ -57,7 +63,12 @@ def load_model(name: str, weights: str | Path | None = None, *, size: int | None
         if weights is not None:
             raise ValueError(f"weights: {name} has its own")
         return load_saved(Path(name).expanduser())
-    if library in ("torchvision", "timm"):
+    if name not in models.SPECS and Path(name).expanduser().is_dir():
+        _only(name, options | ({} if classes is None else {"classes": classes}))
+        if weights is not None:
+            raise ValueError(f"weights: {name} has its own")
+        model, preparation = hugging_face.load(Path(name).expanduser())
+    elif library in ("torchvision", "timm"):
         _only(name, options)
         build = _torchvision if library == "torchvision" else _timm
         model, preparation = build(inner, weights is None, classes, size)
@@ -155,9 +166,12 @@ def _timm(name: str, provided: bool, classes: int | None,
     model = timm.create_model(name, pretrained=provided,
                               **({} if classes is None else {"num_classes": classes}))
     data = timm.data.resolve_model_data_config(model)
-    crop = data["input_size"][-1]
-    return model, Preparation(round(crop / data["crop_pct"]), crop, tuple(data["mean"]),
-                              tuple(data["std"]))
+    preparation = prepared(timm.data.create_transform(**data, is_training=False))
+    *_, height, width = data["input_size"]
+    if data["crop_mode"] == "center" and height == width:  # what the transform does, in words
+        preparation = replace(preparation, resize=math.floor(width / data["crop_pct"]), crop=width,
+                              interpolation=data["interpolation"])
+    return model, preparation
 
 
 def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:

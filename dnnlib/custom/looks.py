@@ -7,7 +7,7 @@ should is told by a line of the log. The list is :data:`CHECKS`.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,7 +16,14 @@ from torch import nn
 
 from dnnlib import checks, models
 from dnnlib.custom.answering import unanswered
-from dnnlib.custom.classifier import WRAP, Classifier, columns, logits_of, output_named
+from dnnlib.custom.classifier import (
+    WRAP,
+    Classifier,
+    columns,
+    heads_of,
+    logits_of,
+    output_named,
+)
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import told
@@ -259,7 +266,12 @@ def _hint(run: Callable[[torch.Tensor], torch.Tensor], some: torch.Tensor) -> st
 
 
 def _first_of_several(returned, outputs: torch.Tensor) -> None:
-    """Tells of a tuple whose first tensor was taken for logits, where others might be."""
+    """Tells of a tuple whose first tensor was taken for logits, where others might be, and of what
+    a dict does not call logits."""
+    if isinstance(returned, Mapping) and "logits" not in returned:
+        _log.warning("model: returns a dict without logits; its only tensor (N, classes), %s, is "
+                     "taken for them", *heads_of(returned))
+        return
     if not isinstance(returned, tuple | list) or hasattr(returned, "logits"):
         return
     others = [each.shape[1] for each in returned[1:] if isinstance(each, torch.Tensor)

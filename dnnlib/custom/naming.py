@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dnnlib import checks
+from dnnlib.custom import hugging_face
 from dnnlib.data import delimited
 from dnnlib.data.folders import in_order
 
@@ -27,13 +28,16 @@ def read_names(text: str) -> tuple[str, ...]:
 
 
 def published_names(model: str, classes: int | None = None) -> tuple[str, ...] | None:
-    """Those of a network of torchvision with all classes it was published for; None: unknown.
+    """Those of a network of torchvision with all classes it was published for, and those that a
+    folder of Hugging Face names; None: unknown.
 
     ``model``, ``classes``: as of :func:`loading.load_model`.
 
     >>> published_names("torchvision:resnet18")[:2], published_names("lenet5")
     (('tench', 'goldfish'), None)
     """
+    if classes is None and (Path(model).expanduser() / hugging_face.CONFIG).is_file():
+        return hugging_face.labels(Path(model).expanduser())
     library, _, name = model.partition(":")
     if library != "torchvision" or classes is not None:
         return None

@@ -5,12 +5,24 @@ from dataclasses import dataclass
 import torch
 
 from dnnlib import checks
-from dnnlib.fuzzing import Budget, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
+from dnnlib.fuzzing import (
+    ArtAttack,
+    Budget,
+    DeepHunter,
+    DeepXplore,
+    DLFuzz,
+    Fuzzer,
+    Noise,
+    Swarm,
+    toolbox,
+)
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 SWARMS = ("deepsensor", "excitable")  # guided by sensitive and by excitable neurons
-METHODS = (*SWARMS, "noise", "dlfuzz", "deepxplore", "deephunter")
+ATTACKS = toolbox.KINDS  # of the Adversarial Robustness Toolbox, an extra
+METHODS = (*SWARMS, "noise", "dlfuzz", "deepxplore", "deephunter", *ATTACKS)
+DEFAULT = "dlfuzz"  # broke most near the inputs in the book's comparison, synthesis/02_fuzzers
 LABELS = ("prediction", "folders")
 
 
@@ -18,11 +30,13 @@ LABELS = ("prediction", "folders")
 class Options:
     """How to look for failing inputs, near the images that they are made from.
 
-    - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`, or 'excitable', DeepSensor's
-      swarm guided by excitable neurons, 12 passes a particle instead of one; 'deepxplore' is taken
-      in its reading 'single', and 'deephunter' needs training images.
+    - ``by``: the fuzzer, by its name in :data:`fuzzing.FUZZERS`; 'excitable', DeepSensor's
+      swarm guided by excitable neurons, 12 passes a particle instead of one; or 'pgd' or 'apgd',
+      attacks of the Adversarial Robustness Toolbox, see :class:`fuzzing.ArtAttack`. 'deepxplore'
+      is taken in its reading 'single', and 'deephunter' needs training images. Default 'dlfuzz':
+      of the papers' fuzzers it broke most near the inputs in the book's records.
     - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
-      two.
+      two, and with 'pgd' and 'apgd' one.
     - ``iterations``: how many examples are made of each input.
     - ``population``: particles to an input, with the two swarms only; default 100.
     - ``labels``: what is right: 'prediction', the model's own for the input, so that an error is a
@@ -37,15 +51,18 @@ class Options:
       swarms, which cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
       what a block covers, and DLFuzz does badly on few inputs of one class.
     - ``batch_size``: images in a pass.
+    - ``noise``: whether as many examples of noise at the same distance are made of each input too,
+      to be told beside; not with 'noise' itself. An example costs two passes.
 
-    Raises ``ValueError`` naming the option.
+    Raises ``ValueError`` naming the option, and ``ModuleNotFoundError`` for 'pgd' and 'apgd' if the
+    toolbox is not there.
 
     >>> Options(by="noise")
     Traceback (most recent call last):
     ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: str = "deepsensor"
+    by: str = DEFAULT
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
@@ -56,6 +73,7 @@ class Options:
     layers: tuple[str, ...] | None = None
     block: int | None = None
     batch_size: int = 64
+    noise: bool = True
 
     def __post_init__(self):
         checks.known(self.by, METHODS, "method")
@@ -69,6 +87,9 @@ class Options:
         if self.budget == Budget():
             raise ValueError("l2, linf: expected at least one; without a bound, an example is "
                              "unlike its input")
+        if self.by in ATTACKS:
+            toolbox.norm_of(self.budget, self.by)
+            toolbox.installed()
         if self.population is not None and self.by not in SWARMS:
             raise ValueError(f"population: only with {' and '.join(SWARMS)}, got {self.by}")
         if self.layers is not None and self.by not in (*SWARMS, "deephunter"):
@@ -78,6 +99,11 @@ class Options:
     def budget(self) -> Budget:
         """The two distances, as fuzzers take them."""
         return Budget(l2=self.l2, linf=self.linf)
+
+    @property
+    def beside(self) -> Noise | None:
+        """The noise that the fuzzer is told beside, if it is to be."""
+        return Noise(budget=self.budget) if self.noise and self.by != "noise" else None
 
     @property
     def at_once(self) -> int:
@@ -109,5 +135,7 @@ class Options:
                 return DLFuzz(**shared)
             case "deepxplore":
                 return DeepXplore(reading="single", **shared)
+            case "pgd" | "apgd":
+                return ArtAttack(kind=self.by, **shared)
             case _:  # deephunter
                 return DeepHunter(reference=reference, layers=self.layers, **shared)

@@ -1,7 +1,8 @@
 """From a picture to what a model takes: scaled, cropped, and normalised."""
 
+import copy
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType, MethodType
 
@@ -9,6 +10,8 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import nn
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms.v2 import functional as F
 from torchvision.transforms.v2.functional import pil_to_tensor
 
 from dnnlib import checks
@@ -21,10 +24,12 @@ MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
 class Preparation:
     """What is done to a picture, in this order; None leaves it as it is.
 
-    - ``resize``: pixels of the short side that it is scaled to.
-    - ``crop``: pixels of the square that is cut from its centre; at most the short side.
+    - ``resize``: pixels of the short side that it is scaled to, by ``interpolation``, as
+      torchvision calls it.
+    - ``crop``: pixels of the square that is cut from its centre; at most the short side. Both are
+      done by torchvision's functions, to the pixel.
     - ``transform``: a function of one's own instead of these two, from a PIL image to a tensor
-      (C, H, W) in [0, 1].
+      (C, H, W) in [0, 1]. If both are there too, they say what it does: of a published one.
     - ``mean``, ``std``: a number for each channel, or for all: (x - mean) / std, inside of the
       model, so that images stay in [0, 1]. A mean above 1 is one of pixels from 0 to 255: both are
       then divided by 255, which is told.
@@ -41,6 +46,7 @@ class Preparation:
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     transform: Callable | None = None
+    interpolation: str = "bilinear"
 
     def __post_init__(self):
         for name in ("resize", "crop"):
@@ -95,7 +101,7 @@ class Preparation:
         Raises ``ValueError`` for one smaller than the crop.
         """
         if self.transform is not None:
-            return None
+            return (self.crop, self.crop) if self.resize and self.crop else None
         width, height = self._scaled(size)
         if self.crop is None:
             return width, height
@@ -106,32 +112,29 @@ class Preparation:
     def _scaled(self, size: tuple[int, int]) -> tuple[int, int]:
         if self.resize is None or min(size) == self.resize:
             return size
-        scale = self.resize / min(size)
-        width, height = (max(self.resize, round(side * scale)) for side in size)
-        return width, height
+        long = int(self.resize * max(size) / min(size))  # cut off, as by torchvision
+        return (self.resize, long) if size[0] < size[1] else (long, self.resize)
 
     def apply(self, image: Image.Image) -> np.ndarray:
         """A picture as uint8 (H, W) or (H, W, 3)."""
         if self.transform is not None:
             return _own(self.transform, image)
-        crop = self.fitted(image.size)
-        if self.resize is not None and min(image.size) != self.resize:
-            image = image.resize(self._scaled(image.size), Image.Resampling.BILINEAR)
-        if image.size != crop:
-            left, top = ((have - want) // 2 for have, want in zip(image.size, crop))
-            image = image.crop((left, top, left + crop[0], top + crop[1]))
-        return np.asarray(image)
+        self.fitted(image.size)
+        if self.resize is not None:
+            image = F.resize(image, [self.resize], InterpolationMode(self.interpolation))
+        return np.asarray(image if self.crop is None else F.center_crop(image, [self.crop]))
 
     @property
     def described(self) -> str:
         """What is done, in words.
 
         >>> Preparation(resize=256, crop=224, mean=(0.5,), std=(0.5,)).described
-        'scaled to 256, cropped to 224, normalised by mean 0.5, std 0.5'
+        'scaled to 256 (bilinear), cropped to 224, normalised by mean 0.5, std 0.5'
         """
-        parts = ["by the transform given"] if self.transform else [
-            f"{word} to {value}" for word, value in (("scaled", self.resize),
-                                                    ("cropped", self.crop)) if value]
+        parts = [f"scaled to {self.resize} ({self.interpolation})"] if self.resize else []
+        parts += [f"cropped to {self.crop}"] if self.crop else []
+        if self.transform and not (self.resize and self.crop):
+            parts = [getattr(self.transform, "described", "by the transform given")]
         if self.mean is not None:
             mean, std = (", ".join(f"{v:g}" for v in values) for values in (self.mean, self.std))
             parts.append(f"normalised by mean {mean}, std {std}")
@@ -168,19 +171,23 @@ def prepared(transform) -> Preparation:
     """A transform, such as torchvision's or timm's, as a preparation.
 
     A ``Normalize`` at its end, or in torchvision's presets, becomes ``mean`` and ``std``: so
-    images stay in [0, 1], where distances and mutations have a meaning. Raises ``TypeError`` for
-    what cannot be called.
+    images stay in [0, 1], where distances and mutations have a meaning. The rest is done by the
+    transform itself. Raises ``TypeError`` for what cannot be called.
 
-    >>> from torchvision.models import ResNet18_Weights
-    >>> prepared(ResNet18_Weights.DEFAULT.transforms()).described[:30]
-    'scaled to 256, cropped to 224,'
+    >>> from torchvision.models import EfficientNet_B0_Weights
+    >>> prepared(EfficientNet_B0_Weights.DEFAULT.transforms()).described[:39]
+    'scaled to 256 (bicubic), cropped to 224'
     """
     if not callable(transform):
         raise TypeError("transform: expected a function of an image, got "
                         f"{type(transform).__name__}")
-    if all(hasattr(transform, name) for name in ("resize_size", "crop_size", "mean", "std")):
-        return Preparation(transform.resize_size[0], transform.crop_size[0],
-                           tuple(transform.mean), tuple(transform.std))
+    if all(hasattr(transform, name) for name in (
+            "resize_size", "crop_size", "mean", "std", "interpolation")):
+        plain = copy.copy(transform)
+        plain.mean, plain.std = [0.0] * len(plain.mean), [1.0] * len(plain.std)
+        return Preparation(_side(transform.resize_size), _side(transform.crop_size),
+                           tuple(transform.mean), tuple(transform.std), Steps((plain,)),
+                           transform.interpolation.value)
     steps = list(getattr(transform, "transforms", transform if isinstance(
         transform, nn.Sequential) else []))
     if steps and type(steps[-1]).__name__ == "Normalize":
@@ -188,6 +195,11 @@ def prepared(transform) -> Preparation:
                      for values in (steps[-1].mean, steps[-1].std))
         return Preparation(mean=mean, std=std, transform=Steps(tuple(steps[:-1])))
     return Preparation(transform=transform)
+
+
+def _side(sizes: Sequence[int]) -> int | None:
+    """Of a square, or of the short side."""
+    return sizes[0] if len({*sizes}) == 1 else None
 
 
 def _own(transform: Callable, image: Image.Image) -> np.ndarray:

@@ -10,7 +10,7 @@ from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.told import sentence
-from dnnlib.fuzzing import DeepHunter, Fuzzer, Noise, Swarm
+from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
 from dnnlib.neurons.activations import record_classes
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.surprise import last_hidden
@@ -56,7 +56,9 @@ def rehearse(name: str, options: dict, model: nn.Module, x: torch.Tensor) -> Non
 def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor,
                     labels: torch.Tensor) -> None:
     """The same for a fuzzer: one iteration from one image, with one particle of a swarm."""
-    if not isinstance(fuzzer, Noise):
+    if isinstance(fuzzer, ArtAttack):
+        outputs_only(name, model, "follows the gradient of")
+    elif not isinstance(fuzzer, Noise):
         outputs_only(name, model)
     if isinstance(fuzzer, Swarm):
         fuzzer = replace(fuzzer, population=1)
@@ -69,12 +71,12 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
         raise ValueError(f"{name}: {line(error)}") from error
 
 
-def outputs_only(name: str, model: nn.Module) -> None:
-    """``ValueError`` for a model that has no layers to look at."""
+def outputs_only(name: str, model: nn.Module, does: str = "looks into the layers of") -> None:
+    """``ValueError`` for a model that gives its outputs and no more."""
     inner = model.model if isinstance(model, Classifier) else model
     if isinstance(inner, OutputsOnly):
-        raise ValueError(f"{name}: looks into the layers of a model, and {inner.format} gives its "
-                         "outputs only; give its code instead, FILE.py:FUNCTION")
+        raise ValueError(f"{name}: {does} a model, and {inner.format} gives its outputs only; "
+                         "give its code instead, FILE.py:FUNCTION")
 
 
 def line(error: Exception) -> str:

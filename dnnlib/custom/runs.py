@@ -35,7 +35,7 @@ from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 
-INPUTS = ("path", "outcome", "label", "predicted", "failures", "note")
+INPUTS = ("path", "outcome", "label", "predicted", "failures", "noise", "note")
 FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
 
 
@@ -44,10 +44,13 @@ class Found:
     """``inputs``: every image once, with its 'outcome'; ``failures``: every failing input.
 
     Outcomes: 'broken', 'held' where nothing failed, 'misclassified' to begin with, 'left out' by
-    the limit, 'unreadable', or the model fails on it. 'l2' and 'linf' are distances from the
-    input, 'iteration' counts from 1, and 'file' is relative to the run's folder. ``reference``: the
-    reasons for training images that are left out, by name. ``class_names``: of all classes, in the
-    order of the model's outputs. ``used``: a line that says of what the run was.
+    the limit, 'unreadable', or the model fails on it. 'noise' is 'broken' or 'held' too: whether
+    as many examples of noise at the same distance break the input; empty where none was made. 'l2'
+    and 'linf' are distances from the input, 'iteration' counts from 1, and 'file' is relative to
+    the run's folder. ``reference``: the reasons for training images that are left out, by name.
+    ``passes``: over an input that was tried, by the fuzzer and, if it was made, by 'noise'.
+    ``class_names``: of all classes, in the order of the model's outputs. ``used``: a line that says
+    of what the run was.
     """
 
     inputs: pd.DataFrame
@@ -55,6 +58,13 @@ class Found:
     reference: Mapping[str, str] = field(default_factory=dict)
     class_names: Sequence[str] = ()
     used: str = ""
+    passes: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def misclassified(self) -> pd.DataFrame:
+        """What the model got wrong before any change: 'path', 'label' and 'predicted'."""
+        rows = self.inputs[self.inputs["outcome"] == "misclassified"]
+        return rows[["path", "label", "predicted"]].reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,17 +97,29 @@ class Campaigns:
                 for i, place in enumerate(block.split(1)):
                     try:
                         with of_one(reason):
-                            made += [failure | {"input": i} for failure
-                                     in self._made(place, [number, i])]
+                            made += [row | ({"input": i} if "input" in row else {})
+                                     for row in self._made(place, [number, i])]
                     except ValueError as error:
                         left[place.item()] = str(error)
             yield _files(block_name(number), made, block.tolist(), left)
 
     def _made(self, block: torch.Tensor, numbers: list[int]) -> list[dict]:
-        seed = int(files.digest([self.options.seed, *numbers]), 16)
-        return nearest(self.model, self.fuzzer, self.photos.take(block), self.labels[block],
-                       iterations=self.options.iterations, batch_size=self.options.batch_size,
-                       generator=torch.Generator().manual_seed(seed))
+        """The failing inputs; which of the inputs noise breaks; and the passes of both."""
+        def by(fuzzer: Fuzzer, *more: str) -> tuple[list[dict], int]:
+            seed = int(files.digest([self.options.seed, *numbers, *more]), 16)
+            return nearest(self.model, fuzzer, x, self.labels[block],
+                           iterations=self.options.iterations, batch_size=self.options.batch_size,
+                           generator=torch.Generator().manual_seed(seed))
+
+        x = self.photos.take(block)
+        made, passes = by(self.fuzzer)
+        taken = {"passes": {self.options.by: passes}}
+        noise = self.options.beside
+        if noise is not None:
+            broken, taken["passes"]["noise"] = by(noise, "noise")
+            made += [{"input": i, "noise": "broken"} for i in
+                     sorted({row["input"] for row in broken})]
+        return [*made, taken]
 
 
 def block_name(number: int) -> str:
@@ -117,14 +139,17 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     :func:`classifier`; ``workers``: see :func:`photos.batches`; ``client``: of a Dask cluster,
     whose workers fuzz the blocks; they need the same files. For each input and wrong class, the
     nearest example is kept. An example is judged after rounding to 8 bits, and is kept if the
-    wrong class's probability leads by 1e-4, so that each file fails when it is loaded again.
+    wrong class's probability leads by 1e-4, so that each file fails when it is loaded again. What
+    noise at the same distance breaks, of as many examples, is judged in the same way, and kept
+    block by block too.
 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
-    the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; ``run.json`` and
-    ``run.safetensors``, of which options, model and images; ``clean.safetensors``, the classes
-    given to the images; ``blocks/``, what each block of inputs gave. Classes are named by
-    ``class_names``, in the order of the model's outputs, or else by their folders or numbers: see
-    :func:`classes_named`. Raises ``ValueError`` for a folder that holds something else, a model
+    the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; if there are some,
+    ``misclassified.csv``; ``run.json`` and ``run.safetensors``, of which options, model and images;
+    ``clean.safetensors``, the classes given to the images; ``blocks/``, what each block of inputs
+    gave. Classes are named by ``class_names``, in the order of the model's outputs, or else by
+    their folders or numbers: see :func:`classes_named`. Raises ``ValueError`` for a folder that
+    holds something else, a model
     whose outputs vary from pass to pass, and one that gets no image right.
     """
     folder = Path(folder).expanduser()
@@ -153,15 +178,21 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
             bar.update(len(job.dealt[number]))
     rows = [row for number in range(len(job.dealt))
             for row in json.loads((folder / block_name(number)).read_bytes())]
-    found = sorted((row for row in rows if "left" not in row),
+    found = sorted((row for row in rows if "file" in row),
                    key=lambda failure: (failure["input"], failure["predicted"]))
     late = {row["input"]: row["left"] for row in rows if "left" in row}
     clean[list(late)], unread = -1, unread | {photos.paths[i]: why for i, why in late.items()}
-    told = replace(_tables(photos, unread, labels, clean, names, places, found, options),
-                   reference=seen.skipped if seen else {}, class_names=tuple(names),
-                   used=identity.said(again))
+    by_noise = {row["input"] for row in rows if "noise" in row}
+    passes = sum((Counter(row["passes"]) for row in rows if "passes" in row), Counter())
+    tried = max(1, count - len(late))
+    told = replace(
+        _tables(photos, unread, labels, clean, names, places, found, by_noise, options),
+        reference=seen.skipped if seen else {}, class_names=tuple(names), used=identity.said(again),
+        passes={name: total / tried for name, total in passes.items()})
     for name, table in (("inputs", told.inputs), ("failures", told.failures)):
         tables.write(table, folder / f"{name}.csv")
+    if len(told.misclassified):
+        tables.write(told.misclassified, folder / "misclassified.csv")
     return told
 
 
@@ -268,6 +299,10 @@ def _files(name: str, made: list[dict], places: list[int],
     found: dict[str, bytes] = {}
     rows: list[dict] = [{"input": place, "left": why} for place, why in left.items()]
     for failure in made:
+        if "image" not in failure:
+            rows.append(failure | ({"input": places[failure["input"]]} if "input" in failure
+                                   else {}))
+            continue
         place = places[failure["input"]]
         image = f"images/{place:06d}-{failure['predicted']}.png"
         to_pil_image(failure["image"]).save(png := io.BytesIO(), format="PNG")
@@ -278,17 +313,19 @@ def _files(name: str, made: list[dict], places: list[int],
 
 
 def _tables(photos: Photos, unread: dict[str, str], labels: torch.Tensor, clean: torch.Tensor,
-            names: Sequence[str], places: torch.Tensor, kept: list[dict],
+            names: Sequence[str], places: torch.Tensor, kept: list[dict], by_noise: set[int],
             options: Options) -> Found:
     tried, counts = set(places.tolist()), Counter(failure["input"] for failure in kept)
+    beside = options.beside is not None
     rows = []
     for i, (path, label, given) in enumerate(zip(photos.paths, labels.tolist(), clean.tolist())):
         if given < 0:
             continue
         outcome = ("misclassified" if label != given else "left out" if i not in tried
                    else "broken" if counts[i] else "held")
-        rows.append((path, outcome, names[label], names[given], counts[i], ""))
-    rows += [(path, "unreadable", "", "", 0, why)
+        noise = "" if not beside or i not in tried else "broken" if i in by_noise else "held"
+        rows.append((path, outcome, names[label], names[given], counts[i], noise, ""))
+    rows += [(path, "unreadable", "", "", 0, "", why)
              for path, why in (unread | photos.skipped).items()]
     failures = [(photos.paths[f["input"]], names[labels[f["input"]]], options.labels,
                  names[f["predicted"]], round(f["l2"], 6), round(f["linf"], 6), f["iteration"],

@@ -2,7 +2,8 @@
 
 Each is a frozen dataclass of options with one method, ``run(model, inputs, labels, ...)``, that
 gives a :class:`Campaign`. Defaults are what DeepSensor compares with (IV.A) and, where it is
-silent, what the docstrings give a reason for.
+silent, what the docstrings give a reason for. :data:`FUZZERS` are the papers'; attacks of the
+Adversarial Robustness Toolbox are :class:`ArtAttack`.
 """
 
 from dnnlib import checks
@@ -13,10 +14,11 @@ from dnnlib.fuzzing.noise import Constant, Noise, RandomFitness
 from dnnlib.fuzzing.populations import Ants, Differential, Genetic
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
+from dnnlib.fuzzing.toolbox import ArtAttack
 
-__all__ = ["Ants", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter", "DeepXplore",
-           "Differential", "FUZZERS", "Fuzzer", "Genetic", "Noise", "RandomFitness", "Swarm",
-           "fuzzer"]
+__all__ = ["Ants", "ArtAttack", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter",
+           "DeepXplore", "Differential", "FUZZERS", "Fuzzer", "Genetic", "Noise", "RandomFitness",
+           "Swarm", "fuzzer"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

@@ -237,14 +237,14 @@ def _generate(model: nn.Module, x: torch.Tensor, y: torch.Tensor, classes: int, 
     if isinstance(attack, JSMA):  # ART's own draw gives all images of a class one target
         y = (y + torch.randint(1, classes, y.shape,
                                generator=torch.Generator().manual_seed(seed))) % classes
-    with _global_seed(seed), torch.enable_grad():
+    with global_seed(seed), torch.enable_grad():
         found = attack.build(classifier, batch_size).generate(x.numpy(), y.numpy())
     # ART clips before it projects, which rounding may undo
     return torch.from_numpy(found).clamp(0, 1)
 
 
 @contextmanager
-def _global_seed(seed: int) -> Iterator[None]:
+def global_seed(seed: int) -> Iterator[None]:
     """Global generators, from which ART and its data loaders draw, seeded for a while."""
     state = np.random.get_state()
     np.random.seed(seed)

@@ -1,5 +1,7 @@
 """Which method is worth its passes: detection with intervals, fuzzers against noise, a sentence."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -167,6 +169,19 @@ def test_a_model_that_is_always_right_tells_nothing(labelled, monkeypatch):
         [int(path.startswith("light")) for path in photos.paths]), {}))
     with pytest.raises(ValueError, match="gets all of 200 right"):
         custom.compare(Bright(), labelled, "gini")
+
+
+def test_all_leaves_out_what_the_toolbox_cannot(labelled, monkeypatch):
+    """Its attacks keep to one distance, and need it; asked for by name they are an error."""
+    options = {"limit": 4, "iterations": 1, "population": 2, "resamples": 10}
+    found = custom.compare(Bright(), labelled, "gini", fuzz="all", l2=0.9, linf=0.3, **options)
+    assert {*found.left} == {"pgd", "apgd"} and "got both" in found.left["pgd"]
+    assert {*found.fuzzers["fuzzer"]} == {"deepsensor", "excitable", "dlfuzz", "deepxplore"}
+    found = custom.compare(Bright(), labelled, "gini", fuzz="pgd,apgd", l2=0.9, **options)
+    assert [*found.fuzzers["fuzzer"]] == ["pgd", "apgd"]
+    monkeypatch.setitem(sys.modules, "art", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '.\[attacks\]'"):
+        custom.compare(Bright(), labelled, "gini", fuzz="pgd", l2=0.9, **options)
 
 
 def test_picture_shows_methods_and_fuzzers(labelled):

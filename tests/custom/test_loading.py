@@ -1,5 +1,6 @@
 """Models that nobody here wrote: from libraries, from files, with outputs of every kind."""
 
+import logging
 import sys
 from collections import namedtuple
 from dataclasses import dataclass
@@ -11,10 +12,12 @@ import pytest
 import torch
 from PIL import Image
 from torch import nn
-from torchvision.models import ResNet18_Weights, get_model
+from torchvision import transforms
+from torchvision.models import EfficientNet_B0_Weights, get_model, get_model_weights
 from torchvision.transforms import v2
 
 from dnnlib import custom, inference
+from dnnlib.cli.reading import read
 from dnnlib.custom import preparation
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.neurons.layers import layers_of
@@ -93,7 +96,7 @@ def test_torchvision_with_weights_of_ones_own(folders):
     torch.save({"state_dict": {f"module.{k}": v for k, v in trained.state_dict().items()}},
                folders / "w.pth")
     model = custom.load_model("torchvision:resnet18", folders / "w.pth", classes=4)
-    assert model.preparation.described.startswith("scaled to 256, cropped to 224, normalised by")
+    assert model.preparation.described.startswith("scaled to 256 (bilinear), cropped to 224, norm")
     x = torch.rand(2, 3, 64, 64)
     mean, std = (torch.tensor(v).view(3, 1, 1) for v in ((0.485, 0.456, 0.406),
                                                          (0.229, 0.224, 0.225)))
@@ -125,8 +128,10 @@ def test_script_and_export_give_what_the_model_gave(tiny_model, x, folders):
         found = custom.fuzz(loaded, photos, folders / f"f{name}",
                             custom.Options(by="noise", l2=2.0, iterations=2))
         assert len(found.inputs) == 8
-        with pytest.raises(ValueError, match="^dlfuzz: looks into the layers"):
-            custom.fuzz(loaded, photos, folders / "no", custom.Options(by="dlfuzz", l2=2.0))
+        for by, does in (("dlfuzz", "looks into the layers"), ("pgd", "follows the gradient"),
+                         ("apgd", "follows the gradient")):
+            with pytest.raises(ValueError, match=f"^{by}: {does} of a model, and .* outputs only"):
+                custom.fuzz(loaded, photos, folders / "no", custom.Options(by=by, l2=2.0))
 
 
 def test_a_state_dict_is_no_script(tiny_model, folders):
@@ -234,10 +239,91 @@ def test_preparations_that_make_no_sense(options, words):
         custom.Preparation(**options)
 
 
-def test_presets_become_options():
-    found = preparation.prepared(ResNet18_Weights.DEFAULT.transforms())
-    assert (found.resize, found.crop, found.transform) == (256, 224, None)
-    assert found.with_options(resize=64, crop=64).described.startswith("scaled to 64, cropped to 64")
+def waves(width, height):
+    """A picture with detail at every scale, so that another way to scale it shows."""
+    y, x = np.mgrid[0:height, 0:width] / 300
+    parts = [np.sin(40 * x + 7 * y + c) + np.sin(90 * y * x + 2 * c) for c in range(3)]
+    return Image.fromarray(np.uint8(np.clip(np.stack(parts, -1) * 60 + 128, 0, 255)))
+
+
+SIZES = [(301, 253), (300, 417), (640, 427), (257, 256), (100, 70)]
+
+
+def pixels(found, image):
+    return torch.from_numpy(np.array(found.apply(image))).permute(2, 0, 1)
+
+
+@pytest.mark.parametrize("name, way", [
+    ("resnet18", "scaled to 256 (bilinear), cropped to 224"),
+    ("efficientnet_b0", "scaled to 256 (bicubic), cropped to 224"),
+    ("efficientnet_b1", "scaled to 256 (bicubic), cropped to 240"),
+    ("vit_b_16", "scaled to 256 (bilinear), cropped to 224"),
+    ("swin_t", "scaled to 232 (bicubic), cropped to 224")])
+@pytest.mark.parametrize("size", SIZES)
+def test_published_presets_to_the_pixel(name, way, size):
+    """What the model gets is what torchvision's own preset gives, its normalisation included."""
+    theirs, image = next(iter(get_model_weights(name))).transforms(), waves(*size)
+    found = preparation.prepared(theirs)
+    model = custom.Classifier(nn.Flatten(), preparation=found)
+    given = pixels(found, image)
+    torch.testing.assert_close(model.returned(given[None] / 255)[0], theirs(image).flatten(),
+                               atol=1e-6, rtol=0)
+    assert found.described.startswith(f"{way}, normalised by mean 0.485, 0.456")
+    assert found.fitted(size) == tuple(given.shape[1:])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_pipeline_as_timms_to_the_pixel(size):
+    """Bicubic, not square, in the middle of steps: what it does is done, not what it looks like."""
+    theirs = transforms.Compose([
+        transforms.Resize((60, 80), transforms.InterpolationMode.BICUBIC),
+        transforms.CenterCrop((48, 72)), transforms.ToTensor(),
+        transforms.Normalize(torch.tensor([0.5, 0.4, 0.3]), torch.tensor([0.2, 0.3, 0.4]))])
+    found, image = preparation.prepared(theirs), waves(*size)
+    model = custom.Classifier(nn.Flatten(), preparation=found)
+    given = pixels(found, image)
+    assert given.shape == (3, 48, 72)
+    torch.testing.assert_close(model.returned(given[None] / 255)[0], theirs(image).flatten(),
+                               atol=1e-6, rtol=0)
+    assert found.described.startswith("by the transform given, normalised by mean 0.5, 0.4, 0.3")
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("way", ["bilinear", "bicubic"])
+def test_a_size_is_scaled_and_cropped_as_by_torchvision(size, way):
+    image = waves(*size)
+    theirs = transforms.Compose([transforms.Resize(66, transforms.InterpolationMode(way)),
+                                 transforms.CenterCrop(57), transforms.PILToTensor()])
+    found = preparation.Preparation(resize=66, crop=57, interpolation=way)
+    assert torch.equal(pixels(found, image), theirs(image))
+    whole = preparation.Preparation(resize=66)
+    assert whole.fitted(size) == whole.apply(image).shape[1::-1]
+
+
+def test_a_size_of_ones_own_replaces_the_published_one():
+    found = preparation.prepared(EfficientNet_B0_Weights.DEFAULT.transforms())
+    other = found.with_options(resize=64, crop=60)
+    assert other.described.startswith("scaled to 64 (bicubic), cropped to 60, normalised")
+    assert other.transform is None and other.apply(waves(301, 253)).shape == (60, 60, 3)
+
+
+@pytest.mark.parametrize("given, side", [({}, 224), ({"size": 48}, 48),
+                                         ({"resize": 50, "crop": 40}, 40)])
+def test_a_published_preparation_is_replaced_with_a_word(folders, caplog, given, side):
+    """As the commands read model and images."""
+    (folders / "photos").mkdir()
+    for i in range(3):
+        waves(90 + i, 70).save(folders / "photos" / f"{i}.png")
+    torch.save(get_model("resnet18", num_classes=4).state_dict(), folders / "w.pth")
+    options = dict.fromkeys(["size", "resize", "crop", "channels", "width"]) | given
+    _, photos, _ = read("torchvision:resnet18", str(folders / "w.pth"), str(folders / "photos"), "",
+                        mean="", std="", device="cpu", classes=4, **options)
+    assert photos.shape == (3, side, side)
+    said = [words for words in map(logging.LogRecord.getMessage, caplog.records)
+            if "the model came with: scaled to 256 (bilinear), cropped to 224, norm" in words]
+    assert len(said) == bool(given)
+    assert all(f"cropped to {side}, normalised" in words.split(", as asked for")[0]
+               for words in said)
 
 
 def test_devices():

@@ -19,7 +19,7 @@ from torch.nn import functional as F
 from dnnlib import custom
 from dnnlib.cli import main
 from dnnlib.custom import Options, runs, whole_levels
-from dnnlib.custom.options import SWARMS
+from dnnlib.custom.options import ATTACKS, SWARMS
 from dnnlib.fuzzing import Budget, Noise
 
 
@@ -114,8 +114,8 @@ def test_as_few_steps_as_needed_are_shortened(generator):
 @pytest.mark.parametrize("by", custom.METHODS)
 def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by):
     reference = photos.images if by == "deephunter" else None
-    options = Options(by=by, l2=2.5, linf=0.6, iterations=6, block=5, seed=3,
-                      population=6 if by in SWARMS else None)
+    options = Options(by=by, l2=2.5, linf=None if by in ATTACKS else 0.6, iterations=6, block=5,
+                      seed=3, population=6 if by in SWARMS else None)
     found = custom.fuzz(tiny_model(), photos, "failures", options, reference=reference)
     model = tiny_model()
     assert len(found.failures)
@@ -130,7 +130,7 @@ def test_every_file_fails_when_it_is_loaded_again(folder, photos, tiny_model, by
         step = x.astype(float) - seed
         assert case.l2 == pytest.approx(np.linalg.norm(step), abs=1e-5)
         assert case.linf == pytest.approx(np.abs(step).max(), abs=1e-5)
-        assert case.l2 <= 2.5 + 1e-5 and case.linf <= 0.6 + 1e-5
+        assert case.l2 <= 2.5 + 1e-5 and case.linf <= (options.linf or 1) + 1e-5
 
 
 def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
@@ -148,8 +148,9 @@ def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
             far = float((image / 255 - inputs[i]).norm())
             if given != labels[i] and far < best.get((i, given), (math.inf,))[0]:
                 best[i, given] = far, number
-    made = custom.failures.nearest(model, noise, inputs, labels, iterations=15,
-                                  generator=generator(4))
+    made, passes = custom.failures.nearest(model, noise, inputs, labels, iterations=15,
+                                           generator=generator(4))
+    assert passes == 15 * len(inputs)
     assert [(c["input"], c["predicted"]) for c in made] == sorted(best)
     assert [c["iteration"] for c in made] == [best[key][1] for key in sorted(best)]
     assert len({seed for seed, _ in best}) < len(best)  # some seed has two wrong classes
@@ -170,7 +171,7 @@ def test_an_example_on_the_edge_between_two_classes_is_no_failure(generator):
         model.lead.data.fill_(lead)
         return custom.failures.nearest(
             model, Noise(budget=Budget(l2=1.0)), torch.full((2, 1, 2, 2), 0.6),
-            torch.tensor([0, 0]), iterations=1, generator=generator())
+            torch.tensor([0, 0]), iterations=1, generator=generator())[0]
 
     assert len(made(1e-5)) == 0 and len(made(1e-2)) == 2
 
@@ -192,7 +193,7 @@ def test_errors_that_rounding_undoes_are_no_failures(generator):
     campaign = noise.run(model, inputs, labels, iterations=4, generator=generator())
     assert campaign.errors.all()
     assert custom.failures.nearest(model, noise, inputs, labels, iterations=4,
-                                  generator=generator()) == []
+                                  generator=generator())[0] == []
 
 
 def test_every_image_has_one_outcome(photos, tiny_model):
@@ -232,13 +233,13 @@ def test_tables_are_the_files(folder, photos, tiny_model):
 
 
 def test_population_and_layers_reach_the_swarm():
-    fuzzer = Options(l2=1.0, population=7, layers=("0",)).fuzzer()
+    fuzzer = Options(by="deepsensor", l2=1.0, population=7, layers=("0",)).fuzzer()
     assert (fuzzer.population, fuzzer.fitness.layers, fuzzer.budget) == (7, ("0",), Budget(l2=1.0))
-    assert Options(linf=0.1).fuzzer().population == 100
+    assert Options(by="deepsensor", linf=0.1).fuzzer().population == 100
 
 
 def test_a_swarm_of_one_particle(photos, tiny_model):
-    options = Options(l2=1.0, population=1, iterations=2, limit=2)
+    options = Options(by="deepsensor", l2=1.0, population=1, iterations=2, limit=2)
     assert len(custom.fuzz(tiny_model(), photos, "failures", options).inputs) == 21
 
 
@@ -286,7 +287,7 @@ def test_killed_and_run_again_gives_the_files_of_one_run(folder, dnnlib, killed)
 def test_blocks_mix_the_classes_and_tables_do_not(folder, photos, tiny_model):
     """Seeds of one class would cover much the same neurons."""
     found = custom.fuzz(tiny_model(), photos, "failures", Options(by="dlfuzz", l2=4.0, block=5))
-    blocks = [[case["input"] for case in json.loads(path.read_bytes())]
+    blocks = [[case["input"] for case in json.loads(path.read_bytes()) if "file" in case]
               for path in sorted((folder / "failures" / "blocks").glob("*.json"))]
     assert min(map(len, blocks)) > 1
     assert all({*block} != {*range(min(block), max(block) + 1)} for block in blocks)
@@ -453,10 +454,11 @@ def test_a_campaign_that_fails_leaves_no_folder(photos, tiny_model, folder):
     """So that the next try, with other options, is no other run."""
     model = tiny_model()
     with pytest.raises(ValueError, match="unknown layer 'unused'"):
-        custom.fuzz(model, photos, "failures", Options(l2=1.0, layers=("unused",)))
+        custom.fuzz(model, photos, "failures", Options(by="deepsensor", l2=1.0, layers=("unused",)))
     assert not (folder / "failures").exists()
     found = custom.fuzz(model, photos, "failures",
-                       Options(l2=1.0, layers=("0",), population=3, iterations=1, limit=2))
+                       Options(by="deepsensor", l2=1.0, layers=("0",), population=3, iterations=1,
+                               limit=2))
     assert len(found.inputs) == 21
 
 
@@ -499,7 +501,7 @@ def test_command_writes_and_says_what_became_of_the_images(folder, dnnlib):
     table = pd.read_csv(folder / "failures" / "failures.csv")
     assert f"{inputs['broken']} broken" in out and f"failing inputs: {len(table)}" in out
     for words in ("20 images of 1 x 8 x 8; of the inputs tried", "in failures\n",
-                  f"misclassified to begin with, and dropped: {inputs['misclassified']}\n",
+                  f"wrong before any change, and not fuzzed: {inputs['misclassified']}, listed in mis",
                   f"left out by --limit: {inputs['left out']}\n", "skipped: 1\n  torn.png is not a",
                   "files in photos that are not images by their ending: 1"):
         assert words in out
@@ -529,3 +531,102 @@ def test_commands_that_cannot_be(folder, dnnlib, more, code, words):
 def test_help_shows_an_example(dnnlib):
     code, out, _ = dnnlib("fuzz", "--help")
     assert code == 0 and "dnnlib fuzz --model" in " ".join(out.split("Example")[1].split())
+
+
+# ---- attacks of the toolbox
+
+
+@pytest.mark.parametrize("by", ATTACKS)
+def test_an_attack_keeps_to_one_distance(by):
+    with pytest.raises(ValueError, match=f"^{by}: ART's attacks keep to one distance; give l2 or "
+                                         "linf, got both$"):
+        Options(by=by, l2=1.0, linf=0.1)
+
+
+def test_without_the_toolbox_nothing_is_begun(folder, dnnlib, monkeypatch):
+    monkeypatch.setitem(sys.modules, "art", None)
+    code, out, err = dnnlib(*command(by="pgd"))
+    assert code == 1 and not (folder / "failures").exists()
+    assert err.strip().splitlines()[-1].endswith(
+        "needs adversarial-robustness-toolbox; install it with: pip install -e '.[attacks]'")
+    assert dnnlib(*command(by="noise"))[0] == 3  # the rest needs none
+
+
+def test_the_default_is_dlfuzz(folder, dnnlib):
+    assert Options(l2=1.0).by == "dlfuzz"
+    arguments = [word for word in command() if word not in ("--by", "noise")]
+    assert dnnlib(*arguments)[0] == 3
+    assert json.loads((folder / "failures" / "run.json").read_text())["by"] == "dlfuzz"
+
+
+# ---- noise beside, and what was wrong before
+
+
+def test_noise_beside_is_what_a_run_by_noise_breaks(folder, photos, tiny_model, monkeypatch):
+    """The same inputs, distance, examples and judge; the random numbers are those of a run."""
+    options = {"l2": 2.5, "iterations": 6, "block": 7, "labels": "folders"}
+    found = custom.fuzz(tiny_model(), photos, "failures", by="dlfuzz", **options)
+    tried = found.inputs["outcome"].isin(["broken", "held"])
+    assert (found.inputs["noise"] != "").equals(tried)
+    digest = runs.files.digest
+    monkeypatch.setattr(runs.files, "digest", lambda key: digest(
+        [*key, "noise"] if isinstance(key, list) and len(key) == 2 else key))
+    alone = custom.fuzz(tiny_model(), photos, "alone", by="noise", **options)
+    assert {"broken", "held"} <= set(alone.inputs["outcome"])
+    assert found.inputs["noise"][tried].equals(alone.inputs["outcome"][tried])
+    assert (alone.inputs["noise"] == "").all() and set(alone.passes) == {"noise"}
+    assert found.passes["noise"] == alone.passes["noise"] == 6
+    assert found.passes["dlfuzz"] > 4 * 6
+
+
+def test_passes_are_those_of_the_campaigns(photos, tiny_model):
+    """Of DLFuzz: four an iteration, one to begin with, and one more of a block, for its layout."""
+    found = custom.fuzz(tiny_model(), photos, "failures", by="dlfuzz", l2=2.0, iterations=3,
+                        limit=6, block=4)
+    assert found.passes == pytest.approx({"dlfuzz": 3 * 4 + 1 + 2 / 6, "noise": 3})
+
+
+def test_without_noise(folder, dnnlib):
+    code, out, err = dnnlib(*command("--no-noise", by="dlfuzz"))
+    assert code == 3 and "noise at" not in out
+    table = pd.read_csv(folder / "failures" / "inputs.csv", keep_default_na=False)
+    assert (table["noise"] == "").all()
+    code, out, err = dnnlib(*command(by="dlfuzz"))  # not the same run
+    assert code == 2 and "noise was False and is True" in err
+
+
+def test_noise_is_told_and_survives_a_kill(folder, dnnlib, killed):
+    arguments = command("--block", "4", "--l2", "3", by="dlfuzz")
+    code, out, err = dnnlib(*arguments)
+    told = next(line for line in out.splitlines() if line.startswith("noise at the same distance"))
+    table = pd.read_csv(folder / "failures" / "inputs.csv", keep_default_na=False)
+    broken, by_noise = ((table[name] == "broken").sum() for name in ("outcome", "noise"))
+    assert 0 < by_noise < broken
+    assert f"{by_noise} of 20 inputs broken, by dlfuzz {broken}" in " ".join(out.split())
+    whole = content(folder / "failures")
+    arguments[arguments.index("failures")] = "again"
+    (folder / "killed.py").write_text(killed)
+    for left in (6, 9):
+        died = subprocess.run([sys.executable, "killed.py", str(left), *arguments],
+                              capture_output=True)
+        assert died.returncode == -signal.SIGKILL
+    assert not (folder / "again" / "inputs.csv").exists()
+    code, out, err = dnnlib(*arguments)
+    assert told in out and content(folder / "again") == whole
+
+
+def test_what_was_wrong_before_stands_apart(folder, photos, tiny_model):
+    options = Options(l2=3.0, labels="folders", iterations=5)
+    found = custom.fuzz(tiny_model(), photos, "failures", options)
+    with torch.no_grad():
+        given = tiny_model()(photos.images).argmax(1).tolist()
+    wrong = [(path, path.split("/")[0], "abc"[i]) for path, i in zip(photos.paths, given)
+             if path.split("/")[0] != "abc"[i]]
+    read = pd.read_csv(folder / "failures" / "misclassified.csv")
+    assert [*read.itertuples(index=False, name=None)] == wrong and wrong
+    page = custom.failures_page(found, photos, folder / "failures").decode()
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    assert [(row["path"], row["label"], row["predicted"]) for row in data["wrong"]] == wrong
+    assert not {group["path"] for group in data["groups"]} & {path for path, *_ in wrong}
+    found = custom.fuzz(tiny_model(), photos, "other", Options(l2=3.0, iterations=5))
+    assert found.misclassified.empty and not (folder / "other" / "misclassified.csv").exists()

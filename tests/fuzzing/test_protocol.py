@@ -8,7 +8,16 @@ import torch
 from torch import nn
 
 from dnnbook.studies import outcomes
-from dnnlib.fuzzing import Budget, Campaign, DeepHunter, DeepXplore, DLFuzz, Noise, Swarm
+from dnnlib.fuzzing import (
+    ArtAttack,
+    Budget,
+    Campaign,
+    DeepHunter,
+    DeepXplore,
+    DLFuzz,
+    Noise,
+    Swarm,
+)
 from dnnlib.fuzzing.noise import Constant
 
 LABELS = torch.tensor([0, 1, 2, 0])
@@ -16,7 +25,9 @@ FUZZERS = {
     "swarm": lambda x: Swarm(population=2), "constant": lambda x: Swarm(
         population=2, fitness=Constant()), "noise": lambda x: Noise(),
     "deephunter": lambda x: DeepHunter(reference=x), "dlfuzz": lambda x: DLFuzz(runners_up=1),
-    "deepxplore": lambda x: DeepXplore(reading="single")}
+    "deepxplore": lambda x: DeepXplore(reading="single"),
+    "pgd": lambda x: ArtAttack(budget=Budget(l2=1)),
+    "apgd": lambda x: ArtAttack(kind="apgd", budget=Budget(linf=0.1))}
 
 
 @pytest.fixture

@@ -105,3 +105,19 @@ def test_dataclasses_of_one_name_are_told_apart_by_module_and_code():
 def test_a_function_of_your_own_has_no_key():
     with pytest.raises(TypeError, match="a function has no key in the cache"):
         fingerprints.described(lambda x: x)
+
+
+def test_of_a_library_its_version_stands_for_the_code(monkeypatch):
+    """Following the functions of transformers, one to the next, would take for ever."""
+    def model(factor):
+        def forward(self, x):
+            return factor * x
+        return type("Net", (nn.Linear,), {"__module__": "transformers.models.net",
+                                          "forward": forward})(2, 2)
+
+    def named(factor, release):
+        monkeypatch.setattr(fingerprints, "version", lambda library: release)
+        torch.manual_seed(0)
+        return fingerprints.fingerprint(model(factor))
+
+    assert named(1, "5.0") == named(2, "5.0") != named(1, "5.1")

@@ -18,11 +18,17 @@ const bound = make("input", { type: "range", min: 0, max: 100, value: 100, on: {
 const told = make("output");
 const state = make("p", { className: "state", role: "status" });
 const list = make("div");
+const wrong = data.wrong.length ? make("details", { className: "wrong" },
+  make("summary", { textContent: `Wrong before any change: ${many(data.outcomes.misclassified, "image")}`
+    + (data.wrong.length < data.outcomes.misclassified ? `, of which ${data.wrong.length} are shown` : "") }),
+  ...data.wrong.map(({ path, label, predicted, image }) => make("figure", {},
+    picture(image, path), make("figcaption", {}, make("b", { textContent: label }), " taken for ",
+      make("b", { textContent: predicted }), ` ${path}`)))) : null;
 
 document.body.append(make("article", {},
   make("header", {}, make("h1", { textContent: data.title }), byLabel, labelLabel, classLabel,
     make("label", {}, make("span", { textContent: "L2 at most" }), bound, told), theme(), state),
-  make("main", {}, list)));
+  make("main", {}, list, wrong)));
 
 const watch = new IntersectionObserver(entries => {
   for (const { isIntersecting, target } of entries) {
