@@ -10,7 +10,7 @@ import matplotlib
 from dnnbook import training
 from dnnbook.data import load
 from dnnlib import custom
-from dnnlib.custom.stress_page import figure
+from dnnlib.custom.stressing_page import figure
 
 TARGET = Path(__file__).resolve().parents[1] / "assets" / "stress.svg"
 

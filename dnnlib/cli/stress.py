@@ -32,38 +32,30 @@ def stress(model: own.Model = "", images: own.Images = "",
            batch_size: own.BatchSize = 64, workers: own.Workers = None,
            strict: own.Strict = False) -> None:
     """At which strength of light, blur, noise, JPEG, turning or shifting does your model fail?"""
-    import torch
-
-    from dnnlib import __version__, checks, custom, files
-    from dnnlib.custom import changes, stress_page
+    from dnnlib import checks, custom, files
+    from dnnlib.custom import changes, stressing_page
     from dnnlib.custom.naming import order_told
-    from dnnlib.inference import device_of
-    from dnnlib.models.fingerprints import fingerprint
 
     target, called = Path(output).expanduser(), own.names_of(class_names, model, classes)
     changes.parse_changes(by)
     checks.known(labels, custom.LABELS, "labels")
-    stress_page.check_folder(target)
-    files.writable(target / stress_page.RUN, "--out")
+    stressing_page.check_folder(target)
+    files.writable(target / stressing_page.RUN, "--out")
     network, photos, _ = own.read(
         model, weights, images, "", size=size, resize=resize, crop=crop, mean=mean, std=std,
         channels=channels, device=device, classes=classes, width=width, strict=strict)
     found = custom.stress(network, photos, by, labels=labels, limit=limit, seed=seed,
                           probabilities=probabilities, class_names=called, batch_size=batch_size,
                           workers=workers)
-    facts = {"dnnlib": __version__, "torch": torch.__version__, "by": by,
-             "device": device_of(network).type, "model": fingerprint(network),
-             "probabilities": bool(probabilities), "images": photos.named(), "labels": labels,
-             "limit": limit, "seed": seed}
-    wrote = stress_page.write(found, target, facts,
-                              title=f"{Path(images).name} under ordinary changes")
-    print_table(stress_page.changes_table(found.changes), "Where it fails first")
+    wrote = stressing_page.write(found, target, found.identity.facts,
+                                 title=f"{Path(images).name} under ordinary changes")
+    print_table(stressing_page.changes_table(found.changes), "Where it fails first")
     outcomes = found.images["outcome"].value_counts()
     lines = list(found.sentences)
     if "left out" in outcomes:
         lines.append(f"left out by --limit: {outcomes['left out']:,}")
     if labels == "folders" and not class_names:
         lines += order_told(photos.paths)
-    say(*lines, *wrote, *left_out(images, photos, found.unread))
+    say(*lines, *wrote, *left_out(images, photos, found.unread), found.identity.said(False))
     if photos.skipped or found.unread:
         raise typer.Exit(SKIPPED)

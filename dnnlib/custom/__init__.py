@@ -34,7 +34,7 @@ from dnnlib.custom.ranking import (
 from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
-from dnnlib.custom.stress import Stressed, stress
+from dnnlib.custom.stressing import Stressed, stress
 from dnnlib.custom.tables import check_target, write
 
 __all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Faults", "Forecast",

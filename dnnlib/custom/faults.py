@@ -63,7 +63,7 @@ def fault_rate(model: nn.Module, images: Images, *, class_names: Sequence[str] |
     checks.positive(batch_size, "batch_size")
     photos = photos_of(images, model)
     check_labelled(photos)
-    fit, some = first_look(model, photos, probabilities=probabilities)
+    fit, some, *_ = first_look(model, photos, probabilities=probabilities)
     names = classes_named(photos, predict(fit, some[:2]).shape[1], "folders", class_names)
     labels = labels_of(photos, names).tolist()
     given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)

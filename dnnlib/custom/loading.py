@@ -206,6 +206,6 @@ def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected {function}() of {path.name} to return a torch.nn.Module, "
                         f"or a pair of it and a transform, got {type(model).__name__}")
-    if next(model.parameters(), None) is None:
+    if not model.state_dict():  # a quantised one has no parameters, and has weights
         raise ValueError(f"model: {function}() of {path.name} returns one without parameters")
     return model, prepared(transform) if pair else None

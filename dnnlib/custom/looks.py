@@ -184,7 +184,7 @@ def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) ->
         model, preparation = model.model, model.preparation
     else:
         preparation = Preparation()
-    if next(model.parameters(), None) is None:
+    if not model.state_dict():  # a quantised one has no parameters, and has weights
         raise ValueError("model: expected one with parameters, got none; are its layers attributes "
                          "of the module?")
     plain = Classifier(model, preparation=preparation).eval()

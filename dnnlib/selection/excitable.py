@@ -6,10 +6,13 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import predict
+from dnnlib.inference import device_of, fast_layout, outputs, predict
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import mutations
 from dnnlib.selection.protocol import Scored, candidates
+
+_ROOM = 2**30  # bytes that a pass may hold
+_HELD = 16  # times what the modules give out, held by a pass with gates and gradients
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +31,8 @@ class Excitable(Scored):
     - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
       or None, all of NSS's Table III.
     - ``seed``: of the mutation; must not be that of the candidates' own mutations.
-    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
+    - ``batch_size``: images in a pass on a CPU, fewer where these take more than 1 GB; elsewhere
+      :func:`inference.size_for` says how many.
 
     Scores are whole numbers, with many ties. A candidate that its mutation leaves as it was
     scores 0. Raises ``ValueError`` for bad options, and for a loss that is not finite.
@@ -72,8 +76,10 @@ class Excitable(Scored):
         moved = (mutated != x).flatten(1).any(1)
         score = torch.zeros(len(x), dtype=torch.float64)
         if moved.any():
+            image = fast_layout(x[:1], device_of(model))
+            size = min(self.batch_size, _ROOM // (_HELD * outputs(model, image)[0])) or 1
             game = shapley.Game(model, x[moved], mutated[moved], given[moved.cpu()],
-                                batch_size=self.batch_size)
+                                batch_size=size)
             psi = shapley.diagonal(game, points=self.points).values
             found = excitable.excitable(psi, self.threshold, scale=self.scale).sum(1)
             score[moved.cpu()] = found.double()

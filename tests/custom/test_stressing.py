@@ -16,7 +16,7 @@ import dnnlib
 from dnnlib import custom
 from dnnlib.custom import changes, stress_page
 from dnnlib.custom.changes import LADDERS, eight_bits
-from dnnlib.custom.stress import interval
+from dnnlib.custom.stressing import interval
 
 
 class Bright(nn.Module):

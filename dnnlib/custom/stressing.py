@@ -14,6 +14,7 @@ from tqdm import tqdm
 from dnnlib import checks, files
 from dnnlib.custom.answering import spared
 from dnnlib.custom.changes import Ladder, eight_bits, parse_changes
+from dnnlib.custom.identity import Identity, identity_of
 from dnnlib.custom.looks import first_look
 from dnnlib.custom.options import LABELS
 from dnnlib.custom.photos import Images, Photos, Read, batches, photos_of
@@ -43,7 +44,7 @@ class Stressed:
     model fails on it. ``example``: the name of an image whose number of wrong answers is
     the median; ``shown``: it at all strengths (n, C, H, W), with titles, by change.
     ``unread``: the reasons for images that were not tested, by name. ``sentences``: what it
-    comes to.
+    comes to; ``identity``: of what it was.
     """
 
     strengths: pd.DataFrame
@@ -54,6 +55,7 @@ class Stressed:
     example: str
     shown: Mapping[str, tuple[torch.Tensor, list[str]]]
     unread: Mapping[str, str] = field(default_factory=dict)
+    identity: Identity | None = None
 
 
 @leaves_modes
@@ -98,8 +100,9 @@ def stress(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
     if photos.shape[0] not in (1, 3):
         raise ValueError("images: expected 1 channel or 3, which torchvision's changes take, got "
                          f"{photos.shape[0]}; say how many the model takes (--channels)")
-    fit, some = first_look(model, photos, probabilities=probabilities)
-    names = classes_named(photos, predict(fit, some[:2]).shape[1], labels, class_names)
+    look = first_look(model, photos, probabilities=probabilities)
+    fit = look.model
+    names = classes_named(photos, predict(fit, look.images[:2]).shape[1], labels, class_names)
     count = min(limit or len(photos), len(photos))
     places = torch.arange(count) * len(photos) // count
     right = None if labels == "prediction" else labels_of(photos, names)[places]
@@ -125,7 +128,10 @@ def stress(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
         _sentences(strengths, changes, classes, table, labels), photos.paths[place],
         _shown(photos, place, [names[i] for i in row.tolist()], row == right[places == place],
                ladders, seed),
-        {photos.paths[place]: why for place, why in unread.items()})
+        {photos.paths[place]: why for place, why in unread.items()},
+        identity_of(look, photos, None, {
+            "by": [ladder.change for ladder in ladders], "labels": labels, "limit": limit,
+            "seed": seed, "probabilities": bool(probabilities)}))
 
 
 def _answers(model: nn.Module, photos: Photos, places: torch.Tensor, right: torch.Tensor | None,

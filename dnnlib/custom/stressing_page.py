@@ -14,7 +14,7 @@ from dnnlib import checks, files
 from dnnlib.custom import tables
 from dnnlib.custom.changes import LADDERS
 from dnnlib.custom.sheet import sheet
-from dnnlib.custom.stress import Stressed
+from dnnlib.custom.stressing import Stressed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
