@@ -18,6 +18,7 @@ OF_THE_BOOK = ("data", "figures", "lab", "notebooks", "replay", "run", "runs", "
                "sweep")
 
 app.command(epilog=examples(
+    "dnnlib rank --example",
     "dnnlib rank --model torchvision:resnet18 --images photos",
     "dnnlib rank --model my.py:build --weights w.safetensors --images photos --by "
     "nss,gini --top 5%",

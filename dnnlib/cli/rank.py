@@ -54,10 +54,15 @@ def rank(model: own.Model = "", images: own.Images = "",
                                                  "these images wrong than now. They are in folders "
                                                  "named by class, or have labels in Parquet. It "
                                                  "takes one more pass.")] = "",
+         example: Annotated[bool, typer.Option(
+             "--example", help="A first try that needs nothing: a small network and 200 digits are "
+                               "put into the folder `example`, and ranked there.")] = False,
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by a few batches, what the whole will take.")] = False,
          strict: own.Strict = False) -> None:
     """Rank your own images: which of them should be labelled first?"""
+    if example:
+        model, weights, images, output = _example(model or weights or images or outputs, output)
     target = Path(output).expanduser()
     copies, tasks = Path(copy_to).expanduser(), Path(studio).expanduser()
     page = Path(gallery).expanduser() if gallery else target.with_suffix(".html")
@@ -147,6 +152,24 @@ def rank(model: own.Model = "", images: own.Images = "",
         raise typer.Exit(1)
     if photos.skipped or table.attrs["unread"] or seen and seen.skipped or table.attrs["reference"]:
         raise typer.Exit(SKIPPED)
+
+
+def _example(given: str, output: str) -> tuple[str, str, str, str]:
+    """Model, weights and images of the example, which are written, and where its table goes."""
+    from dnnlib.custom import example
+
+    if given:
+        raise ValueError("--example: brings its own model and images; leave out the others")
+    folder = Path("example")
+    example.write(folder)
+    options = f"--model {example.MODEL} --weights {folder / example.WEIGHTS}"
+    images = folder / "digits"
+    say(f"dnnlib rank {options} --images {images}",
+        f"next, for example: dnnlib rank {options} --images {images} --by gini,nss --out both.csv",
+        f"                   dnnlib fuzz {options} --images {images} --l2 2 --limit 50",
+        f"                   dnnlib compare {options} --images {images}")
+    return (example.MODEL, str(folder / example.WEIGHTS), str(images),
+            output if output != "ranking.csv" else str(folder / output))
 
 
 def _estimate(job, reference, workers: int | None) -> None:
