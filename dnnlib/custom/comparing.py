@@ -153,7 +153,7 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
         told.append(fuzzers_sentence(found, broken, by_noise))
     return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left,
                     {photos.paths[i]: why for i, why in unread.items()}, unseen,
-                    identity_of(look, photos, seen, {}).said(False))
+                    identity_of(look, photos, seen, {}, compared=False).said(False))
 
 
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,

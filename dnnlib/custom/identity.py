@@ -76,12 +76,12 @@ class Images:
         return ""
 
 
-def images_of(photos: Photos, some: torch.Tensor) -> Images:
+def images_of(photos: Photos, some: torch.Tensor, *, compared: bool = True) -> Images:
     """Files by name, size and time of change; what is in memory by its bytes; a dataset's items as
     they are read: all of at most 1,024, and so many of a larger one, spread over all. ``some``: of
-    them, as they are prepared."""
+    them, as they are prepared. Without ``compared``, as where no folder is left, none is read."""
     source, n = photos.source, len(photos)
-    places = torch.linspace(0, n - 1, min(n, WHOLE)).long().tolist()
+    places = torch.linspace(0, n - 1, min(n, WHOLE) if compared else n).long().tolist()
     names: Sequence[str] = photos.paths
     if isinstance(source, Pictures | Rows):
         states = [_number(stamp.tobytes()) for stamp in source.stamps]
@@ -90,7 +90,7 @@ def images_of(photos: Photos, some: torch.Tensor) -> Images:
     elif isinstance(source, torch.Tensor):
         states = [_number(fingerprints.content(image)) for image in source]
     else:
-        names, read = [names[i] for i in places], photos.those(places)
+        names, read = [names[i] for i in places], photos.those(places) if compared else {}
         states = [_number(fingerprints.content(read[i])) if i in read else 0 for i in places]
     pixels = hashlib.sha256(str(tuple(some.shape)).encode())
     pixels.update(fingerprints.content(some))
@@ -208,10 +208,11 @@ def _answer_alike(before: torch.Tensor, now: torch.Tensor) -> bool:
 
 
 def identity_of(look: Looked, photos: Photos, reference: Photos | None,
-                options: Mapping) -> Identity:
+                options: Mapping, *, compared: bool = True) -> Identity:
     """Of a run of what :func:`looks.first_look` gave.
 
-    ``options``: what else decides what the run makes, as JSON can hold it.
+    ``options``: what else decides what the run makes, as JSON can hold it. ``compared``: whether a
+    later run will be compared with it.
     """
     model = look.model
     own = model.model if isinstance(model, Classifier) else model
@@ -222,5 +223,6 @@ def identity_of(look: Looked, photos: Photos, reference: Photos | None,
                      "device": device_of(model).type, **options},
                     fingerprints.weights(own), fingerprints.layers(own), sources.own_files(things),
                     look.output, look.answers,
-                    images_of(photos, look.images),
-                    None if reference is None else images_of(reference, reference.some(FEW)))
+                    images_of(photos, look.images, compared=compared),
+                    None if reference is None else
+                    images_of(reference, reference.some(FEW), compared=compared))

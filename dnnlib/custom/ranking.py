@@ -134,7 +134,8 @@ def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
         class_names = distinct(class_names, outputs.shape[1])
     identity = identity_of(look, photos, seen, {
         "by": list(methods), "probabilities": bool(probabilities), "seed": seed,
-        "layers": layers and list(layers), "batch_size": batch_size, "block": block})
+        "layers": layers and list(layers), "batch_size": batch_size, "block": block},
+        compared=folder is not None)
     with tempfile.TemporaryDirectory() as place:
         run = Run(place if folder is None else folder, identity)
         places, found = run.go(job, seen, workers, client)

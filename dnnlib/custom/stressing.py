@@ -131,7 +131,7 @@ def stress(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
         {photos.paths[place]: why for place, why in unread.items()},
         identity_of(look, photos, None, {
             "by": [ladder.change for ladder in ladders], "labels": labels, "limit": limit,
-            "seed": seed, "probabilities": bool(probabilities)}))
+            "seed": seed, "probabilities": bool(probabilities)}, compared=False))
 
 
 def _answers(model: nn.Module, photos: Photos, places: torch.Tensor, right: torch.Tensor | None,
