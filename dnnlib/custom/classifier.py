@@ -96,15 +96,15 @@ def output_named(output) -> str:
     """Which of what a model returns :func:`logits_of` takes.
 
     >>> output_named((torch.zeros(2, 3), torch.zeros(2)))
-    'the first of its 2 outputs'
+    "the first of the model's 2 outputs"
     """
     if isinstance(output, torch.Tensor):
-        return "its output"
+        return "the model's output"
     if isinstance(output, Mapping) and "logits" not in output:
-        return f"its output `{next(iter(heads_of(output)))}`"
+        return f"the model's output `{next(iter(heads_of(output)))}`"
     if hasattr(output, "logits") or isinstance(output, Mapping):
-        return "its output `logits`"
-    return f"the first of its {len(output)} outputs"
+        return "the model's output `logits`"
+    return f"the first of the model's {len(output)} outputs"
 
 
 def heads_of(output: Mapping) -> dict[str, torch.Tensor]:

@@ -13,20 +13,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from dnnlib import __version__
 from dnnlib.custom import kept
 from dnnlib.custom import preparation as prepared
+from dnnlib.custom.answering import unanswered
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.looks import Looked
 from dnnlib.custom.photos import Photos
 from dnnlib.data.pictures import Pictures, Rows
-from dnnlib.inference import device_of
+from dnnlib.inference import device_of, fast_layout
 from dnnlib.models import fingerprints, sources
 
 FEW = 16  # training images whose pixels are kept
 WHOLE = 1024  # images of a dataset that are all read; of a larger one, so many of them
-SAME = 1e-3  # of the largest output: what passes on one machine may differ by
+SAME = 1e-3  # of how far outputs go apart: what passes on one machine may differ by
 _log = logging.getLogger(__name__)  # to stderr, as it is
 
 
@@ -52,27 +54,27 @@ class Images:
         rest = {"images": "", "files": f" in {len(self.names)} file(s)",
                 "some images": f", of which {len(self.names):,} are compared when a run goes on"}
         return (f"{self.count:,} images{rest[self.kind]}, {self.preparation}"
-                + (", none changed since the run began" if again else ""))
+                + (f", none{' of these' * (self.kind == 'some images')} changed since the run began"
+                   if again else ""))
 
     def changed(self, before: Mapping, names: torch.Tensor, states: torch.Tensor) -> str:
         """What is other than it was, in words, '' for nothing; ``before``: the plain facts."""
-        if self.count != before["count"]:
-            return f"was {before['count']:,} images and is {self.count:,}"
-        old = dict(zip(names.tolist(), states.tolist()))
-        now = dict(zip(self.names.tolist(), self.states.tolist()))
-        other, new = (sum(1 for name in now if kind(name)) for kind in (
-            lambda name: name in old and old[name] != now[name], lambda name: name not in old))
         word = self.kind.removeprefix("some ")
-        if other or new:
-            return (f"was other {word}: of {len(now):,}, {other:,} changed since"
-                    + (f" and {new:,} are new" if new else ""))
+        if self.count != before["count"]:
+            return f"was {before['count']:,} images that can be read, and is {self.count:,}"
         if not torch.equal(self.names, names):
-            return "was the same images in another order"
+            new = len({*self.names.tolist()} - {*names.tolist()})
+            return (f"was other {word}: {new:,} of {len(names):,} have other names" if new else
+                    f"was the same {word} in another order")
+        if other := int((self.states != states).sum()):
+            return f"was other {word}: of {len(names):,}, {other:,} changed since"
         if self.labels != before["labels"]:
             return "was the same images with other labels"
         if self.pixels != before["pixels"]:
-            return (f"was prepared otherwise: {before['preparation']}, and is {self.preparation}; "
-                    "the pixels differ")
+            return (f"was prepared otherwise: {before['preparation']}, and is {self.preparation}"
+                    if before["preparation"] != self.preparation else
+                    "was the same, and has other pixels: another transform, or some can be read "
+                    "that could not")
         return ""
 
 
@@ -90,8 +92,9 @@ def images_of(photos: Photos, some: torch.Tensor, *, compared: bool = True) -> I
     elif isinstance(source, torch.Tensor):
         states = [_number(fingerprints.content(image)) for image in source]
     else:
-        names, read = [names[i] for i in places], photos.those(places) if compared else {}
-        states = [_number(fingerprints.content(read[i])) if i in read else 0 for i in places]
+        names = [names[i] for i in places]
+        states = [_number(fingerprints.content(image)) for i in places
+                  for image in photos.those([i] if compared else []).values() or [torch.empty(0)]]
     pixels = hashlib.sha256(str(tuple(some.shape)).encode())
     pixels.update(fingerprints.content(some))
     return Images(n, "files" if isinstance(source, Rows) else
@@ -177,7 +180,8 @@ class Identity:
         same = True
         for name, known in (("images", self.images), ("reference", self.reference)):
             if (known is None) != (name not in facts):
-                yield f"{name} was {'given' if known is None else 'none'} and now is otherwise"
+                yield f"{name} was {'given' if known is None else 'not given'}, and now is" + (
+                    " not" if known is None else "")
             elif known is not None and (words := known.changed(
                     facts[name], tensors[f"{name}.names"], tensors[f"{name}.states"])):
                 same = same and name != "images"
@@ -202,9 +206,26 @@ class Identity:
         return f"used: {'; '.join(parts)}"
 
 
+def check_left_out(folder: Path, model: nn.Module, photos: Photos, places: Sequence[int]) -> None:
+    """``ValueError`` if an image at one of these ``places``, which the run in ``folder`` left out,
+    can be read and answered by now: it would be missing without need."""
+    device = device_of(model)
+    for i in places:
+        image = photos.those([i]).get(i)
+        if image is not None and image.shape == photos.shape and not unanswered(
+                lambda x: model(fast_layout(x, device)), image[None]):
+            raise ValueError(f"out: {folder} holds a run that left out {photos.paths[i]}, which "
+                             "can be read and answered now. Give another --out, or delete this one")
+
+
 def _answer_alike(before: torch.Tensor, now: torch.Tensor) -> bool:
-    return before.shape == now.shape and bool(
-        (before - now).abs().max() <= SAME * before.abs().max())
+    """Up to rounding, in the columns that vary: a class may be masked by a large constant."""
+    if before.shape != now.shape:
+        return False
+    varied = (before != before[0]).any(0)
+    size = (before[:, varied] - before[:, varied].mean()).abs().max() if varied.any() else 0.0
+    same = (before - now).abs() <= SAME * torch.where(varied, size, before.abs())
+    return bool((same | (before == now)).all())
 
 
 def identity_of(look: Looked, photos: Photos, reference: Photos | None,

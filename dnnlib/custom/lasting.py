@@ -63,12 +63,14 @@ from dnnlib import custom, inference
 
 HERE = Path(__file__).resolve().parent
 BOUND = {bound}  # the share that may be wrong: {wrong:,} of {images:,} were; lower it at will
+IMAGES = {images}  # at least so many must be answered: a share of few says little
 
 
 def test_fault_rate():
 {model}
     photos = custom.read_photos({photos})
     found = custom.fault_rate(model, photos{names}{probabilities})
+    assert found.images >= IMAGES, f"{{found.images}} images of {{IMAGES}} can be read and answered"
     first = "; ".join(f"{{path}}: {{what}}" for path, what in [*found.wrong.items()][:5])
     assert found.rate <= BOUND, (f"{{len(found.wrong)}} of {{found.images}} images are wrong, "
                                  f"{{found.rate:.4f}} > {{BOUND}}: {{first}}")

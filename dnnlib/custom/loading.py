@@ -6,7 +6,6 @@ import logging
 import math
 import pickle
 import sys
-from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -111,14 +110,21 @@ def _content(path: Path) -> Mapping:
     if path.suffix == ".safetensors":
         return read(path)
     if path.suffix == ".json":
-        parts = sorted({*json.loads(path.read_bytes())["weight_map"].values()})
-        return dict(ChainMap(*(dict(_content(path.parent / part)) for part in parts)))
+        try:
+            places = json.loads(path.read_bytes())["weight_map"]
+            parts = {part: dict(_content(path.parent / part)) for part in {*places.values()}
+                     if not part.endswith(".json")}
+            return {name: parts[part][name] for name, part in places.items()}
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
+            raise ValueError(f"weights: expected the index of sharded weights in {path.name}, with "
+                             f"`weight_map`: {told(error)}") from error
     if not {*path.suffixes} & ENDINGS:
         raise ValueError(f"weights: expected a file that ends in .safetensors, .index.json, "
                          f"{', '.join(sorted(ENDINGS))}, got {path.name}")
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError,
+            AttributeError) as error:
         raise ValueError(f"weights: {path.name} holds more than tensors, or is damaged; save "
                          "model.state_dict() by torch.save or by safetensors") from error
     if not isinstance(found, Mapping) or not any(

@@ -233,8 +233,9 @@ def _with_room(workers: int, size: int) -> int:
         return workers
     fit = shutil.disk_usage(SHARED).free // max(1, 4 * AHEAD * size)  # floats take four bytes
     if fit < workers:
-        _log.warning("workers: shared memory has room for the batches of %d, where %d were to "
-                     "read; a smaller --batch-size needs less", fit, workers)
+        _log.warning("workers: shared memory has room for the batches of %s, where %d were to "
+                     "read; a smaller --batch-size needs less",
+                     fit or "none, so that this process reads", workers)
     return min(workers, fit)
 
 

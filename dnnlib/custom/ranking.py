@@ -125,7 +125,7 @@ def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
         raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
     seen = None if reference is None else photos_of(reference, model)
     chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
-    _sizes(batch_size, block)
+    batch_size, block = _sizes(batch_size, block)
     look = first_look(model, photos, seen, probabilities=probabilities)
     job = job_of(look.model, look.images, photos, methods, reference=seen, seed=seed, layers=layers,
                  batch_size=batch_size, block=block)
@@ -183,15 +183,14 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
 
     The model is put in evaluation mode.
     """
-    _sizes(batch_size, block)
+    batch_size, block = _sizes(batch_size, block)
     look = first_look(model, photos, reference, probabilities=probabilities)
     return job_of(look.model, look.images, photos, methods, reference=reference, seed=seed,
                   layers=layers, batch_size=batch_size, block=block)
 
 
-def _sizes(batch_size: int, block: int) -> None:
-    checks.positive(batch_size, "batch_size")
-    checks.positive(block, "block")
+def _sizes(batch_size: int, block: int) -> tuple[int, int]:
+    return checks.positive(batch_size, "batch_size"), checks.positive(block, "block")
 
 
 def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequence[str], *,

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from dnnlib import files
 from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.failures import nearest
-from dnnlib.custom.identity import Identity, identity_of
+from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Options
@@ -158,7 +158,8 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
         probabilities=probabilities, class_names=class_names)
     model = look.model
     identity = identity_of(look, photos, seen, {
-        "probabilities": bool(probabilities), "classes": files.digest([*names]),
+        "probabilities": bool(probabilities),
+        "class_names": [*names] if options.labels == "folders" else None,
         **json.loads(json.dumps(asdict(options)))})
     again = identity.check(folder)
     clean, labels, unread = _clean(folder, identity, model, photos, names, options, workers)
@@ -167,8 +168,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     places = places[torch.arange(count) * len(places) // count]
     dealt = places[torch.randperm(count, generator=torch.Generator().manual_seed(options.seed))]
     job = Campaigns(model, fuzzer, photos, labels, dealt.split(options.at_once), options)
-    left = [number for number in range(len(job.dealt))
-            if not (folder / block_name(number)).exists()]
+    left = [number for number in range(len(job.dealt)) if not _done(folder, number)]
     done = count - sum(len(job.dealt[number]) for number in left)
     with tqdm(total=count, initial=done, desc="inputs", unit="input") as bar:
         made = zip(left, job.run(left)) if client is None else cluster.run(client, job, left)
@@ -194,6 +194,17 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     if len(told.misclassified):
         tables.write(told.misclassified, folder / "misclassified.csv")
     return told
+
+
+def _done(folder: Path, number: int) -> bool:
+    """Whether a block is whole, with its images."""
+    path = folder / block_name(number)
+    try:
+        rows = json.loads(path.read_bytes()) if path.exists() else None
+    except ValueError:  # damaged: made again
+        rows = None
+    return rows is not None and all((folder / row["file"]).exists() for row in rows
+                                    if "file" in row)
 
 
 def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
@@ -231,6 +242,7 @@ def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, n
     if kept.whole(path):
         tensors, notes = files.load_tensors(path)
         clean, skipped = tensors["classes"], notes["skipped"]
+        check_left_out(folder, model, photos, (clean < 0).nonzero()[:, 0].tolist())
     else:
         clean, found = classes_of(model, photos, batch_size=options.batch_size, workers=workers)
         skipped = {photos.paths[i]: why for i, why in found.items()}

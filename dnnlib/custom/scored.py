@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, kept
-from dnnlib.custom.identity import Identity
+from dnnlib.custom.identity import Identity, check_left_out
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
@@ -54,6 +54,8 @@ class Run:
         for name in (Lessons.folder, "learned", Job.folder, kept.MEANWHILE):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self.skipped = {int(i): why for i, why in notes["skipped"].items()}
+        if self.again:
+            check_left_out(self.folder, job.model, job.photos, [*self.skipped])
         self.unread, self.failed = notes["unread"], notes["failed"]
         found: Found = {name: {} for name in notes["methods"]}
         for key, value in tensors.items():

@@ -91,9 +91,9 @@ def content(value: torch.Tensor) -> bytes | memoryview:
     >>> content(torch.tensor([1.0, 2.0], dtype=torch.bfloat16)).hex()
     '803f0040'
     """
-    value = value.detach().cpu()
     if value.is_meta:
         return b""
+    value = value.detach().cpu().resolve_conj().resolve_neg()
     if value.is_quantized:
         per_channel = value.qscheme() in (torch.per_channel_affine, torch.per_channel_symmetric)
         scales = ((value.q_per_channel_scales(), value.q_per_channel_zero_points()) if per_channel

@@ -8,6 +8,7 @@ from types import ModuleType
 
 import dnnlib
 
+_INSTALLED = {"site-packages", "dist-packages"}  # wherever these lie
 _LIBRARIES = tuple(Path(place).resolve() for place in (
     sys.prefix, sys.base_prefix, Path(dnnlib.__file__).parent))
 
@@ -21,7 +22,7 @@ def own(file: str | None) -> bool:
     if not file or file.startswith("<"):
         return False
     path = Path(file).resolve()
-    return not any(path.is_relative_to(place) for place in _LIBRARIES)
+    return not (_INSTALLED & {*path.parts} or any(map(path.is_relative_to, _LIBRARIES)))
 
 
 def own_files(things: Iterable) -> dict[str, str]:
@@ -31,25 +32,25 @@ def own_files(things: Iterable) -> dict[str, str]:
     >>> own_files([Path, sys])
     {}
     """
+    paths = {Path(str(module.__file__)) for module in _reached(things)
+             if own(getattr(module, "__file__", None))}
     found: dict[str, list[bytes]] = {}
-    for module in _reached(things):
-        if own(getattr(module, "__file__", None)):
-            path = Path(str(module.__file__))
-            if path.is_file():
-                found.setdefault(path.name, []).append(path.read_bytes())
+    for path in paths:
+        if path.suffix == ".py" and path.is_file():
+            found.setdefault(path.name, []).append(path.read_bytes())
     return {name: hashlib.sha256(b"".join(sorted(contents))).hexdigest()[:12]
             for name, contents in sorted(found.items())}
 
 
 def versions(things: Iterable) -> dict[str, str]:
-    """The libraries that classes or functions come from, and what their own files import.
+    """The libraries that classes or functions themselves come from.
 
     >>> import numpy
     >>> versions([numpy.linalg.norm]) == {"numpy": numpy.__version__}
     True
     """
-    tops = {module.__name__.partition(".")[0] for module in _reached(things)
-            if not own(getattr(module, "__file__", None))}
+    tops = {module.__name__.partition(".")[0] for module in map(_module_of, things)
+            if module is not None and not own(getattr(module, "__file__", None))}
     found = {name: getattr(sys.modules.get(name), "__version__", None) for name in sorted(tops)}
     return {name: version for name, version in found.items()
             if isinstance(version, str) and name != "dnnlib"}

@@ -46,7 +46,7 @@ def assign(model: nn.Module, tensors: dict[str, torch.Tensor], path: str | Path)
 
 
 def misfits(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
-    """What is 'missing', 'unexpected' or of other 'shapes', {} if the tensors fit the model.
+    """What is 'missing', 'unexpected' or of other 'shapes' or 'types', {} if the tensors fit.
 
     The counters of BatchNorm may be absent, and a weight that the model shares with one that is
     there.
@@ -62,6 +62,9 @@ def misfits(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
         "unexpected": [k for k in tensors if k not in state],
         "shapes": [f"{k} {tuple(v.shape)} for {tuple(state[k].shape)}" for k, v in tensors.items()
                    if isinstance(state.get(k), torch.Tensor) and v.shape != state[k].shape],
+        "types": [f"{k} {v.dtype} for {state[k].dtype}" for k, v in tensors.items()
+                  if isinstance(state.get(k), torch.Tensor)
+                  and state[k].is_floating_point() > v.is_floating_point()],
     }
     return {what: names for what, names in found.items() if names}
 
@@ -70,18 +73,26 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
     """The tensors in a checkpoint that fit the model, by its names, and in words where they were.
 
     They may lie in a dict in the checkpoint, as under 'state_dict', and their names may begin with
-    what a wrapper adds, as 'module.' or '_orig_mod.'. If none fit, those that come nearest.
+    what a wrapper adds, as 'module.' or '_orig_mod.'. If several fit, :data:`FIRST` go first, and
+    the words name the others. If none fit, those that come nearest.
 
     >>> weight = torch.zeros(1, 2)
     >>> fitting(nn.Linear(2, 1, bias=False), {"ema": {"module.weight": weight}, "epoch": 3})[1]
     "'ema', without 'module.'"
     """
     best: tuple[int, dict[str, torch.Tensor], str] | None = None
+    others: list[str] = []
     for place, tensors in _dicts(content):
         for prefix in _prefixes(tensors):
             names = {name.replace("_orig_mod.", "").removeprefix(prefix): value
                      for name, value in tensors.items()}
+            if len(names) < len(tensors):  # two became one
+                continue
             wrong = sum(map(len, misfits(model, names).values()))
+            if best is not None and not wrong and not best[0] and any(
+                    not torch.equal(value, best[1][name]) for name, value in names.items()
+                    if name in best[1]):
+                others.append(repr(place))
             if best is None or wrong < best[0]:
                 left = [prefix] if prefix else []
                 left += ["_orig_mod."] * any("_orig_mod." in name for name in tensors)
@@ -89,8 +100,8 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
                 words += [f"without {' and '.join(map(repr, left))}"] if left else []
                 best = wrong, names, ", ".join(words)
     if best is None:
-        raise ValueError("holds no tensors by name")
-    return best[1], best[2]
+        raise ValueError("weights: expected a state dict, or a checkpoint with one; found none")
+    return best[1], best[2] + (f" ({', '.join(others)} fit too)" if others else "")
 
 
 FIRST = ("state_dict", "model_state_dict", "model")  # of what fits equally well
@@ -98,8 +109,9 @@ FIRST = ("state_dict", "model_state_dict", "model")  # of what fits equally well
 
 def _dicts(content: Mapping, place: str = "", depth: int = 0):
     """Every dict of tensors in a checkpoint, and the key that leads there."""
-    tensors = {k: v for k, v in content.items() if isinstance(v, torch.Tensor)}
-    if tensors and len(tensors) == len(content):
+    tensors = {k: v for k, v in content.items() if isinstance(v, torch.Tensor)
+               and isinstance(k, str) and k != "n_averaged"}  # torch's count of averages
+    if tensors:
         yield place, tensors
     for key in sorted((k for k, v in content.items() if isinstance(v, Mapping)),
                       key=lambda k: FIRST.index(k) if k in FIRST else len(FIRST)):

@@ -18,6 +18,7 @@ from dnnlib.custom import formats, identity
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.looks import first_look
 from dnnlib.custom.preparation import prepared
+from dnnlib.models import sources
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +160,62 @@ def test_quantised_weights_that_differ_are_other_weights():
     assert weights(build(1.0)) == weights(build(1.0)) != weights(build(1.01))
 
 
+def test_a_class_masked_by_a_large_constant_hides_no_change(folders, x):
+    class Masked(Net):
+        def forward(self, x):
+            logits = super().forward(x)
+            return torch.cat([logits * self.change, torch.full((len(x), 1), -1e9)], 1)
+
+    assert "answers otherwise" in same(Masked(1.0), Masked(-0.5), x)
+
+
+def test_rounding_is_no_change(folders, x):
+    class Rounded(Net):
+        def forward(self, x):
+            return super().forward(x) * (1 + self.change)
+
+    assert "none changed" in same(Rounded(0.0), Rounded(1e-6), x).attrs["used"]
+
+
+@pytest.mark.parametrize("by", ["rank", "fuzz"])
+def test_an_image_that_was_left_out_and_can_be_answered_now_is_told(folders, by):
+    class Picky(Net):
+        def forward(self, x):
+            if self.change and (x[:, 0, 0, 0] == 0.125).any():
+                raise KeyError("bad size")
+            return super().forward(x)
+
+    images = torch.rand(200, 1, 8, 8)
+    images[1, 0, 0, 0] = 0.125  # not among those that are looked at first
+
+    def run(model):
+        if by == "rank":
+            return custom.rank(model, images, "gini", folder="run").attrs["unread"]
+        options = custom.Options(by="noise", l2=1.0, iterations=1, limit=4)
+        found = custom.fuzz(model, images, "run", options).inputs
+        return dict(found[found["outcome"] == "unreadable"][["path", "note"]].values)
+
+    assert "bad size" in run(Picky(True))["1"]
+    assert "bad size" in run(Picky(True))["1"]  # nothing has changed
+    with pytest.raises(ValueError, match="a run that left out 1, which can be read and answered"):
+        run(Picky(False))
+
+
+def test_a_library_that_lies_elsewhere_is_no_code_of_ones_own(tmp_path, monkeypatch):
+    place = tmp_path / "elsewhere" / "site-packages"
+    (place / "apart").mkdir(parents=True)
+    (place / "apart" / "__init__.py").write_text("__version__ = '7'\nclass Apart: pass\n")
+    (tmp_path / "mine.py").write_text("import apart\nclass Mine: pass\n")
+    monkeypatch.syspath_prepend(str(place))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import apart
+    import mine
+
+    assert sources.own_files([mine.Mine, apart.Apart]).keys() == {"mine.py"}
+    assert sources.versions([mine.Mine]) == {}  # what is only imported decides nothing
+    assert sources.versions([mine.Mine, apart.Apart]) == {"apart": "7"}
+
+
 # ---- images
 
 
@@ -179,7 +236,34 @@ def test_a_tensor_says_how_many_images_changed(folders, x):
     changed = x.clone()
     changed[3:5] = 0.25
     assert "of 30, 2 changed since" in same(Net(), Net(), x, changed)
-    assert "was 30 images and is 29" in same(Net(), Net(), x, x[:29])
+    assert "was 30 images that can be read, and is 29" in same(Net(), Net(), x, x[:29])
+
+
+class Crops(TensorDataset):
+    """Four crops of each file, as one name."""
+
+    root = "."
+
+    @property
+    def samples(self):
+        return [(f"{i // 4}.png", 0) for i in range(len(self))]
+
+
+def test_images_of_one_name_are_told_apart(folders, x):
+    changed = x.clone()
+    changed[5] = 0.5
+    assert "of 30, 1 changed since" in same(Net(), Net(), Crops(x), Crops(changed))
+
+
+def test_an_example_that_was_deleted_is_made_again(folders, x):
+    options = custom.Options(by="noise", l2=6.0, iterations=4, block=5)
+    first = custom.fuzz(Net(), x, "failures", options)
+    assert len(first.failures)
+    gone = folders / "failures" / first.failures["file"][0]
+    before = gone.read_bytes()
+    gone.unlink()
+    again = custom.fuzz(Net(), x, "failures", options)
+    assert gone.read_bytes() == before and again.failures.equals(first.failures)
 
 
 class Labelled(Dataset):
@@ -204,7 +288,7 @@ def test_other_class_names_are_another_fuzz(folders, x):
     options = custom.Options(by="noise", l2=1.0, iterations=1, labels="folders")
     data = Labelled(x, p)
     custom.fuzz(Net(), data, "failures", options, class_names=names)
-    with pytest.raises(ValueError, match="another run: classes was"):
+    with pytest.raises(ValueError, match="another run: class_names was"):
         custom.fuzz(Net(), data, "failures", options, class_names=["c", "b", "a"])
 
 
@@ -257,7 +341,7 @@ def test_a_transform_whose_helper_changed_is_told_by_its_pixels(folders):
     assert again.returncode == 0 and "none changed since the run began" in again.stdout + again.stderr
     (folders / "helper.py").write_text("SIDE = 32  # changed\n")
     other = command(folders)
-    assert other.returncode == 2 and "prepared otherwise" in other.stderr
+    assert other.returncode == 2 and "has other pixels" in other.stderr
     assert len([line for line in other.stderr.splitlines() if "error" in line.lower()]) == 1
 
 
@@ -304,7 +388,7 @@ def test_the_line_says_which_output_was_taken(x):
         def forward(self, x):
             return {"aux": x.flatten(1), "logits": super().forward(x)}
 
-    assert "its output `logits` as logits" in custom.rank(Named(), x, "gini").attrs["used"]
+    assert "the model's output `logits` as logits" in custom.rank(Named(), x, "gini").attrs["used"]
 
 
 def test_a_preparation_in_words_is_in_the_line(folders):

@@ -36,7 +36,7 @@ def test_weights_that_fit_are_found_and_it_is_said_where(wrap, words):
 
 def test_of_two_that_fit_the_usual_name_is_taken():
     found, where = fitting(net(), {"ema": named("", 1), "state_dict": named("", 2)})
-    assert where == "'state_dict'" and torch.equal(found["3.weight"], net(2)[3].weight)
+    assert where == "'state_dict' ('ema' fit too)" and torch.equal(found["3.weight"], net(2)[3].weight)
 
 
 def test_of_several_the_one_that_fits_is_taken():
@@ -52,8 +52,24 @@ def test_what_fits_nowhere_is_told_by_what_comes_nearest():
 
 
 def test_a_checkpoint_without_tensors():
-    with pytest.raises(ValueError, match="holds no tensors by name"):
+    with pytest.raises(ValueError, match="expected a state dict, or a checkpoint with one; found none"):
         fitting(net(), {"epoch": 3})
+
+
+def test_names_that_become_one_are_refused():
+    both = {**named(""), "_orig_mod.3.bias": torch.ones(3)}
+    with pytest.raises(ValueError, match="expected a state dict"):
+        fitting(net(), both)
+
+
+def test_whole_numbers_are_no_weights():
+    wrong = {**named(""), "3.bias": torch.ones(3, dtype=torch.int8)}
+    assert misfits(net(), wrong) == {"types": ["3.bias torch.int8 for torch.float32"]}
+
+
+def test_a_count_of_averages_beside_the_weights():
+    averaged = torch.optim.swa_utils.AveragedModel(net())
+    assert not misfits(net(), fitting(net(), averaged.state_dict())[0])
 
 
 def test_a_shared_weight_may_be_there_once(tmp_path):
@@ -93,5 +109,13 @@ def test_files_of_every_ending_and_shards(tmp_path, monkeypatch, caplog):
         model = custom.load_model("own.py:build", name)
         assert torch.equal(model[3].weight, expected["3.weight"])
         assert bool(caplog.messages) == (name != "a.index.json")  # what was left off is said
+    stale = {**expected, "3.bias": torch.full((3,), 9.0)}  # not where the index says
+    save_file({k: stale[k].clone() for k in [*parts[:3], "3.bias"]}, "a-1.safetensors")
+    assert torch.equal(custom.load_model("own.py:build", "a.index.json")[3].bias,
+                       expected["3.bias"])
+    for name, content in (("j.json", "{}"), ("k.json", "[1"), ("text.pt", "hello")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(ValueError, match=name):
+            custom.load_model("own.py:build", name)
     with pytest.raises(ValueError, match="ends in .safetensors, .* got own.py"):
         custom.load_model("own.py:build", "own.py")
