@@ -8,6 +8,7 @@ another run; one that answers the same goes on, and a line tells that its file h
 
 import hashlib
 import logging
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class Images:
         """In words; ``again``: they are what they were when the run began."""
         rest = {"images": "", "files": f" in {len(self.names)} file(s)",
                 "some images": f", of which {len(self.names):,} are compared when a run goes on"}
-        return (f"{self.count:,} images{rest[self.kind]}, {self.preparation}"
+        return (f"{self.count:,} given images{rest[self.kind]}, {self.preparation}"
                 + (f", none{' of these' * (self.kind == 'some images')} changed since the run began"
                    if again else ""))
 
@@ -102,7 +103,8 @@ def images_of(photos: Photos, some: torch.Tensor, *, compared: bool = True) -> I
                   photos.preparation.described or "as they are", pixels.hexdigest()[:12],
                   "" if photos.labels is None else hashlib.sha256(
                       fingerprints.content(photos.labels)).hexdigest()[:12],
-                  torch.tensor([_number(name.encode()) for name in names]), torch.tensor(states))
+                  torch.tensor([_number(os.fsencode(name)) for name in names]),
+                  torch.tensor(states))
 
 
 def _number(data: bytes | memoryview) -> int:

@@ -105,6 +105,9 @@ def _weighted(model: nn.Module, path: Path, *, keras: bool) -> nn.Module:
 
 def _content(path: Path) -> Mapping:
     """What a file of weights holds, or the files that an index.json names."""
+    if not {*path.suffixes} & (ENDINGS | {".safetensors", ".json"}):
+        raise ValueError("weights: expected a file that ends in .safetensors, .index.json, "
+                         f"{', '.join(sorted(ENDINGS))}, got {path.name}")
     if not path.is_file():
         raise FileNotFoundError(f"no weights at {path}")
     if path.suffix == ".safetensors":
@@ -118,9 +121,6 @@ def _content(path: Path) -> Mapping:
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError) as error:
             raise ValueError(f"weights: expected the index of sharded weights in {path.name}, with "
                              f"`weight_map`: {told(error)}") from error
-    if not {*path.suffixes} & ENDINGS:
-        raise ValueError(f"weights: expected a file that ends in .safetensors, .index.json, "
-                         f"{', '.join(sorted(ENDINGS))}, got {path.name}")
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError,

@@ -270,7 +270,7 @@ def test_rank_by_name_with_options(dnnlib, photos, tmp_path):
     (ranked("linear", "gini", "photos", "--size", "9"), 2, "cannot take images of shape (1, 9, 9)"),
     (ranked("linear", "gini", "photos", "--batch-size", "0"), 2, "batch_size: expected"),
     (ranked("linear", "gini", "nowhere"), 1, "nowhere is not a folder"),
-    (ranked("linear", "gini", "photos", "--weights", "w.bin"), 2, ".pt or .pth file, got w.bin"),
+    (ranked("linear", "gini", "photos", "--weights", "w.txt"), 2, ".pt, .pth, .tar, got w.txt"),
     (ranked("linear", "gini", "photos", "--weights", "w.pt"), 1, "no weights at w.pt"),
     (["rank", "--model", "lenet5", "--images", "photos", "--by", "gini"], 2,
      "weights: expected a file with those of 'lenet5'"),

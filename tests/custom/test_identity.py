@@ -229,7 +229,7 @@ def test_a_dataset_of_which_a_few_items_changed_is_another_run(folders, x):
 def test_a_large_dataset_says_that_some_of_its_images_are_compared(folders, monkeypatch, x):
     monkeypatch.setattr(identity, "WHOLE", 10)
     table = custom.rank(Net(), TensorDataset(x), "gini", folder="run")
-    assert "30 images, of which 10 are compared when a run goes on" in table.attrs["used"]
+    assert "30 given images, of which 10 are compared when a run goes on" in table.attrs["used"]
 
 
 def test_a_tensor_says_how_many_images_changed(folders, x):
@@ -336,7 +336,7 @@ def test_a_transform_whose_helper_changed_is_told_by_its_pixels(folders):
     (folders / "helper.py").write_text("SIDE = 16\n")
     first = command(folders)
     assert first.returncode == 0, first.stderr
-    assert "used: 24 images, by the transform given" in first.stdout + first.stderr
+    assert "used: 24 given images, by the transform given" in first.stdout + first.stderr
     again = command(folders)  # in another process, where objects lie elsewhere
     assert again.returncode == 0 and "none changed since the run began" in again.stdout + again.stderr
     (folders / "helper.py").write_text("SIDE = 32  # changed\n")

@@ -14,7 +14,7 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 
 import dnnlib
 from dnnlib import custom
-from dnnlib.custom import changes, stress_page
+from dnnlib.custom import changes, stressing_page
 from dnnlib.custom.changes import LADDERS, eight_bits
 from dnnlib.custom.stressing import interval
 
@@ -326,7 +326,7 @@ def test_names_need_not_be_text(tmp_path):
     found = custom.stress(Bright(), tmp_path, "brightness", labels="folders",
                           class_names=(name, "light"))
     assert found.changes["class"].tolist() == ["light", name]
-    stress_page.write(found, tmp_path / "out", {})
+    stressing_page.write(found, tmp_path / "out", {})
     table = (tmp_path / "out" / "changes.csv").read_bytes()
     assert b"caf\xe9" in table and "caf?" in found.shown["brightness brighter: factor"][1][0]
 
@@ -376,7 +376,7 @@ def test_the_example_has_the_median_of_wrong_answers(found):
 
 
 def test_the_figure_has_the_numbers_of_the_table(found):
-    axes = [axis for axis in stress_page.figure(found).axes if axis.get_visible()]
+    axes = [axis for axis in stressing_page.figure(found).axes if axis.get_visible()]
     assert [axis.get_title().lower() for axis in axes] == list(changes.CHANGES)
     for axis in axes:
         part = found.strengths.query("change == @axis.get_title().lower()")
@@ -388,14 +388,14 @@ def test_the_figure_has_the_numbers_of_the_table(found):
 
 
 def test_the_page_stands_alone_and_shows_names_as_text(found, tmp_path):
-    said = stress_page.write(found, tmp_path / "out", {"seed": 0}, title="<i>photos")
+    said = stressing_page.write(found, tmp_path / "out", {"seed": 0}, title="<i>photos")
     page = (tmp_path / "out" / "stress.html").read_text("utf-8")
     assert "<b>light" not in page and "&lt;b&gt;light" in page and "<i>" not in page
     assert page.count('<img alt="') == 2 == page.count("data:image/png;base64,")
     assert "http" not in page and "<script" not in page
     assert all(sentence.split(":")[0][:40] in page for sentence in found.sentences)
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {*stress_page.FILES, "run.json"}
-    assert all(name in said[0] for name in stress_page.FILES)
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {*stressing_page.FILES, "run.json"}
+    assert all(name in said[0] for name in stressing_page.FILES)
     again = pd.read_csv(tmp_path / "out" / "strengths.csv", keep_default_na=False)
     assert again["right"].tolist() == found.strengths["right"].tolist()
     with Image.open(tmp_path / "out" / "sheet.png") as sheet:
@@ -404,7 +404,7 @@ def test_the_page_stands_alone_and_shows_names_as_text(found, tmp_path):
 
 def test_without_matplotlib_there_is_no_figure(found, tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
-    said = stress_page.write(found, tmp_path / "out", {})
+    said = stressing_page.write(found, tmp_path / "out", {})
     assert "plots" in said[1] and "stress.png" not in said[0]
     assert not (tmp_path / "out" / "stress.png").exists()
     assert (tmp_path / "out" / "stress.html").read_text("utf-8").count("<img") == 1
@@ -413,17 +413,17 @@ def test_without_matplotlib_there_is_no_figure(found, tmp_path, monkeypatch):
 def test_a_folder_of_other_things_is_refused_and_its_own_is_written_anew(found, tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
-    stress_page.write(found, folder, {"seed": 0})
+    stressing_page.write(found, folder, {"seed": 0})
     (folder / "images.csv").write_text("old")
-    stress_page.write(found, folder, {"seed": 1})
+    stressing_page.write(found, folder, {"seed": 1})
     assert (folder / "images.csv").read_text() != "old"
     assert json.loads((folder / "run.json").read_bytes())["seed"] == 1
     (folder / "run.json").write_text('{"by": "gini"}')
     with pytest.raises(ValueError, match="`dnnlib stress` did not write"):
-        stress_page.check_folder(folder)
+        stressing_page.check_folder(folder)
     (folder / "run.json").unlink()
     with pytest.raises(ValueError, match="`dnnlib stress` did not write"):
-        stress_page.write(found, folder, {})
+        stressing_page.write(found, folder, {})
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match="expected a folder, got the file"):
-        stress_page.check_folder(tmp_path / "file")
+        stressing_page.check_folder(tmp_path / "file")
