@@ -177,7 +177,8 @@ def of(value, seen: set[int] | None = None) -> str:
     used = {name: function.__globals__[name] for name in _names(code)
             if name in function.__globals__}
     rest = [function.__defaults__, function.__kwdefaults__, closed, used]
-    return f"{_text(code)} {of(rest, seen)}"
+    # a hash, as text within text within text doubles its quotes each time
+    return hashlib.sha256(f"{_text(code)} {of(rest, seen)}".encode()).hexdigest()[:16]
 
 
 def _of_a_library(function: FunctionType) -> bool:
