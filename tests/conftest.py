@@ -4,6 +4,8 @@ import os
 
 os.environ.pop("TQDM_DISABLE", None)  # tqdm reads it when imported, and tests look for its bars
 
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -43,3 +45,17 @@ def tiny_data():
     images = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(1))
     labels = images[:, 0, :3].mean(2).argmax(1)
     return Dataset("tiny", "train", images, labels, ("a", "b", "c"), "tiny-000000000000")
+
+
+@pytest.fixture
+def dnnlib(monkeypatch, capsys):
+    """``dnnlib("rank", ...)``: exit code, stdout and stderr of a command."""
+    from dnnlib.cli import app, terminal
+
+    def call(*arguments, debug: bool = False):
+        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
+        monkeypatch.setattr(terminal, "DEBUG", debug)
+        with pytest.raises(SystemExit) as stop:
+            app.main()
+        return stop.value.code or 0, *capsys.readouterr()
+    return call

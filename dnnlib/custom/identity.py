@@ -82,29 +82,32 @@ class Images:
 def images_of(photos: Photos, some: torch.Tensor, *, compared: bool = True) -> Images:
     """Files by name, size and time of change; what is in memory by its bytes; a dataset's items as
     they are read: all of at most 1,024, and so many of a larger one, spread over all. ``some``: of
-    them, as they are prepared. Without ``compared``, as where no folder is left, none is read."""
+    them, as they are prepared. Without ``compared``, as where no folder is left,
+    none is looked at."""
     source, n = photos.source, len(photos)
-    places = torch.linspace(0, n - 1, min(n, WHOLE) if compared else n).long().tolist()
     names: Sequence[str] = photos.paths
-    if isinstance(source, Pictures | Rows):
+    if not compared:
+        names, states = [], []
+    elif isinstance(source, Pictures | Rows):
         states = [_number(stamp.tobytes()) for stamp in source.stamps]
         if isinstance(source, Rows):
             names = [Path(file).name for file in source.files]
     elif isinstance(source, torch.Tensor):
         states = [_number(fingerprints.content(image)) for image in source]
     else:
+        places = torch.linspace(0, n - 1, min(n, WHOLE)).long().tolist()
         names = [names[i] for i in places]
         states = [_number(fingerprints.content(image)) for i in places
-                  for image in photos.those([i] if compared else []).values() or [torch.empty(0)]]
+                  for image in photos.those([i]).values() or [torch.empty(0)]]
     pixels = hashlib.sha256(str(tuple(some.shape)).encode())
     pixels.update(fingerprints.content(some))
-    return Images(n, "files" if isinstance(source, Rows) else
-                  "images" if len(names) == n else "some images",
+    return Images(n, "images" if not compared or len(names) == n else
+                  "files" if isinstance(source, Rows) else "some images",
                   photos.preparation.described or "as they are", pixels.hexdigest()[:12],
                   "" if photos.labels is None else hashlib.sha256(
                       fingerprints.content(photos.labels)).hexdigest()[:12],
-                  torch.tensor([_number(os.fsencode(name)) for name in names]),
-                  torch.tensor(states))
+                  torch.tensor([_number(os.fsencode(name)) for name in names], dtype=torch.int64),
+                  torch.tensor(states, dtype=torch.int64))
 
 
 def _number(data: bytes | memoryview) -> int:

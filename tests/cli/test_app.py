@@ -9,22 +9,9 @@ from PIL import Image
 from rich.console import Console
 
 from dnnlib import files, models
-from dnnlib.cli import app as cli
 from dnnlib.cli import terminal
 
 COMMANDS = ["models", "rank", "fuzz", "compare", "stress", "layers"]
-
-
-@pytest.fixture
-def dnnlib(monkeypatch, capsys):
-    """``dnnlib("run", ...)``: exit code, stdout and stderr of a command."""
-    def call(*arguments, debug: bool = False):
-        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
-        monkeypatch.setattr(terminal, "DEBUG", debug)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code or 0, *capsys.readouterr()
-    return call
 
 
 def one_line(text):

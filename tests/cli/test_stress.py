@@ -1,15 +1,11 @@
 """``dnnlib stress``: what it prints and writes, what it refuses, and what it exits with."""
 
 import json
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from PIL import Image
-
-from dnnlib.cli import app as cli
-from dnnlib.cli import terminal
 
 OWN = """
 import torch
@@ -27,18 +23,6 @@ class Bright(nn.Module):
 def build():
     return Bright()
 """
-
-
-@pytest.fixture
-def dnnlib(monkeypatch, capsys):
-    """``dnnlib("stress", ...)``: exit code, stdout and stderr of a command."""
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
-        monkeypatch.setattr(terminal, "DEBUG", False)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code or 0, *capsys.readouterr()
-    return call
 
 
 @pytest.fixture

@@ -13,8 +13,6 @@ import torch
 from PIL import Image
 
 from dnnlib import custom, files
-from dnnlib.cli import app as cli
-from dnnlib.cli import terminal
 from dnnlib.custom import lasting
 from dnnlib.custom.lasting import Setting
 
@@ -38,18 +36,6 @@ def build():
 # 0 is gray 0.5 by these: without them, or without the size, the model answers otherwise
 OPTIONS = ["--model", "models/own.py:build", "--weights", "models/w.safetensors", "--images",
            "photos", "--size", "6", "--mean", "0.5", "--std", "0.5", "--class-names", "dark,light"]
-
-
-@pytest.fixture
-def dnnlib(monkeypatch, capsys):
-    """``dnnlib("fuzz", ...)``: exit code, stdout and stderr of a command."""
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["dnnlib", *map(str, arguments)])
-        monkeypatch.setattr(terminal, "DEBUG", False)
-        with pytest.raises(SystemExit) as stop:
-            cli.main()
-        return stop.value.code or 0, *capsys.readouterr()
-    return call
 
 
 @pytest.fixture
