@@ -17,7 +17,7 @@ from pathlib import Path
 from dnnbook.chapters import declared, notebooks
 
 SOURCES = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*/*.py"))
-CELL = re.compile(r'^# %% tags=\["parameters"\]\n((?:\w+ = .*\n)+)', re.MULTILINE)
+CELL = re.compile(r'^# %% tags=\["parameters".*\n((?:\w+ = .*\n)+)', re.MULTILINE)
 SMALL = {"iterations": 3, "references": 50, "inputs": 2, "population": 5, "epochs": 1, "held_out": 0,
          "trials": 3, "permutations": 2, "judged": 2, "sections": 10}
 PLACES = {"seed_class", "other_class", "held_out", "random_starts", "seed", "alpha", "share"}

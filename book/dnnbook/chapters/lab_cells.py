@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dnnbook.chapters.lab_markup import Page, html, markdown, plain, terms
 
-__all__ = ["FOLDED", "FORESTS", "page_of", "readable"]
+__all__ = ["FOLDED", "FORESTS", "folded", "page_of", "readable"]
 
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
 SHUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
@@ -64,6 +64,15 @@ def readable(notebook, page: Page):
     return made
 
 
+def folded(tags: set[str]) -> bool:
+    """Whether JupyterLab folds the code of a cell; parameters are open there, to be changed.
+
+    >>> folded({"hide-input"}), folded({"hide-input", "parameters"})
+    (True, False)
+    """
+    return bool(FOLDED & tags) and "parameters" not in tags
+
+
 def _is_a_bar(output) -> bool:
     """Whether this is what a progress bar left, which goes over its line again and again."""
     return output.get("name") == "stderr" and "\r" in output["text"]
@@ -72,7 +81,7 @@ def _is_a_bar(output) -> bool:
 def _unbooked(cell) -> str:
     """Take what only the book reads from a cell, and say it as JupyterLab does; the caption."""
     tags, folding = set(cell.metadata.get("tags", ())), {}
-    if FOLDED & tags:
+    if folded(tags):
         folding["source_hidden"] = True
     if SHUT & tags:
         folding["outputs_hidden"] = True

@@ -11,7 +11,7 @@ from pathlib import Path
 from dnnbook import places
 from dnnbook.chapters import declared, statements
 from dnnbook.chapters.experiments import undeclared
-from dnnbook.chapters.lab_cells import FOLDED, page_of, readable
+from dnnbook.chapters.lab_cells import FOLDED, folded, page_of, readable
 from dnnbook.chapters.lab_markup import Page
 from dnnbook.chapters.parameters import Parameter, listed, metadata, parameters, together, typed
 from dnnbook.records import records
@@ -316,7 +316,7 @@ def kept(given: dict) -> dict:
     {'tags': ['hide-input'], 'jupyter': {'source_hidden': True}}
     """
     found = {name: given[name] for name in KEPT_METADATA if given.get(name)}
-    if FOLDED & set(given.get("tags", ())):
+    if folded(set(given.get("tags", ()))):
         found["jupyter"] = {"source_hidden": True}
     return found
 

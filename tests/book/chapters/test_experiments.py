@@ -87,8 +87,8 @@ def declared(source):
     """The parameters of a chapter, and the arguments of its Experiment, None without one."""
     text = source.read_text()
     asked = {}
-    if 'tags=["parameters"]' in text:
-        cell = text.split('# %% tags=["parameters"]')[1].split("# %%")[0]
+    if '# %% tags=["parameters"' in text:
+        cell = text.split('# %% tags=["parameters"')[1].partition("\n")[2].split("# %%")[0]
         asked = {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}
     calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
              and getattr(node.func, "id", None) == "Experiment"]
