@@ -27,6 +27,17 @@ class FigureAlt(SphinxPostTransform):
                     image.setdefault("alt", FORESTS)
 
 
+class Prompted(SphinxPostTransform):
+    """Folded cells whose author says what is in them keep their bars (book.css)."""
+
+    default_priority = 198  # before MyST-NB folds them, which fills the place of {type} in
+
+    def run(self, **kwargs) -> None:
+        for cell in self.document.findall(nodes.container):
+            if "{type}" not in cell.get("prompt_show", "{type}"):
+                cell["classes"].append("prompted")
+
+
 def with_time(app: Sphinx, doctree: nodes.document) -> None:
     """Under a chapter's title: the time to read it, for its exercises, and at paper scale."""
     docname = app.env.docname
@@ -92,6 +103,7 @@ def without_thebe(app: Sphinx, config) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.add_post_transform(FigureAlt)
+    app.add_post_transform(Prompted)
     app.connect("config-inited", with_address)
     app.connect("config-inited", one_search)
     app.connect("config-inited", without_thebe)

@@ -5,6 +5,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from docutils import nodes, utils
 
 EXTENSION = Path(__file__).resolve().parents[2] / "book" / "extensions" / "pages.py"
 spec = importlib.util.spec_from_file_location("pages", EXTENSION)
@@ -21,3 +22,12 @@ def test_buttons_only_with_an_address(monkeypatch, url):
     options = config.html_theme_options
     assert ("launch_buttons" in options) == bool(url) and options["repository_url"] == url
     assert options["use_repository_button"] is options["use_issues_button"] is bool(url)
+
+
+@pytest.mark.parametrize("prompt, kept", [("Show code cell {type}", False), ("Parameters", True)])
+def test_a_bar_with_words_of_its_own_is_marked(prompt, kept):
+    document = utils.new_document("chapter")
+    document += nodes.container("", prompt_show=prompt)
+    document += nodes.container("")
+    pages.Prompted(document).run()
+    assert [part["classes"] for part in document] == [["prompted"] if kept else [], []]

@@ -147,6 +147,98 @@ def test_a_wide_table_fades_where_it_goes_on_and_keeps_its_first_column(browser,
     page.close()
 
 
+BAR = ".cell:not(.prompted, .tag_hide-cell) > details.above-input > summary"
+
+
+def test_one_switch_shows_the_bars_of_folded_code_and_remembers_it(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nsatp/02_noise_sensitivity.html", wait_until="networkidle")
+    bars, switch = page.locator(BAR), page.get_by_role("button", name="Code", exact=True)
+    silent = page.locator(".cell:has(> details.above-input:only-child)").first  # imports
+    assert bars.count() > 10 and switch.get_attribute("aria-pressed") == "false"
+    assert not any(bar.is_visible() for bar in bars.all()) and not silent.bounding_box()
+    assert page.locator(".cell:has(> details.above-input) > .cell_output").first.is_visible()
+    named = page.locator(".cell.prompted > details > summary")
+    assert all(bar.is_visible() for bar in named.all())
+    switch.click()
+    assert all(bar.is_visible() for bar in bars.all()) and silent.is_visible()
+    page.reload(wait_until="networkidle")
+    assert switch.get_attribute("aria-pressed") == "true" and bars.first.is_visible()
+    switch.press("Enter")
+    assert not any(bar.is_visible() for bar in bars.all())
+    assert all(bar.is_visible() for bar in named.all())
+    page.emulate_media(media="print")
+    assert bars.first.is_visible()
+    page.close()
+
+
+def test_a_bar_that_says_what_it_opens_stays(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nsatp/02_noise_sensitivity.html", wait_until="networkidle")
+    bar = page.locator(BAR).first.element_handle()
+    bar.evaluate("e => e.closest('.cell').classList.add('prompted')")  # as pages.Prompted does
+    assert bar.is_visible()
+    page.close()
+
+
+def test_without_scripts_all_bars_and_rows_are_there(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk, java_script_enabled=False)
+    page.goto(f"{address}notebooks/nsatp/03_against_random.html")
+    assert all(bar.is_visible() for bar in page.locator(BAR).all())
+    table = page.locator("table.dataframe:has(tbody > tr:nth-child(26))").first
+    assert table.locator("tbody > tr").last.is_visible()
+    page.close()
+
+
+def test_a_long_table_opens_with_15_rows_and_unfolds_by_key_and_on_paper(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nsatp/03_against_random.html", wait_until="networkidle")
+    table = page.locator("table.folded").first
+    rows, button = table.locator("tbody > tr"), page.locator("table.folded + button").first
+    seen = "rows => rows.filter(row => row.checkVisibility()).length"
+    assert rows.count() > 25 and rows.evaluate_all(seen) == 15
+    assert button.inner_text() == f"show all {rows.count()} rows"
+    page.emulate_media(media="print")
+    assert rows.evaluate_all(seen) == rows.count() and not button.is_visible()
+    page.emulate_media(media="screen")
+    table, button = table.element_handle(), button.element_handle()  # it is folded no longer
+    button.press("Enter")
+    assert table.evaluate("t => [...t.tBodies[0].rows].every(row => row.checkVisibility())")
+    assert button.get_attribute("aria-expanded") == "true"
+    button.press("Space")
+    assert not table.evaluate("t => t.tBodies[0].rows[15].checkVisibility()")
+    page.close()
+
+
+SHARED = """<table class="dataframe"><thead>
+<tr><th></th><th></th><th></th><th colspan="2">value</th></tr>
+<tr><th>dataset</th><th>network</th><th>rate</th><th></th><th></th></tr></thead><tbody>
+<tr><th rowspan="2">MNIST</th><th rowspan="2">LeNet-5</th><th>5</th><td>7</td><td></td></tr>
+<tr><th>10</th><td>7</td><td></td></tr></tbody></table>"""
+
+
+def test_what_all_rows_share_stands_above_the_table_and_empty_columns_go(browser):
+    page = browser.new_page()
+    script = (SITE.parents[1] / "book" / "assets" / "tables.js").read_text("utf-8")
+    page.set_content(f"<script>{script}</script><article>{SHARED}</article>")
+    assert page.locator("p.all-rows").inner_text() == "All rows: dataset: MNIST; network: LeNet-5"
+    rows = [row.split() for row in page.locator("tr").all_inner_texts()]
+    assert rows == [["value"], ["rate"], ["5", "7"], ["10", "7"]]  # equal results stay in their places
+    assert [row.locator("td, th").count() for row in page.locator("tr").all()] == [2, 2, 2, 2]
+    page.close()
+
+
+def test_a_bet_is_short_until_it_is_made(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nsatp/02_noise_sensitivity.html", wait_until="networkidle")
+    quiz = page.locator(".quiz").first
+    tops = {option.bounding_box()["y"] for option in quiz.locator("details").all()}
+    assert len(tops) == 1 and quiz.bounding_box()["height"] <= 130
+    quiz.locator("summary").first.press("Enter")
+    assert quiz.locator("details[open] p").is_visible()
+    page.close()
+
+
 def pixels(figure) -> np.ndarray:
     """What of a figure is on the screen: (height, width, 3), from 0 to 255."""
     return np.asarray(Image.open(io.BytesIO(figure.screenshot())).convert("RGB")).astype(int)
