@@ -1,12 +1,16 @@
 # %% [markdown]
 # # Is an unsure digit easier to break?
 #
-# Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches*
+# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure of
+# another. Fifty copies of each get an inverted block of 2 x 2 pixels: eight copies of the first digit change
+# class, and five of the second. In ten repetitions, the first digit never has fewer changed copies.
+#
+# **Play it.** Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches*
 # puts 100 patches at random places, and {term}`Eff` is the share of them that change the class. A place
 # turns orange if a patch there changed the class, and blue if none did. You can also draw a digit
 # of your own. The network is trained on this page, and it runs in your browser.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # any network of `dnnlib models` that takes the images
 seed = 0  # of the training, and of all else that is random
@@ -47,16 +51,26 @@ if profile == "embedded" and interactive.runs(model):
     display(interactive.patch_painter(model, data.images[some], data.labels[some],
                                       classes=data.classes))
 
-# %% [markdown]
-# **The claim** (NSATP II.B, Figs. 1 to 3). LeNet-5 on MNIST is 81 % sure of one digit and 95 % sure
-# of another. The authors make fifty copies of each digit and invert a block of 2 x 2 pixels in each
-# copy. Eight copies of the first digit get another class, and five copies of the second. In ten
-# repetitions, the first digit never has fewer changed copies than the second. NSATP takes this as
-# a reason to ask whether the {term}`softmax vector` tells how easily an image is broken.
-#
-# **What you will learn.** How to turn an anecdote about two images into a test on many pairs.
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("nsatp-motivation")
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("nsatp/motivation", dataset="mnist", model="lenet5", trials=50, repeats=10, examples=50)
+kept = kept.groupby("quantity")["value"].mean()
+undecided, decided = kept["mean_eff_undecided"], kept["mean_eff_decided"]
+says(
+    (f"**The answer.** On average, yes: on MNIST, a patch changes undecided images {undecided / decided:.0f} times as often "
+     "as decided ones.", undecided > 2 * decided),
+    ("But what the paper saw in one pair is not true of every pair. In "
+     f"{100 * kept['pairs_always']:.0f} % of ours, the undecided image changes at least as often in every repetition.",
+     0.5 < kept["pairs_always"] < 1))
 
 # %% [markdown]
+# **What you will learn.** How to turn an anecdote about two images into a test on many pairs. NSATP takes the two
+# digits as a reason to ask whether the {term}`softmax vector` tells how easily an image is broken.
+#
 # ## The two vectors
 #
 # The table has a row for each of the paper's two softmax vectors, with its three distances
@@ -155,11 +169,6 @@ plt.show()
 # The table shows LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
 # pair.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("nsatp-motivation")
-
 # %% tags=["hide-input"]
 paper = pd.DataFrame([{"dataset": "mnist", "model": "lenet5", "quantity": "pairs_always",
                        "value": "one pair"}])
@@ -172,29 +181,21 @@ run.beside(paper, "quantity.notna()", on=["dataset", "model", "quantity"], digit
 run.verdicts()
 
 # %% tags=["hide-input", "statements"]
-found = records.frame("nsatp/motivation", dataset="mnist", model="lenet5", trials=50, repeats=10, examples=50)
-found = found.groupby("quantity")["value"].mean()
-undecided, decided = found["mean_eff_undecided"], found["mean_eff_decided"]
+others = records.frame("peacepact/motivation", dataset="mnist", model="lenet5", trials=50, repeats=10, examples=50)
+others_seeds = others["seed"].nunique()
+others = 100 * others[others["quantity"] == "pairs_always_strictly"]["value"].mean()
 says(
-    f"**What it means.** On MNIST, a patch changes the class of {100 * undecided:.1f} % of the copies of "
-    f"the undecided images, and of {100 * decided:.1f} % of the copies of the decided ones.",
-    (f"So undecided images change {undecided / decided:.0f} times as often on average. The paper's pair goes the same "
-     "way.", undecided > 2 * decided),
+    f"**What it means.** A patch changes the class of {100 * undecided:.1f} % of the copies of the undecided images. Of the "
+    f"copies of the decided ones it changes {100 * decided:.1f} %.",
     "We also compared each undecided image with each decided one of the same predicted class, one repetition at a "
-    f"time. The undecided image changes more often in {100 * found['strictly_more']:.0f} % of these comparisons, and at least "
-    f"as often in {100 * found['more_from_undecided']:.0f} %.",
-    ("Most comparisons agree with the paper, but not all: in some, the decided image changes more often.",
-     0.5 < found["strictly_more"] < found["more_from_undecided"] < 1),
+    f"time. The undecided image changes more often in {100 * kept['strictly_more']:.0f} % of these comparisons.",
+    ("Most agree with the paper, but not all: in some, the decided image changes more often.",
+     0.5 < kept["strictly_more"] < kept["more_from_undecided"] < 1),
     "A likely reason is that fragility also depends on where the decisive pixels of an image are, and a softmax "
     "vector does not know that.")
-if "pairs_always" in found:
-    others = records.frame("peacepact/motivation", dataset="mnist", model="lenet5", trials=50, repeats=10, examples=50)
-    others_seeds = others["seed"].nunique()
-    others = 100 * others[others["quantity"] == "pairs_always_strictly"]["value"].mean()
-    says("The paper's undecided image changed at least as often as the decided one in every repetition. This "
-         f"is true of {100 * found['pairs_always']:.0f} % of our pairs; in "
-         f"{100 * found['pairs_always_strictly']:.0f} % the undecided image changed more often in every "
-         f"repetition. With other patches and {others_seeds} seeds, the chapter on PEACEPACT's pair finds {others:.0f} %. The network classifies {100 * found['accuracy']:.1f} % of the test images correctly.")
+says(f"In {100 * kept['pairs_always_strictly']:.0f} % of the pairs, the undecided image changed more often in every "
+     f"repetition. With other patches and {others_seeds} seeds, the chapter on PEACEPACT's pair finds {others:.0f} %.",
+     f"The network classifies {100 * kept['accuracy']:.1f} % of the test images correctly.")
 
 # %% [markdown]
 # ## Exercises
