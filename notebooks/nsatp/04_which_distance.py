@@ -1,15 +1,11 @@
 # %% [markdown]
 # # Which measure of uncertainty is best?
 #
-# **The claim** (NSATP RQ3, IV.D.3, Table VI). Take logarithms, and each fitted curve becomes a
-# straight line, $z = \ln a + b x$. NSATP calls its absolute slope $|b|$ the effectiveness of the
-# distance ({term}`Eff-D`). It marks the three distances Best, Middle and Worst, and concludes that
-# {term}`PD` is better than {term}`PV` and {term}`PE` on each dataset and each network. Yet its own
-# table marks PD as Worst twice.
-#
-# **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
+# **The claim** (NSATP RQ3, IV.D.3, Table VI). NSATP compares the distances by the slope of $\ln \mathrm{Eff}$ against
+# each of them, $|b|$, and calls it the effectiveness of the distance ({term}`Eff-D`). It concludes that {term}`PD` is better
+# than {term}`PV` and {term}`PE` on each dataset and each network. Yet its own table marks PD as Worst twice.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "net2"  # net1, net2, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
@@ -46,29 +42,52 @@ from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq3-pd-best")
 
+# %% tags=["hide-input", "records"]
+rows = records.frame("nsatp/rq3", trials=100, patch="random", recipe="nsatp")
+rows = rows[rows["distance"].notna()]
+each = rows.pivot_table("value", ["quantity", "model", "dataset", "seed"], "distance")
+above = {quantity: (each.loc[quantity].drop(columns="pd").max(axis=1) > each.loc[quantity, "pd"]).groupby(
+    ["model", "dataset"]).mean() for quantity in ("slope", "slope_unit_range")}  # share of the seeds
+means = rows.groupby(["quantity", "model", "dataset", "distance"])["value"].mean().unstack("distance")
+steepest, unit = (means.loc[quantity].idxmax(axis=1) for quantity in ("slope", "slope_unit_range"))
+early = means.loc["met_in_first_tenth"]
+many = early.drop("mnist", level="dataset")
+mnist, cifar = (early.xs(dataset, level="dataset") for dataset in ("mnist", "cifar10"))
+
+# %% tags=["hide-input", "statements"]
+says(
+    f"**The answer.** By the paper's own measure, the slope, PD is best in {(steepest == 'pd').sum()} of "
+    f"the {len(steepest)} cells that were run (means over the seeds).",
+    (f"So it is not best on each dataset and network: in {(above['slope'] == 1).sum()} of them another distance is "
+     "steeper with every seed.", (above["slope"] == 1).sum() > 1),
+    ("But a tester wants the order that meets most label changes early. On Fashion-MNIST and CIFAR-10 this is PD, with every "
+     "network.", many.idxmax(axis=1).eq("pd").all()))
+
 # %% [markdown]
-# ## In one picture
-#
-# A tester wants the inputs that a distance puts first to be those that break. The figure shows
-# which share of all label changes is found among the first tenth of the inputs.
+# **In one picture.** A tester wants the inputs that a distance puts first to be those that break. Which
+# share of all label changes is found among the first tenth of the inputs?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs; bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 plots.bars(run.recorded("quantity == 'met_in_first_tenth'", **PAPER), group=["model", "dataset"],
            hue="distance", ylabel="share met in the first tenth", line=0.1)
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** Why a slope depends on the ruler, and what to compare instead.
+#
+# ## Eff-D
+#
+# We compute the slope of $\ln \mathrm{Eff}$ against each distance, and PD's lead: its slope minus
+# the larger of the other two slopes. PD leads where this number is positive.
+
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = fragility.eff(measured.success)
 accuracy = inference.accuracy(model, data.images, data.labels)
 print(data, f"test accuracy {accuracy:.3f}", sep="\n")
-
-# %% [markdown]
-# ## Eff-D
-#
-# We compute the slope of $\ln \mathrm{Eff}$ against each distance, and PD's lead: its slope minus
-# the larger of the other two slopes. PD leads where this number is positive.
 
 # %%
 distances = {name: distance(measured.probabilities).numpy()
@@ -159,39 +178,23 @@ headed(pd.DataFrame({"paper: steepest": winner(printed), "steepest": winner(ours
 run.verdicts()
 
 # %% tags=["hide-input", "statements"]
-rows = records.frame("nsatp/rq3", trials=100, patch="random", recipe="nsatp")
-rows = rows[rows["distance"].notna()]
-each = rows.pivot_table("value", ["quantity", "model", "dataset", "seed"], "distance")
-above = {quantity: (each.loc[quantity].drop(columns="pd").max(axis=1) > each.loc[quantity, "pd"]).groupby(
-    ["model", "dataset"]).mean() for quantity in ("slope", "slope_unit_range")}  # share of the seeds
-means = rows.groupby(["quantity", "model", "dataset", "distance"])["value"].mean().unstack("distance")
-steepest = means.loc["slope"].idxmax(axis=1)
-unit, met = means.loc["slope_unit_range"].idxmax(axis=1), means.loc["met_in_first_tenth"]
-mnist = met.xs("mnist", level="dataset")
 theirs = published.table("nsatp", 6).query("quantity == 'slope'").astype({"value": float}).pivot(
     index=["model", "dataset"], columns="distance", values="value")
-many = met.drop("mnist", level="dataset")
 says(
-    f"**What it means.** By the paper's own measure, the slope, PD is best in {(steepest == 'pd').sum()} of "
-    f"the {len(steepest)} cells that were run (means over the seeds).",
-    (f"So it is not best on each dataset and network: in {(above['slope'] == 1).sum()} of them another distance is "
-     "steeper with every seed. In the paper's own table it is not best on each either.",
-     (above["slope"] == 1).sum() > 1 and (theirs.idxmax(axis=1) != "pd").any()),
-    (f"But the slope is a poor measure. If we divide each distance by its range, another distance becomes "
-     f"the steepest in {(unit != steepest).sum()} of the {len(steepest)} cells; and with logarithms to "
-     "another base, PE would have another slope again.",
-     (unit != steepest).mean() > 0.5 and (above["slope_unit_range"] == 1).any()))
+    ("**What it means.** In the paper's own table, too, PD is not best on each dataset and network.",
+     (theirs.idxmax(axis=1) != "pd").any()),
+    ("The slope is a poor measure. If we divide each distance by its range, another distance becomes the steepest in "
+     f"{(unit != steepest).sum()} of the {len(steepest)} cells.",
+     (unit != steepest).mean() > 0.5 and (above["slope_unit_range"] == 1).any()),
+    "With logarithms to another base, PE would have another slope again.")
 says(
-    ("A tester asks another question: which order meets most label changes within the first tenth of the "
-     "inputs? On Fashion-MNIST and CIFAR-10 the answer is PD, with every network.",
-     many.idxmax(axis=1).eq("pd").all()),
-    f"There PD meets {100 * many['pd'].min():.0f} % to {100 * many['pd'].max():.0f} % of all label changes, "
-    f"PV {100 * many['pv'].min():.0f} % to {100 * many['pv'].max():.0f} %, and PE "
-    f"{100 * many['pe'].min():.0f} % to {100 * many['pe'].max():.0f} %. A likely reason is that PD gives the "
-    "most weight to the two largest probabilities, and a patch mostly makes these two change places.",
-    (f"On MNIST all three meet {100 * mnist.min(axis=None):.1f} % to {100 * mnist.max(axis=None):.1f} %, and "
-     "they differ by less than one percentage point.",
-     (mnist.max(axis=1) - mnist.min(axis=1)).max() < 0.01))
+    (f"On CIFAR-10, PD meets at least {100 * cifar['pd'].min():.0f} % of all label changes within the first tenth of the "
+     f"inputs, and the other two at most {100 * cifar[['pv', 'pe']].max(axis=None):.0f} %.",
+     cifar["pd"].min() > cifar[["pv", "pe"]].max(axis=None)),
+    "A likely reason is that PD gives the most weight to the two largest probabilities, and a patch mostly makes these two "
+    "change places.",
+    (f"On MNIST all three meet at least {100 * mnist.min(axis=None):.1f} %, and they differ by less than one percentage "
+     "point.", (mnist.max(axis=1) - mnist.min(axis=1)).max() < 0.01))
 accuracy, weak = evidence.reached(records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp"))
 says(f"The test accuracy of the networks is {accuracy}.", weak)
 
