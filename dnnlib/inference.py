@@ -1,14 +1,16 @@
 """Running a classifier over many images, in batches, wherever it lives."""
 
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from itertools import chain
 from typing import TypeVar
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
 from dnnlib import checks
 
@@ -164,6 +166,18 @@ def free_memory(device: torch.device) -> int | None:
     return None
 
 
+@contextmanager
+def hooked(*handles: RemovableHandle) -> Iterator[None]:
+    """Within it hooks are called, also those on modules from ``torch.compile``; then they go."""
+    compiled = "torch._dynamo" in sys.modules  # else nothing is; to import it takes seconds
+    try:  # what was compiled before knows no hook
+        with torch.compiler.set_stance("force_eager") if compiled else nullcontext():
+            yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 @torch.no_grad()
 def outputs(model: nn.Module, image: torch.Tensor) -> tuple[int, int]:
     """What a pass over images gives out: bytes in all, images with it; elements of the largest.
@@ -178,13 +192,9 @@ def outputs(model: nn.Module, image: torch.Tensor) -> tuple[int, int]:
                      (out if isinstance(out, tuple | list) else (out,))
                      if isinstance(each, torch.Tensor))
 
-    handles = [module.register_forward_hook(keep) for module in model.modules()
-               if not any(module.children())]
-    try:
+    with hooked(*(module.register_forward_hook(keep) for module in model.modules()
+                  if not any(module.children()))):
         model.eval().forward(image)  # no pass that the model's own hooks count
-    finally:
-        for handle in handles:
-            handle.remove()
     nbytes, elements = zip(*sizes)
     return sum(nbytes), max(elements)
 

@@ -2,11 +2,13 @@
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
+from torch.utils._pytree import tree_map
 
 from dnnlib.custom.told import sentence
 
@@ -85,7 +87,10 @@ def _script(path: Path) -> nn.Module:
 
 
 def _exported(path: Path):
-    return torch.export.load(str(path)).module()
+    program = torch.export.load(str(path))
+    given = program.graph_signature.user_inputs[0]
+    shape = next(node for node in program.graph.nodes if node.name == given).meta["val"].shape
+    return _filled(program.module(), shape[0])
 
 
 def _onnx(path: Path):
@@ -100,16 +105,22 @@ def _onnx(path: Path):
 
     def run(x: torch.Tensor) -> torch.Tensor:
         images = x.numpy(force=True).astype(kinds.get(given.type, np.float32))
-        size = given.shape[0]
-        if isinstance(size, int) and size != len(images):  # exported for batches of that size
-            missing = -len(images) % size
-            whole = np.concatenate([images, np.repeat(images[-1:], missing, 0)])
-            parts = [session.run([wanted], {given.name: part})[0]
-                     for part in np.split(whole, len(whole) // size)]
-            return torch.from_numpy(np.concatenate(parts)[:len(images)])
         return torch.from_numpy(session.run([wanted], {given.name: images})[0])
 
-    return run
+    return _filled(run, given.shape[0])
+
+
+def _filled(run: Callable, size) -> Callable:
+    """``run`` for any number of images: of ``size`` at a time, if that is a number, the last ones
+    filled up."""
+    if not isinstance(size, int):
+        return run
+
+    def runs(x: torch.Tensor):
+        whole = torch.cat([x, x[-1:].expand(-len(x) % size, *x.shape[1:])])
+        return tree_map(lambda *parts: torch.cat(parts)[:len(x)], *map(run, whole.split(size)))
+
+    return runs
 
 
 def _output(names: list[str]) -> str:

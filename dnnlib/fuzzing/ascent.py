@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from dnnlib.inference import device_of
+from dnnlib.inference import device_of, hooked
 from dnnlib.neurons.activations import channel_means, scaled_channel_means
 from dnnlib.neurons.layers import layers_of, watched
 
@@ -177,13 +177,9 @@ def layout(model: nn.Module, x: torch.Tensor) -> Layout:
             found[name] = maps, pending if fits else none
             pending = None
 
-    handles = [module.register_forward_hook(keep) for module in model.modules()
-               if module is not model]
-    try:
+    with hooked(*(module.register_forward_hook(keep) for module in model.modules()
+                  if module is not model)):
         logits = model(x[:1])
-    finally:
-        for handle in handles:
-            handle.remove()
     parts = [neurons(logits) if layer.module is None else found[name]
              for name, layer in layers.items()]
     return Layout(*map(torch.cat, zip(*parts)))

@@ -5,14 +5,12 @@ A module that runs several times is a layer each time: 'relu', then 'relu#2', 'r
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from dnnlib.inference import fast_layout, ready
+from dnnlib.inference import fast_layout, hooked, ready
 from dnnlib.models.layers import InputScale, modules_that_run
 
 MOVES = (nn.Flatten, nn.Unflatten, nn.Identity, InputScale)  # give out what came in
@@ -105,22 +103,12 @@ def _trace(model: nn.Module, x: torch.Tensor) -> dict[str, tuple]:
             last = output.shape, axis
         found[name] = weakref.ref(module), frame.call, axis, shape, frame.whole, fault
 
-    with _hooked(names, enter, leave):
+    with hooked(*(module.register_forward_pre_hook(enter) for module in names),
+                *(module.register_forward_hook(leave) for module in names)):
         # not the model's own hooks, which may count passes; two images, to know the axis of inputs
         device = ready(model, x)
         model.forward(fast_layout(x[:1].repeat(2, 1, 1, 1), device))
     return found
-
-
-@contextmanager
-def _hooked(modules: Iterable[nn.Module], enter: Callable, leave: Callable) -> Iterator[None]:
-    handles = [handle for module in modules for handle in
-               (module.register_forward_pre_hook(enter), module.register_forward_hook(leave))]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def _tensor(output):

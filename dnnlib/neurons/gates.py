@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.inference import hooked
 from dnnlib.neurons.calls import Layer
 
 
@@ -145,13 +146,9 @@ class Gates:
             return None if place is None else self._gated(output, gates, place)
 
         modules = {self.calls[i].module: None for i in places}
-        handles = [self.model.register_forward_pre_hook(begin),
-                   *(module.register_forward_hook(hook) for module in modules)]
-        try:
+        with hooked(self.model.register_forward_pre_hook(begin),
+                    *(module.register_forward_hook(hook) for module in modules)):
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _gated(self, output, gates: torch.Tensor, place: int, rows: torch.Tensor | None = None):
         """The output of one layer, or its ``rows``, times the gates (N, neurons) of the layer."""

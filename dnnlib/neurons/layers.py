@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks, models
+from dnnlib.inference import hooked
 from dnnlib.models.layers import modules_that_run, with_parts
 from dnnlib.neurons.calls import MOVES, Layer, calls, fault_of, forget
 
@@ -154,11 +155,7 @@ def watched(model: nn.Module, layers: dict[str, Layer],
             raise ValueError(f"layers: {missing[0]!r} does not run in a pass")
 
     modules = {layer.module: None for layer in layers.values() if layer.module is not None}
-    handles = [model.register_forward_pre_hook(begin),
-               *(module.register_forward_hook(hook) for module in modules),
-               model.register_forward_hook(end)]
-    try:
+    with hooked(model.register_forward_pre_hook(begin),
+                *(module.register_forward_hook(hook) for module in modules),
+                model.register_forward_hook(end)):
         yield parts
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import checked, fast_layout, ready, size_for
+from dnnlib.inference import checked, fast_layout, hooked, ready, size_for
 from dnnlib.models.layers import modules_that_run, with_parts
 from dnnlib.neurons.rules import (
     ACTIVATIONS,
@@ -146,11 +146,10 @@ def _ruled(model: nn.Module, wanted: Sequence[str], every: bool, kept: dict[str,
             p.requires_grad_(False)
         for module, forward in forwards.items():
             module.forward = forward
-        yield
+        with hooked(*handles):
+            yield
     finally:
         stack.clear()
-        for handle in handles:
-            handle.remove()
         for module, forward in before.items():
             vars(module).pop("forward", None)
             if forward is not None:

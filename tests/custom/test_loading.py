@@ -134,6 +134,33 @@ def test_script_and_export_give_what_the_model_gave(tiny_model, x, folders):
                 custom.fuzz(loaded, photos, folders / "no", custom.Options(by=by, l2=2.0))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_program_exported_for_a_number_of_images_takes_any(tiny_model, x, folders, size):
+    """As by torch.export without dynamic shapes; whatever the batch holds, the last one is full."""
+
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = tiny_model()
+
+        def forward(self, x):
+            logits = self.net(x)
+            return {"logits": logits, "twice": 2 * logits}
+
+    model = Two().eval()
+    torch.export.save(torch.export.export(model, (x[:size],)), folders / "m.pt2")
+    loaded = custom.load_model(str(folders / "m.pt2"))
+    with torch.no_grad():
+        for n in (1, 7, 8):
+            found, expected = loaded(x[:n]), model(x[:n])
+            assert found.keys() == expected.keys()
+            for name in found:
+                torch.testing.assert_close(found[name], expected[name])
+    photos = custom.Photos(x, tuple(map(str, range(8))), {}, 0)
+    assert custom.rank(loaded, photos, "gini", top=8)["path"].equals(
+        custom.rank(model.net, photos, "gini", top=8)["path"])
+
+
 def test_a_state_dict_is_no_script(tiny_model, folders):
     torch.save(tiny_model().state_dict(), folders / "w.pt")
     with pytest.raises(ValueError, match="not a model saved by TorchScript; a state dict goes to"):

@@ -14,6 +14,7 @@ from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
 
+import dnnlib
 from dnnbook.display import plots
 from dnnlib import custom, files, models, selection
 from dnnlib.custom import Classifier, classifier, load_model
@@ -414,3 +415,30 @@ def test_layers_by_pattern(tiny_model, photos):
     assert table.index[:40].tolist() == chosen.tolist()
     with pytest.raises(ValueError, match="nothing matches"):
         custom.rank(model, photos, "nac", layers=["layer*"])
+
+
+def wrapped(model):
+    return torch.compile(model, backend="eager")
+
+
+def in_place(model):
+    model.compile(backend="eager")
+    return model
+
+
+def in_part(model):
+    model[3].compile(backend="eager")
+    return model
+
+
+@pytest.mark.parametrize("compiled", [wrapped, in_place, in_part])
+@pytest.mark.parametrize("by", selection.SELECTORS)
+def test_a_compiled_network_is_ranked_as_without(compiled, by, tiny_model, tiny_data):
+    """A hook is not called by what was compiled before it was there."""
+    model, x = compiled(tiny_model()), tiny_data.images
+    with torch.no_grad():
+        model(x[:3])
+    given = {"by": by, "top": 8, "reference": torch.utils.data.TensorDataset(
+        x.flip(3), torch.arange(len(x)) % 3)}
+    assert dnnlib.rank(model, x, **given)["path"].equals(
+        dnnlib.rank(tiny_model(), x, **given)["path"])
