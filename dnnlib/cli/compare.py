@@ -35,7 +35,7 @@ def compare(model: own.Model = "", images: own.Images = "",
             classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
             device: own.Device = "auto", probabilities: own.Probabilities = None,
             resamples: Annotated[int, typer.Option(
-                help="Of the images, for the intervals of 95 %.")] = 1000,
+                help="Of the images, for the intervals of the leads in the table.")] = 1000,
             seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,
             batch_size: own.BatchSize = 64, workers: own.Workers = None) -> None:
     """Which method finds the most faults of your model? On images in a folder for each class."""

@@ -12,7 +12,7 @@ from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.runs import Found
 from dnnlib.custom.scoring import all_of
-from dnnlib.custom.worth import ENDS
+from dnnlib.custom.worth import interval
 from dnnlib.fuzzing import Campaign, Fuzzer, Noise
 
 
@@ -62,7 +62,7 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
            ) -> tuple[pd.DataFrame, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The table of ``Compared.fuzzers``; what each fuzzer, and noise of as many passes, breaks.
 
-    The last two: in % of each of the ``resamples`` of the inputs, by fuzzer.
+    The last two: which of the inputs, bool (n,), by fuzzer.
     """
     n, made = len(x), {}
     for name, options in fuzzers.items():
@@ -75,21 +75,22 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
     noise = Noise(budget=least.budget)
     _, when, _, _ = _campaigns(model, noise, x, labels, most, 32, seed)
     drawn, rows = np.random.default_rng(seed).integers(0, n, (resamples, n)), []
-    draws, chance = {}, {}
+    by_fuzzer, by_noise = {}, {}
     for name, (errors, first, passes, seconds) in made.items():
         iterations = fuzzers[name].iterations
         broken = first < iterations
         same, equal = when < iterations, when < max(1, round(passes / n))
-        draws[name], chance[name] = (100 * part[drawn].mean(1) for part in (broken, equal))
-        low, high = np.percentile(draws[name], ENDS)
-        behind, ahead = np.percentile(draws[name] - chance[name], ENDS)
+        by_fuzzer[name], by_noise[name] = broken, equal
+        low, high = interval(int(broken.sum()), n)
+        behind, ahead = np.percentile(
+            100 * (broken[drawn].mean(1) - equal[drawn].mean(1)), (2.5, 97.5))
         rows.append({"fuzzer": name, "broken": 100 * broken.mean(), "low": low, "high": high,
                      "errors": errors, "noise": 100 * same.mean(),
                      "noise_passes": 100 * equal.mean(),
                      "lead": 100 * (broken.mean() - equal.mean()),
                      "lead_low": behind, "lead_high": ahead, "passes": passes / n,
                      "seconds": seconds})
-    return pd.DataFrame(rows), draws, chance
+    return pd.DataFrame(rows), by_fuzzer, by_noise
 
 
 def _campaigns(model: nn.Module, fuzzer: Fuzzer, x: torch.Tensor, labels: torch.Tensor,

@@ -20,7 +20,7 @@ from dnnlib.custom.rehearsal import rehearse_fuzzer
 from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
-from dnnlib.custom.worth import ENDS, fuzzers_sentence, selectors_sentence
+from dnnlib.custom.worth import fuzzers_sentence, interval, selectors_sentence
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import leaves_modes
 from dnnlib.measures import faults
@@ -65,12 +65,13 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
     ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
 
     ``selectors`` has, beside each method: 'random', the expectation, and 'best possible'. 'found':
-    the share of misclassified images among the first ones, with an interval of 95 % over
-    ``resamples`` of the images, drawn from ``seed``, and 'lead', what it is above random order in
-    the same resample. 'passes': over an image, those over training images shared out among the
-    images; 'seconds': of the method alone, with reading. ``fuzzers``: the share of inputs that
-    are 'broken' within the distance, of noise with as many examples ('noise') and with as many
-    passes ('noise_passes'), and the paired 'lead' over the latter.
+    the share of misclassified images among the first ones, with Wilson's interval of 95 %, and
+    'lead', what it is above random order, with one over ``resamples`` of the images, drawn from
+    ``seed``. 'passes': over an image, those over training images shared out among the images;
+    'seconds': of the method alone, with reading. ``fuzzers``: the share of inputs that are 'broken'
+    within the distance, of noise with as many examples ('noise') and with as many passes
+    ('noise_passes'), and the paired 'lead' over the latter. The sentences rest on exact tests of
+    these counts, whatever the resamples.
 
     Raises ``ValueError`` before the first pass for names, rates and folders that will not do, and
     later if the model gets every image right, or none. A method that is asked for by name and
@@ -138,7 +139,7 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
             left[name] = str(error)
     if not orders:
         raise ValueError(f"images: no method works here: {'; '.join(left.values())}")
-    table, draws = detection(wrong, orders, rates, resamples=resamples, seed=seed)
+    table, found_by = detection(wrong, orders, rates, resamples=resamples, seed=seed)
     for column in ("passes", "seconds"):
         table[column] = [costs.get(name, {}).get(column, 0.0) for name in table["method"]]
     right = ((given == labels) & (given >= 0)).nonzero()[:, 0]
@@ -146,7 +147,7 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
     right = right[torch.arange(count) * len(right) // count]
     # dealt as by fuzz: DLFuzz does badly on a block of few classes
     right = right[torch.randperm(count, generator=torch.Generator().manual_seed(seed))]
-    told, found = [selectors_sentence(table, draws)], pd.DataFrame()
+    told, found = [selectors_sentence(table, found_by)], pd.DataFrame()
     if fuzzers:
         found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
                                          seen, resamples, seed)
@@ -159,10 +160,10 @@ def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
               *, resamples: int = RESAMPLES, seed: int = 0,
               ) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
-    """The rows of :class:`Compared`'s ``selectors``, and each method's draws at the first rate.
+    """The rows of :class:`Compared`'s ``selectors``, and which faults each method has first.
 
     ``wrong``: bool (N,); ``orders``: permutations of range(N), by method. An image that is drawn
-    twice stands twice in its place of the order. Draws: in %, (resamples,).
+    twice stands twice in its place of the order. Faults: at the first rate, bool (N,).
 
     >>> wrong = np.arange(100) < 10
     >>> table, _ = detection(wrong, {"good": np.arange(100)}, [10])
@@ -171,7 +172,8 @@ def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequen
     """
     rng, n = np.random.default_rng(seed), len(wrong)
     weights = rng.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.int32)
-    base, rows, draws = 100 * (weights @ wrong) / n, [], {}
+    base, rows = 100 * (weights @ wrong) / n, []
+    faults_by = {"random": wrong, "best possible": wrong}
     for rate in rates:
         taken = checks.count(n, rate / 100)
         best = np.minimum(100.0, base * n / taken)
@@ -181,14 +183,16 @@ def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequen
         found |= {"random": (100 * float(wrong.mean()), base),
                   "best possible": (100 * faults.best_rate(wrong, rate / 100), best)}
         if rate == rates[0]:
-            draws = {name: values for name, (_, values) in found.items()}
+            faults_by |= {name: wrong & (np.argsort(order) < taken)
+                          for name, order in orders.items()}
         for name, (value, values) in found.items():
-            low, high = np.percentile(values, ENDS)
-            behind, ahead = np.percentile(values - base, ENDS)
+            of = n if name == "random" else taken
+            low, high = interval(round(value * of / 100), of)
+            behind, ahead = np.percentile(values - base, (2.5, 97.5))
             rows.append({"method": name, "rate": rate, "found": value, "low": low, "high": high,
                          "lead": value - 100 * float(wrong.mean()), "lead_low": behind,
                          "lead_high": ahead})
-    return pd.DataFrame(rows), draws
+    return pd.DataFrame(rows), faults_by
 
 
 def _resampled(wrong: np.ndarray, weights: np.ndarray, taken: int) -> np.ndarray:

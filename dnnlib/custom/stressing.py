@@ -2,12 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 import torch
-from scipy.stats import binomtest
 from torch import nn
 from tqdm import tqdm
 
@@ -19,6 +17,7 @@ from dnnlib.custom.looks import first_look
 from dnnlib.custom.options import LABELS
 from dnnlib.custom.photos import Images, Photos, Read, batches, photos_of
 from dnnlib.custom.runs import classes_named, labels_of
+from dnnlib.custom.worth import interval
 from dnnlib.inference import leaves_modes, predict
 
 FEWEST = 10  # images of a class that may be said to fall first
@@ -177,17 +176,6 @@ def _answers(model: nn.Module, photos: Photos, places: torch.Tensor, right: torc
 
 def _seed(seed: int, path: str) -> int:
     return int(files.digest([seed, path]), 16)
-
-
-@lru_cache(maxsize=100_000)
-def interval(k: int, n: int) -> tuple[float, float]:
-    """Wilson's interval of 95 % for a share of ``k`` among ``n``, in %.
-
-    >>> [round(end, 1) for end in interval(9, 10)]
-    [59.6, 98.2]
-    """
-    found = binomtest(k, n).proportion_ci(0.95, "wilson")
-    return 100 * float(found.low), 100 * float(found.high)
 
 
 def _rungs(ladders: Sequence[Ladder]) -> list[dict]:

@@ -1,65 +1,109 @@
-"""Which method is worth its passes, in one sentence that says no more than the resamples show."""
+"""Which method is worth its passes, in one sentence that says no more than its inputs show."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from scipy.stats import binomtest, hypergeom
 
-ENDS = (2.5, 97.5)  # % of the resamples, for an interval of 95 %
+from dnnlib import checks
+
+LEVEL = 0.025  # one-sided, as an interval of 95 % has it
 
 
-def surely(differences: Sequence[np.ndarray]) -> list[bool]:
-    """Which differences are above zero, so that with 95 % all that are said to be so are.
+@lru_cache(maxsize=100_000)
+def interval(k: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of 95 % for a share of ``k`` among ``n``, in %.
 
-    ``differences``: of each comparison its values in the resamples (R,). Of m comparisons each is
-    held to the m-th part of 2.5 % (Bonferroni): the best of many methods leads by chance sooner
-    than one does.
-
-    >>> one = np.arange(100.0) - 2
-    >>> surely([one]), surely([one, one])
-    ([True], [False, False])
+    >>> [round(end, 1) for end in interval(0, 15)]
+    [0.0, 20.4]
     """
-    return [bool(np.percentile(values, ENDS[0] / len(differences)) > 0) for values in differences]
+    found = binomtest(k, n).proportion_ci(0.95, "wilson")
+    return 100 * float(found.low), 100 * float(found.high)
 
 
-def choice(draws: Mapping[str, np.ndarray], chance: Mapping[str, np.ndarray],
+def more(found: np.ndarray, other: np.ndarray) -> float:
+    """How likely ``found`` has by chance so many more: McNemar's exact test, one-sided.
+
+    Both are bool (n,), of the same things; only those count that one of the two found.
+
+    >>> more(np.array([1, 1, 1, 1, 0], bool), np.array([0, 0, 0, 1, 0], bool))
+    0.125
+    """
+    alone, other_alone = int((found & ~other).sum()), int((other & ~found).sum())
+    if not alone + other_alone:
+        return 1.0
+    return float(binomtest(alone, alone + other_alone, alternative="greater").pvalue)
+
+
+def more_than_in_random_order(k: int, taken: int, wrong: int, n: int) -> float:
+    """How likely ``taken`` of ``n`` images at random hold ``k`` or more of the ``wrong`` ones.
+
+    >>> more_than_in_random_order(2, 2, 2, 4) == 1 / 6
+    True
+    """
+    return float(hypergeom.sf(k - 1, n, wrong, taken))
+
+
+def surely(likely: Iterable[float]) -> list[bool]:
+    """Which of so many comparisons are no chance, so that with 95 % all that are said to be so are.
+
+    ``likely``: of each, how likely chance does as much. Of m each is held to the m-th part of 2.5 %
+    (Bonferroni): the best of many methods leads by chance sooner than one does.
+
+    >>> surely([0.02]), surely([0.02, 0.01])
+    ([True], [False, True])
+    """
+    likely = list(likely)
+    return [p < LEVEL / len(likely) for p in likely]
+
+
+def choice(found: Mapping[str, np.ndarray], chance: Mapping[str, float],
            passes: Mapping[str, float]) -> tuple[str | None, list[str]]:
     """The method to take, None if none surely finds more than chance, and those not surely worse.
 
-    ``draws``, ``chance``: what each method, best first, and chance in its place find in the same
-    resamples (R,). Of the methods that surely beat chance and are not surely worse than the first
-    of these, it is the one with the fewest passes, to two digits.
+    ``found``: what each method, best first, found of the same things, bool (n,); ``chance``: how
+    likely chance does as much. Of the methods that surely beat chance and are not surely worse than
+    the first of these, it is the one with the fewest passes, to two digits.
 
-    >>> many, few = np.full(9, 60.0), np.full(9, 10.0)
-    >>> choice({"nss": many, "gini": many, "nac": few}, dict.fromkeys(["nss", "gini", "nac"], few),
+    >>> many, few = np.arange(99) < 60, np.arange(99) < 10
+    >>> choice({"nss": many, "gini": many, "nac": few}, {"nss": 0.0, "gini": 0.0, "nac": 0.5},
     ...        {"nss": 2, "gini": 1, "nac": 1})
     ('gini', ['nss'])
     """
-    names = list(draws)
-    sure = surely([draws[name] - chance[name] for name in names])
-    better = [name for name, yes in zip(names, sure) if yes]
+    names = list(found)
+    better = [name for name, yes in zip(names, surely(chance[name] for name in names)) if yes]
     if not better:
         return None, []
-    taken = min(_close(better[0], better, draws), key=lambda name: round(passes[name], 2))
-    return taken, [name for name in _close(taken, names, draws) if name != taken]
+    taken = min(_close(better[0], better, found), key=lambda name: round(passes[name], 2))
+    return taken, [name for name in _close(taken, names, found) if name != taken]
 
 
-def _close(best: str, names: Sequence[str], draws: Mapping[str, np.ndarray]) -> list[str]:
+def _close(best: str, names: Sequence[str], found: Mapping[str, np.ndarray]) -> list[str]:
     """Those that do not surely find less than ``best``, itself among them."""
     others = [name for name in names if name != best]
-    worse = dict(zip(others, surely([draws[best] - draws[name] for name in others])))
+    worse = dict(zip(others, surely(more(found[best], found[name]) for name in others)))
     return [name for name in names if not worse.get(name, False)]
 
 
-def selectors_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray]) -> str:
-    """The sentence on the rows of ``Compared.selectors`` at their first rate; ``draws`` there."""
+def selectors_sentence(table: pd.DataFrame, faults: Mapping[str, np.ndarray]) -> str:
+    """The sentence on the rows of ``Compared.selectors`` at their first rate.
+
+    ``faults``: by method, which images (N,) are faults that it puts among the first ones there;
+    'random' and 'best possible': which are faults at all.
+    """
     rate = table["rate"].iloc[0]
     first = table[table["rate"] == rate].set_index("method")
     random = first.loc["random", "found"]
     first = first.drop(index=["random", "best possible"]).sort_values(
         "found", ascending=False, kind="stable")
-    taken, close = choice({name: draws[name] for name in first.index},
-                          dict.fromkeys(first.index, draws["random"]), first["passes"])
+    wrong = faults["random"]
+    among = checks.count(len(wrong), rate / 100), int(wrong.sum()), len(wrong)
+    taken, close = choice(
+        {name: faults[name] for name in first.index},
+        {name: more_than_in_random_order(int(faults[name].sum()), *among) for name in first.index},
+        first["passes"])
     if taken is None:
         most = first.iloc[0]
         return (f"At {rate:g} %, no method finds surely more faults than random order, "
@@ -71,11 +115,16 @@ def selectors_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray]) -> 
             + _rest(close, len(first), "find as many") + ".")
 
 
-def fuzzers_sentence(table: pd.DataFrame, draws: Mapping[str, np.ndarray],
-                     chance: Mapping[str, np.ndarray]) -> str:
-    """The sentence on the rows of ``Compared.fuzzers``; ``chance``: noise of as many passes."""
+def fuzzers_sentence(table: pd.DataFrame, broken: Mapping[str, np.ndarray],
+                     noise: Mapping[str, np.ndarray]) -> str:
+    """The sentence on the rows of ``Compared.fuzzers``.
+
+    ``broken``, ``noise``: by fuzzer, which inputs (n,) it breaks, and noise of as many passes.
+    """
     rows = table.set_index("fuzzer").sort_values("broken", ascending=False, kind="stable")
-    taken, close = choice({name: draws[name] for name in rows.index}, chance, rows["passes"])
+    taken, close = choice({name: broken[name] for name in rows.index},
+                          {name: more(broken[name], noise[name]) for name in rows.index},
+                          rows["passes"])
     if taken is None:
         return ("No fuzzer breaks surely more inputs than noise at the same distance, with as many "
                 f"passes; the most is {rows['broken'].iloc[0]:.0f} %, by {rows.index[0]}.")

@@ -94,8 +94,7 @@ headed(pd.concat([table.head(6), table[table["note"] != ""].head(1)])[columns])
 #
 # For a random $S$ it is the network's error rate, on average; where all faults fit into $S$, it cannot
 # exceed their number divided by $|S|$ (*best possible*). The command `dnnlib compare`, or one line of
-# Python, measures it for each method. The intervals come from drawing the images again, with
-# replacement.
+# Python, measures it for each method, with Wilson's interval of 95 %.
 
 # %%
 compared = custom.compare(model, photos, ",".join(possible), reference=reference, seed=seed)
@@ -117,7 +116,7 @@ says(f"Of {compared.images:,} images the network gets {compared.wrong} wrong. "
 headed(selectors_table(compared.selectors).drop(columns="seconds"))
 
 # %% [markdown]
-# The sentence names a method only if it leads random order in nearly all of these draws, and it holds
+# The sentence names a method only if an exact test tells it from random order, and it holds
 # for all methods at once: the more of them you compare, the larger a lead must be. Passes are over an
 # image; those over training images are shared out among the images.
 
@@ -175,7 +174,7 @@ if not pretrained:
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
-# percent, with intervals of 95 %. Many of them are training images of that network, so that its
+# percent, with intervals of 95 % over draws of the images with replacement. Many of them are training images of that network, so that its
 # error rate is lower than it would be on new ones. The photographs are not ours to print.
 
 # %% tags=["remove-input"]

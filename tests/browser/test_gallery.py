@@ -88,11 +88,15 @@ def test_budget_class_and_duplicates(opened, looks, ranking, tmp_path):
     page.get_by_label("Predicted class").select_option("")
     page.get_by_label("hide duplicates").check()
     assert names(page) == table["path"][table["duplicate_of"].isna()].tolist()
+    page.get_by_label("Predicted class").select_option("1")
+    first = first[(first["predicted"] == 1) & first["duplicate_of"].isna()]
     with page.expect_download() as download:
-        page.get_by_role("button", name="Save").click()
+        page.get_by_role("button", name=f"Save the chosen paths ({len(first)})").click()
     download.value.save_as(tmp_path / "chosen.txt")
     again = custom.read_photos(tmp_path / "chosen.txt", nn.Linear(1, 1))
-    assert list(again.source.files) == table["absolute_path"][:12].tolist()
+    assert 0 < len(first) < 12 and list(again.source.files) == first["absolute_path"].tolist()
+    page.get_by_label("Budget").fill("0")
+    assert page.get_by_role("button", name="Save the chosen paths (0)").is_disabled()
 
 
 def test_a_look_at_one_image(opened, looks, ranking):

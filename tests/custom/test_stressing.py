@@ -16,7 +16,7 @@ import dnnlib
 from dnnlib import custom
 from dnnlib.custom import changes, stressing_page
 from dnnlib.custom.changes import LADDERS, eight_bits
-from dnnlib.custom.stressing import interval
+from dnnlib.custom.worth import interval
 
 
 class Bright(nn.Module):

@@ -1,4 +1,6 @@
-"""The sentence says no more than the resamples show: on made-up results, one for each outcome."""
+"""The sentence says no more than its inputs show: on made-up results, one for each outcome."""
+
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -22,9 +24,9 @@ def sentence(hits: dict[str, int], passes: dict[str, float]) -> str:
     orders = {name: order(n, (1, -1)[i % 2]) for i, (name, n) in enumerate(hits.items())}
     for name, n in hits.items():
         assert fault_detection_rate(WRONG, orders[name], 0.1) == n / 100
-    table, draws = comparing.detection(WRONG, orders, (10, 20), resamples=1000)
+    table, found = comparing.detection(WRONG, orders, (10, 20), resamples=20)
     table["passes"] = [passes.get(name, 0.0) for name in table["method"]]
-    return worth.selectors_sentence(table, draws)
+    return worth.selectors_sentence(table, found)
 
 
 @pytest.mark.parametrize("hits, passes, starts, ends", [
@@ -62,20 +64,19 @@ def test_of_many_methods_none_is_taken_for_a_lead_that_one_alone_would_have():
     for seed in range(6):
         rng = np.random.default_rng(seed)
         orders = {f"m{i}": rng.permutation(N) for i in range(20)}
-        table, draws = comparing.detection(WRONG, orders, (10,), resamples=1000)
+        table, found = comparing.detection(WRONG, orders, (10,), resamples=1000)
         alone += (table["method"].isin(orders) & (table["lead_low"] > 0)).sum()
-        assert "no method finds surely more" in worth.selectors_sentence(table.assign(passes=1), draws)
+        assert "no method finds surely more" in worth.selectors_sentence(table.assign(passes=1), found)
     assert alone
 
 
 def fuzzers(broken: dict[str, int], passes: dict[str, float], noise: int, n: int = 100) -> str:
     """Each breaks the first so many of the inputs, noise the last."""
-    drawn = np.random.default_rng(0).integers(0, n, (1000, n))
-    draws = {name: 100 * (np.arange(n) < k)[drawn].mean(1) for name, k in broken.items()}
-    chance = 100 * (np.arange(n) >= n - noise)[drawn].mean(1)
+    by = {name: np.arange(n) < k for name, k in broken.items()}
+    chance = np.arange(n) >= n - noise
     rows = [{"fuzzer": name, "broken": float(k), "low": 0.0, "high": 0.0, "noise_passes": float(noise),
              "passes": passes[name]} for name, k in broken.items()]
-    return worth.fuzzers_sentence(pd.DataFrame(rows), draws, dict.fromkeys(broken, chance))
+    return worth.fuzzers_sentence(pd.DataFrame(rows), by, dict.fromkeys(broken, chance))
 
 
 @pytest.mark.parametrize("broken, passes, noise, starts, ends", [
@@ -92,3 +93,37 @@ def fuzzers(broken: dict[str, int], passes: dict[str, float], noise: int, n: int
 def test_fuzzers(broken, passes, noise, starts, ends):
     said = fuzzers(broken, passes, noise)
     assert said.startswith(starts) and said.endswith(ends), said
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_exact_tests_agree_with_counting_all_cases(seed):
+    """McNemar's: every way in which what one alone found falls to either; random order: every draw."""
+    rng = np.random.default_rng(seed)
+    one, other = rng.random((2, 12)) < 0.5
+    apart = int((one != other).sum())
+    ways = [sum(way) for way in itertools.product((0, 1), repeat=apart)]
+    assert worth.more(one, other) == pytest.approx(np.mean([way >= (one & ~other).sum() for way in ways]))
+    wrong, taken, k = rng.random(9) < 0.4, 4, 2
+    drawn = [wrong[list(few)].sum() >= k for few in itertools.combinations(range(9), taken)]
+    assert worth.more_than_in_random_order(k, taken, int(wrong.sum()), 9) == pytest.approx(np.mean(drawn))
+
+
+def test_the_sentence_is_the_same_whatever_the_seed():
+    """Twelve methods of which some may find as many as the best."""
+    rng = np.random.default_rng(3)
+    wrong = rng.random(600) < 0.2
+    orders = {f"m{i}": np.argsort(-(s * wrong + rng.normal(size=600)), kind="stable")
+              for i, s in enumerate(np.linspace(0.55, 1.6, 12))}
+    said = set()
+    for seed in range(10):
+        table, found = comparing.detection(wrong, orders, [20], resamples=50, seed=seed)
+        said.add(worth.selectors_sentence(table.assign(passes=1), found))
+    assert len(said) == 1 and " may find as many" in said.pop()
+
+
+def test_none_of_fifteen_is_no_proof_of_none():
+    """Wilson: z^2 / (n + z^2) above, where z is the normal's 97.5th percentile."""
+    table, _ = comparing.detection(np.arange(30) >= 29, {"a": np.arange(30)}, [50])
+    row = table.set_index("method").loc["a"]
+    assert (row["found"], row["low"]) == (0, 0)
+    assert row["high"] == pytest.approx(100 * 1.959964**2 / (15 + 1.959964**2), abs=1e-3)

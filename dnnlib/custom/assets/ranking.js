@@ -15,6 +15,7 @@ const only = make("input", { type: "checkbox", on: { change: arrange } });
 const once = make("input", { type: "checkbox", on: { change: arrange } });
 const state = make("p", { className: "state", role: "status" });
 const grid = make("div", { id: "grid" });
+const saved = make("button", { type: "button", on: { click: save } });
 const large = make("dialog", { ariaLabel: "One image" });
 
 document.body.append(make("article", {},
@@ -24,8 +25,7 @@ document.body.append(make("article", {},
     make("label", {}, only, make("span", { textContent: "only the chosen" })),
     data.duplicate.some(Boolean)
       ? make("label", {}, once, make("span", { textContent: "hide duplicates" })) : null,
-    make("button", { type: "button", textContent: "Save the chosen paths", on: { click: save } }),
-    theme(), state),
+    saved, theme(), state),
   make("main", {}, grid), large));
 
 function chosen(i) {
@@ -46,8 +46,9 @@ function arrange() {
     + `by ${by.value}` + (filter ? `, ${picked.filter(fits).length} of them predicted ${filter}` : "")
     + `; ${order.length.toLocaleString("en")} shown`
     + (count < data.total ? `, of the ${count.toLocaleString("en")} that a method ranks first` : "");
-  for (const tile of shown.values()) tile.remove();
-  shown.clear();
+  const n = order.filter(chosen).length;
+  saved.textContent = `Save the chosen paths (${n.toLocaleString("en")})`;
+  saved.disabled = n === 0;
   layout();
 }
 
@@ -121,9 +122,7 @@ function turn(event) {
 }
 
 function save() {
-  const ranks = data.ranks[by.value];
-  const picked = [...ranks.keys()].filter(chosen).sort((a, b) => ranks[a] - ranks[b]);
-  const lines = picked.map(i => data.files[i] ?? data.paths[i]).join("\n") + "\n";
+  const lines = order.filter(chosen).map(i => data.files[i] ?? data.paths[i]).join("\n") + "\n";
   const link = make("a", { href: URL.createObjectURL(new Blob([lines], { type: "text/plain" })),
     download: `chosen-by-${by.value}.txt` });
   link.click();
