@@ -4,6 +4,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -49,7 +50,8 @@ class Compared:
 
 
 @leaves_modes
-def compare(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
+def compare(model: nn.Module, images: Images,
+            by: selection.Method | Literal["all"] | Sequence[selection.Method] = "all", *,
             reference: Images | None = None, fuzz: str = "", l2: float | None = None,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
             limit: int = 100, rates: Sequence[float] | None = None, resamples: int = RESAMPLES,

@@ -3,11 +3,12 @@
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Unpack
 
 import torch
 from torch import nn
 
-from dnnlib.custom.options import Options
+from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images
 from dnnlib.custom.runs import prepared
 from dnnlib.fuzzing import Fuzzer
@@ -43,7 +44,7 @@ class Forecast:
 @leaves_modes
 def forecast(model: nn.Module, images: Images, options: Options | None = None, *,
              reference: Images | None = None, probabilities: bool | None = None,
-             class_names: Sequence[str] | None = None, **given) -> Forecast:
+             class_names: Sequence[str] | None = None, **given: Unpack[Given]) -> Forecast:
     """What :func:`runs.fuzz` would take with the same arguments; nothing is written.
 
     A first block of inputs is fuzzed for one iteration and for three. Raises ``ValueError`` as

@@ -1,6 +1,7 @@
 """What ``dnnlib fuzz`` can be asked for, and the fuzzer that stands for it."""
 
 from dataclasses import dataclass
+from typing import Literal, TypedDict, get_args
 
 import torch
 
@@ -21,9 +22,12 @@ from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 SWARMS = ("deepsensor", "excitable")  # guided by sensitive and by excitable neurons
 ATTACKS = toolbox.KINDS  # of the Adversarial Robustness Toolbox, an extra
-METHODS = (*SWARMS, "noise", "dlfuzz", "deepxplore", "deephunter", *ATTACKS)
-DEFAULT = "dlfuzz"  # broke most near the inputs in the book's comparison, synthesis/02_fuzzers
-LABELS = ("prediction", "folders")
+Method = Literal["deepsensor", "excitable", "noise", "dlfuzz", "deepxplore", "deephunter", "pgd",
+                 "apgd"]
+METHODS: tuple[str, ...] = get_args(Method)
+DEFAULT: Method = "dlfuzz"  # broke most near the inputs in the book, synthesis/02_fuzzers
+Labels = Literal["prediction", "folders"]
+LABELS: tuple[str, ...] = get_args(Labels)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,12 +66,12 @@ class Options:
     ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: str = DEFAULT
+    by: Method = DEFAULT
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
     population: int | None = None
-    labels: str = "prediction"
+    labels: Labels = "prediction"
     limit: int | None = None
     seed: int = 0
     layers: tuple[str, ...] | None = None
@@ -139,3 +143,20 @@ class Options:
                 return ArtAttack(kind=self.by, **shared)
             case _:  # deephunter
                 return DeepHunter(reference=reference, layers=self.layers, **shared)
+
+
+class Given(TypedDict, total=False):
+    """The options of :class:`Options` by name, for type checkers."""
+
+    by: Method
+    l2: float | None
+    linf: float | None
+    iterations: int
+    population: int | None
+    labels: Labels
+    limit: int | None
+    seed: int
+    layers: tuple[str, ...] | None
+    block: int | None
+    batch_size: int
+    noise: bool

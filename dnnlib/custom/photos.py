@@ -348,14 +348,16 @@ def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation
     return given.with_options(resize=size, crop=size), depth
 
 
-def prepare(model: nn.Module, **options) -> nn.Module:
+def prepare(model: nn.Module, *, resize: int | None = None, crop: int | None = None,
+            mean: Sequence[float] | None = None, std: Sequence[float] | None = None) -> nn.Module:
     """The model with another :class:`Preparation`: its own, changed by those not None.
 
-    ``options``: ``resize``, ``crop``, ``mean``, ``std``. Without any, the model as it is.
+    Without any, the model as it is.
 
     >>> prepare(nn.Flatten(), mean=(0.5,), std=(0.1,))(torch.ones(1, 1, 1, 2)).tolist()
     [[5.0, 5.0]]
     """
+    options = {"resize": resize, "crop": crop, "mean": mean, "std": std}
     if all(value is None for value in options.values()):
         return model
     changed = preparation.of(model).with_options(**options)

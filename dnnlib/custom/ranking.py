@@ -84,13 +84,15 @@ def parse_top(top: str | float | None, n: int) -> float:
 
 
 @leaves_modes
-def rank(model: nn.Module, images: Images, by: str | Sequence[str], *,
+def rank(model: nn.Module, images: Images, by: selection.Method | Sequence[selection.Method], *,
          reference: Images | None = None, top: str | float | None = None,
          seed: int | None = None, probabilities: bool | None = None,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
          workers: int | None = None, folder: str | Path | None = None, client=None,
          merge: bool = False, class_names: Sequence[str] | None = None) -> pd.DataFrame:
     """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
+
+    A string of names with commas, as the command takes it, is taken too.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
     some methods need. ``top``: as of :func:`parse_top`; ``seed``: of what is random in a method,
@@ -208,7 +210,8 @@ def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequen
     return Job(model, photos, readers, batch_size, block)
 
 
-def rank_outputs(p: torch.Tensor, names: Sequence[str], by: str | Sequence[str], *,
+def rank_outputs(p: torch.Tensor, names: Sequence[str],
+                 by: selection.Method | Sequence[selection.Method], *,
                  top: str | float | None = None, seed: int | None = None, merge: bool = False,
                  unread: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
 import pandas as pd
 import torch
@@ -25,7 +26,7 @@ from dnnlib.custom.failures import nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.naming import distinct
-from dnnlib.custom.options import Options
+from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scoring import all_of, classes_of
@@ -131,7 +132,7 @@ def block_name(number: int) -> str:
 def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options | None = None, *,
          reference: Images | None = None, probabilities: bool | None = None,
          workers: int | None = None, client=None, class_names: Sequence[str] | None = None,
-         **given) -> Found:
+         **given: Unpack[Given]) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for

@@ -5,6 +5,8 @@ candidates, the most worth labelling first, stable under ties. Defaults are thos
 Table IV and, where that is silent, those its docstring gives a reason for.
 """
 
+from typing import Literal
+
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
 from dnnlib.selection.covering import KMNC, NAC
@@ -17,9 +19,12 @@ from dnnlib.selection.surprise import DSA
 from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
 __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", "MDSA", "MLSA",
-           "MMDSA", "Margin", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random", "SELECTORS",
-           "Scored", "Selector", "by_score", "selector", "top"]
+           "MMDSA", "Margin", "Method", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random",
+           "SELECTORS", "Scored", "Selector", "by_score", "selector", "top"]
 
+Method = Literal[  # for type checkers, the names of SELECTORS
+    "random", "nac", "kmnc", "npc", "dsa", "gini", "ats", "nss", "excitable", "pd", "pv", "pe",
+    "least_confidence", "margin", "lsa", "mdsa", "mlsa", "mmdsa"]
 SELECTORS: dict[str, type] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
     "nss": NSS, "excitable": Excitable, "pd": PD, "pv": PV, "pe": PE,

@@ -3,6 +3,7 @@ import math
 import signal
 import subprocess
 import sys
+from typing import get_args, get_type_hints
 
 import matplotlib
 
@@ -16,10 +17,10 @@ from PIL import Image
 from torch import nn
 from torch.nn import functional as F
 
-from dnnlib import custom
+from dnnlib import custom, selection
 from dnnlib.cli import main
 from dnnlib.custom import Options, runs, whole_levels
-from dnnlib.custom.options import ATTACKS, SWARMS
+from dnnlib.custom.options import ATTACKS, SWARMS, Given
 from dnnlib.fuzzing import Budget, Noise
 
 
@@ -630,3 +631,11 @@ def test_what_was_wrong_before_stands_apart(folder, photos, tiny_model):
     assert not {group["path"] for group in data["groups"]} & {path for path, *_ in wrong}
     found = custom.fuzz(tiny_model(), photos, "other", Options(l2=3.0, iterations=5))
     assert found.misclassified.empty and not (folder / "other" / "misclassified.csv").exists()
+
+
+def test_a_type_checker_knows_the_names_and_the_options_that_there_are():
+    assert get_type_hints(Given) == get_type_hints(Options)
+    assert get_args(selection.Method) == tuple(selection.SELECTORS)
+    assert set(ATTACKS) <= set(get_args(get_type_hints(Options)["by"]))
+    assert get_args(get_type_hints(custom.rank)["by"])[0] == selection.Method
+    assert get_type_hints(custom.fuzz)["given"].__args__ == (Given,)
