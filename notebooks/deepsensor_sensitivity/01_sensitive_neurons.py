@@ -3,14 +3,11 @@
 #
 # **The claim** (DeepSensor I, Fig. 1; III.A and III.C, Eqs. 1 and 2). A neuron is
 # {term}`sensitive <sensitive neuron>` when its activation changes a lot for the distance that the
-# input moved. A *corner case* is an example that the network gets wrong. In 500 pairs of a benign
-# "9" and one of its corner cases, the corner cases have many more sensitive neurons. So inputs with
-# many sensitive neurons should be errors, and DeepSensor looks for them.
-#
-# **What you will learn.** The two equations, by hand; what an input must be compared with before
-# one can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
+# input moved. In 500 pairs of a benign "9" and one of its *corner cases*, an example that the network
+# gets wrong, the corner cases have many more sensitive neurons. So DeepSensor looks for inputs with
+# many of them.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -37,6 +34,7 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
+from dnnbook.words import span
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations, sensitivity
 
@@ -46,7 +44,34 @@ run = Experiment("deepsensor_sensitivity/sensitive_neurons", profile, dataset=da
                  seed_class=seed_class, iterations=iterations, references=references,
                  drawn={"other_class": other_class})
 
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("deepsensor-sensitivity-neurons")
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
+
+
+def times(group: str) -> pd.DataFrame:
+    """By threshold: mean and interval of the sensitive neurons of errors over those of a group."""
+    rows = kept[kept["quantity"] == f"error_over_{group}"].groupby("lambda")["value"]
+    return pd.DataFrame({threshold: dict(zip(["mean", "low", "high"], [
+        values.mean(), *interval(values, "ratio")])) for threshold, values in rows}).T
+
+
+over_noise, over_right = times("noise"), times("right")
+says((f"**The answer.** Yes: at every threshold $\\lambda$, corner cases have {span(over_noise['mean'], 1)} times as many "
+      "sensitive neurons as the same images under noise.", (over_noise["low"] > 1).all()),
+     (f"They also have {span(over_right['mean'], 1)} times as many as mutants that kept their class, so part of the gap "
+      "seems to come with being an error.", (over_right["low"] > 1).all()),
+     "But DeepSensor needs the converse, that images with many sensitive neurons are errors: [the next "
+     "chapter](02_test_errors) tests that.")
+
 # %% [markdown]
+# **What you will learn.** The two equations, by hand; what an input must be compared with before one
+# can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
+#
 # ## Benign images, and their corner cases
 #
 # The paper does not say how it found its corner cases. We take mutants by {term}`DeepHunter` that
@@ -171,10 +196,8 @@ plt.show()
 # (the claim), and by the number for mutants that kept their class; means over the random seeds. The
 # paper prints no number.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("deepsensor-sensitivity-neurons")
+# %% tags=["hide-input", "statements"]
+says(f"Our records cover {sizes(kept)}. All images are of one class.")
 
 # %% tags=["hide-input"]
 wide(run.recorded(), "quantity in ('error_over_noise', 'error_over_right')",
@@ -193,36 +216,16 @@ run.verdicts()
 # *right* says something about errors.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import span
-
-kept = records.frame("deepsensor_sensitivity/sensitive_neurons")
-
-
-def times(group: str) -> pd.DataFrame:
-    """By threshold: mean and interval of the sensitive neurons of errors over those of a group."""
-    rows = kept[kept["quantity"] == f"error_over_{group}"].groupby("lambda")["value"]
-    return pd.DataFrame({threshold: dict(zip(["mean", "low", "high"], [
-        values.mean(), *interval(values, "ratio")])) for threshold, values in rows}).T
-
-
-noise, right = times("noise"), times("right")
-least, most = noise.index.min(), noise.index.max()
+least, most = over_noise.index.min(), over_noise.index.max()
 length = kept[kept["quantity"] == "l2"].groupby("group")["value"].mean()
-says(f"Our records cover {sizes(kept)}. All images are of one class.",
-     (f"At every $\\lambda$, corner cases have {span(noise['mean'], 1)} times as many sensitive neurons as "
-      f"the same images under noise, so the direction of Fig. 1 is reproduced. At the paper's $\\lambda$ = {0.5}, it "
-      f"is {noise['mean'][0.5]:.1f} times; the paper prints no number.", (noise["low"] > 1).all()),
-     (f"At every $\\lambda$ they also have {span(right['mean'], 1)} times as many as the mutants that kept "
-      "their class. So part of the gap seems to come with being an error.", (right["low"] > 1).all()),
+says((f"The direction of Fig. 1 is reproduced. At the paper's $\\lambda$ = {0.5}, corner cases have "
+      f"{over_noise['mean'][0.5]:.1f} times as many as under noise; the paper prints no number.", over_noise["low"][0.5] > 1),
      (f"At $\\lambda$ = {least:g} the gap to noise is the larger of the two; at {most:g} the gap to the "
-      "mutants is larger.", noise["mean"][least] > right["mean"][least]
-      and noise["mean"][most] < right["mean"][most]))
-says((f"But two things remain open. First, the corner cases lie farther from their images than those mutants "
-      f"do, on average {length['error']:.1f} against {length['right']:.1f}.",
-      length["error"] > length["right"]),
-     "Second, we began with images that are errors, and counted their sensitive neurons. DeepSensor needs "
-     "the converse: images with many sensitive neurons must be errors. [The next chapter](02_test_errors) "
-     "tests that.")
+      "mutants is larger.", over_noise["mean"][least] > over_right["mean"][least]
+      and over_noise["mean"][most] < over_right["mean"][most]),
+     (f"But the corner cases lie farther from their images than those mutants do, on average {length['error']:.1f} "
+      f"against {length['right']:.1f}.", length["error"] > length["right"]),
+     "And we began with images that are errors, and counted their sensitive neurons.")
 
 # %% [markdown]
 # ## Exercises
