@@ -3,12 +3,18 @@
 #
 # **The question.** DeepSensor chose particle swarms "due to [their] excellent optimization
 # performance" (II.D) and compares them with no other optimiser. Does it matter which one maximises
-# the share of {term}`sensitive neurons <sensitive neuron>`? And does a larger share mean more
-# errors?
-#
-# **What you will learn.** How to write a {term}`fuzzer` of your own, here around SciPy's
-# {term}`differential evolution`; and how to keep two questions apart: how well a search optimises,
-# and what its objective is worth.
+# the share of {term}`sensitive neurons <sensitive neuron>`, the swarm or, say, a
+# {term}`differential evolution`? And does a larger share mean more errors?
+
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+seed = 0  # of the training, and of all else that is random
+inputs = 12  # benign inputs to start from
+iterations = 20  # generations
+population = 10  # images scored in each
+l2 = 8.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
 
 # %% tags=["hide-input"]
 from dataclasses import dataclass
@@ -23,21 +29,44 @@ from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots
+from dnnbook.records import evidence, records
+from dnnbook.words import networks, span
 from dnnlib import fuzzing
 from dnnlib.fuzzing.protocol import Log
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
 
-# %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how the network is trained
-seed = 0  # of the training, and of all else that is random
-inputs = 12  # benign inputs to start from
-iterations = 20  # generations
-population = 10  # images scored in each
-l2 = 8.0  # a bound on the L2 distance of an example from its input; 2 on ImageNet
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+quiz("Suppose that the evolution reaches a larger share of sensitive neurons than the swarm. What "
+     "follows for its test errors?",
+     {"It must find more of them": False, "It may find more or fewer": True,
+      "It must find fewer": False},
+     "The share of sensitive neurons is what both search for; whether an image with many of them "
+     "is an error is another question, and the columns of test errors answer it.")
+
+# %% tags=["hide-input", "statements"]
+kept = records.existing("deepsensor_excitable/optimisers")
+
+
+def of(quantity: str, optimiser: str, budget: str) -> pd.Series:
+    """The values of the seeds, with sensitive neurons as the fitness."""
+    return evidence.by_seed(kept, f"quantity == '{quantity}' and optimiser == '{optimiser}' and "
+                                  f"budget == '{budget}' and fitness == 'sensitive'")
+
+
+best = of("error_rate", "differential evolution", "near")
+ratio = of("errors_over_swarm", "differential evolution", "near")
+says((f"**The answer.** It matters within a bound: up to an L2 distance of {kept['near'].max():g}, differential "
+      f"evolution finds {span(ratio, 1)} times the errors of the swarm.", ratio.min() > 1.5 and all(
+          (best > of("error_rate", name, "near")).all() for name in ("swarm", "genetic algorithm", "ant colony"))),
+     ("But a larger share need not mean more errors. Without a bound, the swarm makes more neurons sensitive than the "
+      "random start, and has fewer errors.", (of("reached", "swarm", "none") > of("reached", "no search", "none")).all()
+      and (of("error_rate", "swarm", "none") < of("error_rate", "no search", "none")).all()),
+     "These records are those of [a chapter on the second paper](../deepsensor_excitable/13_optimisers), with "
+     f"{networks(kept[['dataset', 'model']].drop_duplicates().itertuples(index=False))}; below is a small run.")
 
 # %% tags=["hide-input"]
 declared.check("deepsensor_sensitivity/03", dataset=dataset, model_name=model_name, recipe=recipe,
@@ -48,6 +77,10 @@ chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 
 # %% [markdown]
+# **What you will learn.** How to write a {term}`fuzzer` of your own, here around SciPy's
+# {term}`differential evolution`; and how to keep two questions apart: how well a search optimises,
+# and what its objective is worth.
+#
 # ## The swarm in flight
 #
 # Each point is a {term}`particle`, that is, an image, seen from the input (the star). We draw the
@@ -129,16 +162,6 @@ class Evolution:
 # We compare the swarm, the evolution, and the swarm with a constant fitness, which shows one of its
 # random starts and searches for nothing. No image is farther than `l2` from its input. The first
 # two searches send nearly the same number of images through the network ({term}`passes <pass>`).
-
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-quiz("Suppose that the evolution reaches a larger share of sensitive neurons than the swarm. What "
-     "follows for its test errors?",
-     {"It must find more of them": False, "It may find more or fewer": True,
-      "It must find fewer": False},
-     "The share of sensitive neurons is what both search for; whether an image with many of them "
-     "is an error is another question, and the columns of test errors answer it.")
 
 # %% tags=["hide-input"]
 budget = fuzzing.Budget(l2=l2)
