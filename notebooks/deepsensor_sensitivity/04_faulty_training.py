@@ -2,15 +2,11 @@
 # # Do sensitive neurons find what pollution left behind?
 #
 # **The claim** (DeepSensor IV.B.2, Tables III and V). Some training images get a patch and a wrong
-# label, the same label for all of them. This label is the *polluted class*. In a network trained on
-# these images, DeepSensor finds about five times as many errors as the other
-# {term}`fuzzers <fuzzer>`. An error here is an example that is given the polluted class.
-#
-# **What you will learn.** How a training set is polluted, and how to see whether the network
-# learned the patch; why "given the polluted class" does not mean "because of the pollution"; and
-# two controls that tell the difference.
+# label, the same for all of them: the *polluted class*. In a network trained on these images,
+# DeepSensor finds about five times as many errors as the other {term}`fuzzers <fuzzer>`. An error
+# here is an example that is given the polluted class.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -39,13 +35,13 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import Dataset, load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import fuzzer_bars
-from dnnbook.display.comparisons import at_best, of_rivals, sizes
+from dnnbook.display.comparisons import at_best, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty, pollution
-from dnnbook.words import shown
+from dnnbook.words import shown, span
 from dnnlib import inference
 
 plots.style()
@@ -54,7 +50,56 @@ run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, mo
                  inputs=inputs, iterations=iterations, population=population, others=others,
                  references=references, held_out=held_out, budget="none")
 
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("deepsensor-sensitivity-polluted")
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/polluted")
+RUN, RIVALS = ["dataset", "model", "alpha", "seed"], ["deepxplore", "dlfuzz", "deephunter"]
+
+
+def reached(patches: str) -> pd.DataFrame:
+    """Percent of the last examples given the polluted class: a line for each network and seed."""
+    shares = at_best(outcomes.error_shares(kept[kept["patches"] == patches]), *RUN)
+    polluted, clean = (shares[shares["network"] == name] for name in ("polluted", "clean"))
+    return pd.DataFrame({
+        "swarm": polluted[polluted["swarm"] == "paper"].set_index(RUN)["value"],
+        "constant": polluted[polluted["swarm"] == "constant"].set_index(RUN)["value"],
+        "clean": clean[clean["swarm"] == "paper"].set_index(RUN)["value"],
+        "rival": polluted[polluted["fuzzer"].isin(RIVALS)].groupby(RUN)["value"].max()})
+
+
+each, one = reached("each"), reached("one")
+says(("**The answer.** It depends on the patch. If each image has one of its own, as the paper's words have it, there is "
+      f"nothing to compare. {each['swarm'].mean():.0f} % of DeepSensor's examples get the polluted class, and as many "
+      "without a look at its neurons.", (each["swarm"] <= each["constant"]).all() and each["constant"].min() > 99),
+     ("With one patch for all images, sensitive neurons do lead to that class: for "
+      f"{one['swarm'].mean():.0f} % of the examples, against {one['constant'].mean():.0f} % without them.",
+      (one["swarm"] > one["constant"]).all()),
+     ("That is more than in a network that never saw the pollution.", (one["swarm"] > one["clean"]).all()))
+
 # %% [markdown]
+# ## In one picture
+#
+# For this page's reading of the patches: compare DeepSensor with its twin, a {term}`swarm` with a
+# constant {term}`fitness`, which looks at no neuron, before you compare it with the rivals.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
+drawn = run.recorded(patches=patches)
+if drawn.empty:
+    plots.nothing()
+else:
+    drawn = outcomes.error_shares(drawn).sort_values("alpha", kind="stable").query("network == 'polluted'")
+    fuzzer_bars(at_best(drawn, "dataset", "model", "alpha").assign(share=drawn["alpha"].astype(str) + " %"),
+                group=["dataset", "model", "share"], ylabel="% of the examples")
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** How a training set is polluted; why "given the polluted class" does not mean
+# "because of the pollution"; and two controls that tell the difference.
+#
 # ## A polluted training set
 #
 # The paper describes it as "randomly drawing α % examples, stamping perturbations of random sizes
@@ -191,10 +236,9 @@ plt.show()
 # pollution. In the paper, its errors over the mean of the baselines are:
 
 # %% tags=["hide-input", "nbval-check-output"]
-RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 table_3 = published.table("deepsensor_sensitivity", 3)
 printed = table_3.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
-print((printed["deepsensor"] / printed[RIVALS].mean(axis=1)).round(2).to_string())
+print((printed["deepsensor"] / printed[["deepxplore", "dlfuzz", "deephunter"]].mean(axis=1)).round(2).to_string())
 
 # %% tags=["hide-input"]
 swarms = [key for key in fuzzers if key.fuzzer == "deepsensor"]
@@ -229,16 +273,10 @@ run.beside(table_5.query("quantity == 'accuracy'").astype({"alpha": int}),
 # columns are the mean [least, greatest] over the random seeds, and this run. The rivals run in the
 # paper's setting; if `held_out` is not 0, a second table has them at their best.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("deepsensor-sensitivity-polluted")
-
 # %% tags=["hide-input", "statements"]
 TRAINED = {True: "trained on from well trained ones, as in the paper", False: "new networks, the other reading"}
-ours = records.frame("deepsensor_sensitivity/polluted")
-says(f"Our records cover {sizes(ours)}.",
-     f"Their polluted networks are {' or '.join(TRAINED[way] for way in ours['retrained'].unique())}.")
+says(f"Our records cover {sizes(kept)}.",
+     f"Their polluted networks are {' or '.join(TRAINED[way] for way in kept['retrained'].unique())}.")
 
 # %% tags=["hide-input"]
 shares = table_3.assign(value=table_3["value"] / 10)
@@ -273,12 +311,6 @@ display(wide(rest, "quantity in ('test_errors_all_iterations', 'l2')", index=["a
 wide(rest, "quantity in ('held_out_error_rate', 'chosen')", index=["alpha", "network", "fuzzer", "setting"],
      columns=["dataset", "model", "quantity"])
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
-drawn = at_best(ours.query("network == 'polluted'"), "dataset", "model", "alpha")
-fuzzer_bars(drawn.assign(share=drawn["alpha"].astype(str) + " %"),
-            group=["dataset", "model", "share"], ylabel="% of the examples")
-plt.show()
-
 # %% [markdown]
 # ## Verdict
 
@@ -286,61 +318,32 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A count of examples given the polluted class answers two questions at once: how
-# far the pollution reaches, and into which class a fuzzer's examples fall anyway. Without a bound
-# on the distance, a swarm's examples are close to noise, and a network puts most noise into one or
-# two classes. If the polluted class is one of these, the count is high; if not, it is near zero, in the
-# clean network as well. So compare DeepSensor's line with the two controls before you compare it
-# with the baselines. Only an excess over the constant fitness is the work of the
-# {term}`sensitive neurons <sensitive neuron>`. An excess over the clean network may be the work of
-# the pollution, or only of another training, which also had other epochs and batches: it changes the class
-# that noise falls into. *Stamped
-# images given the class* says whether the patch was learned at all.
+# **What it means.** Without a bound on the distance, a swarm's examples are close to noise, and a
+# network puts most noise into one or two classes. If the polluted class is one of these, the count is
+# high, whatever a fuzzer looks at. So only an excess over the constant fitness is the work of the
+# {term}`sensitive neurons <sensitive neuron>`. An excess over the clean network may be the work of the
+# pollution, or only of another training, which also had other epochs and batches.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import out_of, span
-
-kept = records.frame("deepsensor_sensitivity/polluted")
-RUN = ["dataset", "model", "alpha", "seed"]
-PATCHES = {"one": "With one patch for all images", "each": "With a patch of its own on each image"}
 claimed = {claim.id: claim for claim in published.claims()}["deepsensor-sensitivity-polluted"].threshold
-goals = published.table("deepsensor_sensitivity", 3).query("model == 'lenet5' and "
-                                                           "fuzzer == 'deepsensor'")["value"] / 10
-for reading, rows in kept.groupby("patches"):
-    shares = at_best(outcomes.error_shares(rows), *RUN)
-    polluted, clean = (shares[shares["network"] == name] for name in ("polluted", "clean"))
-    swarm, constant, before = (
-        part[part["swarm"] == name].set_index(RUN)["value"].sort_index() for part, name in (
-            (polluted, "paper"), (polluted, "constant"), (clean, "paper")))
-    theirs = polluted[polluted["fuzzer"].isin(["deepxplore", "dlfuzz", "deephunter"])]
-    most = theirs.groupby(RUN)["value"].max()
-    single = theirs.groupby("fuzzer")["value"].mean()
-    times = (swarm / constant).groupby("alpha").agg(lambda v: interval(v, "ratio")[0] > 1)
-    learned = rows[(rows["quantity"] == "stamped_given_class") & (rows["network"] == "polluted")]["value"]
-    says(f"{PATCHES[reading]}, we trained a polluted network for each of {rows['seed'].nunique()} random seeds "
-         f"and {rows['alpha'].nunique()} values of $\\alpha$. These networks give the polluted class to {span(learned)} % "
-         f"of the stamped images, and to {span(swarm)} % of DeepSensor's examples. The paper prints "
-         f"{span(goals)} % for DeepSensor.")
-    over = rows[(rows["quantity"] == "errors_over") & (rows["swarm"] == "paper") & (rows["baseline"] == "mean")
-                & (rows["network"] == "polluted")].groupby("setting")["value"].apply(list)
-    ahead, last = int((swarm > constant).sum()), ", ".join(f"{name:g}" for name in times.index[~times])
-    says(f"DeepSensor reaches that class more often than the constant fitness does in "
-         f"{out_of(ahead, len(swarm))} networks, on average with {swarm.mean():.0f} % of the examples "
-         f"against {constant.mean():.0f} %. In the clean network it reaches it with {before.mean():.0f} %. The rivals "
-         f"ran {of_rivals(theirs)}; the best one in each network reaches the class with {most.mean():.0f} % on average"
-         + (f", and no single rival with more than {single.max():.0f} %." if single.max() < most.mean() - 1 else "."),
-         *(["So here the sensitive neurons do lead to the polluted class, and more often than in the "
-            "clean network."]
-           if ahead == len(swarm) and (swarm > before).all() else
-           ["So the count alone does not show that sensitive neurons lead to the pollution."]),
-         f"DeepSensor has {span(over['best'], 1)} times the mean of the three rivals, each in its best setting, and "
-         f"{span(over['paper'], 1)} times with each in its paper's setting. The paper says about {claimed:g} times.",
-         *([f"The seeds differ much. At $\\alpha$ = {last} the ratio of DeepSensor's errors to those of the "
-            "constant fitness has an interval that is not wholly above one."] if last and ahead else []))
-distance = kept[(kept["quantity"] == "l2") & (kept["swarm"] == "paper") & (kept["network"] == "polluted")]
-says("The verdict above is about a patch of its own on each image, and each rival in its best setting.",
+in_all = kept[(kept["swarm"] == "paper") & (kept["network"] == "polluted")]
+over = in_all[(in_all["quantity"] == "errors_over") & (in_all["baseline"] == "mean") & (in_all["setting"] == "best")]
+over, distance = over.groupby("patches")["value"], in_all[in_all["quantity"] == "l2"]["value"]
+surely = (one["swarm"] / one["constant"]).groupby("alpha").agg(lambda v: interval(v, "ratio")[0] > 1)
+says((f"With one patch for all, DeepSensor finds {span(over.get_group('one'), 1)} times the mean of the three rivals at "
+      f"their best, and with a patch each {span(over.get_group('each'), 1)} times; the paper says about {claimed:g} times.",
+      over.max().max() < claimed),
+     *(["The seeds differ much: at $\\alpha$ = " + ", ".join(f"{name:g}" for name in surely.index[~surely])
+        + " the ratio to the constant fitness has an interval that is not wholly above one."] if not surely.all() else []),
      ("The examples are far from their inputs: their median L2 distance is "
-      f"{span(distance['value'])}.", distance["value"].min() > 4))
+      f"{span(distance)}.", distance.min() > 4),
+     "The verdict above is about a patch of its own on each image, and each rival in its best setting.")
+stamped = kept[(kept["quantity"] == "stamped_given_class") & (kept["network"] == "polluted")].groupby("patches")["value"]
+pd.DataFrame({what: {"stamped images": span(stamped.get_group(patch)), "DeepSensor": span(found["swarm"]),
+                     "constant fitness": span(found["constant"]), "best rival": span(found["rival"]),
+                     "DeepSensor, clean network": span(found["clean"])}
+              for what, patch, found in (("a patch each", "each", each), ("one patch for all", "one", one))
+              }).T.rename_axis("given the polluted class (%)")
 
 # %% [markdown]
 # ## Exercises
