@@ -5,12 +5,8 @@
 # finds more errors in it than each of the other {term}`fuzzers <fuzzer>`. It also finds more errors
 # in underfitted and overfitted networks than in well trained ones. The other fuzzers show no such
 # difference.
-#
-# **What you will learn.** How to make the three networks when the paper gives only half of the
-# recipe; what a count can still tell when it is close to its greatest possible value; and what the
-# distance of the examples adds to it.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -44,7 +40,7 @@ from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty
-from dnnbook.words import shown
+from dnnbook.words import listed, shown, span
 from dnnlib import inference
 
 plots.style()
@@ -57,6 +53,31 @@ run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-incomplete")
+
+# %% tags=["hide-input", "statements"]
+every = records.frame("deepsensor_sensitivity/incomplete")
+ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
+shares = at_best(outcomes.error_shares(every), *CELL)
+
+
+def share(fuzzer: str, swarm: str | None = None) -> pd.DataFrame:
+    """Percent of the last examples that are errors: a line for each seed, a column a network."""
+    rows = shares[shares["fuzzer"] == fuzzer]
+    rows = rows[rows["swarm"] == swarm] if swarm else rows
+    return rows.pivot_table(index=["dataset", "model", "seed"], columns="training", values="value")[ORDER]
+
+
+guided, constant = share("deepsensor", "paper"), share("deepsensor", "constant")
+theirs = {name: share(name) for name in ("deepxplore", "dlfuzz", "deephunter")}
+later = {name: interval(each["overfitted"] - each["well_trained"])
+         for name, each in {"deepsensor": guided, **theirs}.items()}
+leader = pd.DataFrame({name: each.mean() for name, each in {"deepsensor": guided, **theirs}.items()}).idxmax(axis=1)
+says(("**The answer.** However far the network was trained, DLFuzz finds the most errors, and not DeepSensor.",
+      (leader == "dlfuzz").all()),
+     ("In none of the three networks can DeepSensor's count be credited to its neurons. A swarm that looks at none finds "
+      "more, or the seeds do not decide.", all(interval(guided[name] - constant[name])[0] <= 0 for name in ORDER)),
+     ("The seeds show for no fuzzer that the overfitted network is easier to break than the well trained one.",
+      all(low <= 0 for low, _ in later.values()) and later["deepsensor"][1] < 0))
 
 # %% [markdown]
 # ## In one picture
@@ -75,6 +96,9 @@ else:
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** How to make the three networks when the paper gives only half of the recipe;
+# and what a count can still tell when it is close to its greatest possible value.
+#
 # ## Three networks
 #
 # Table V heads its column "retrained", but the text says that underfitted and overfitted networks were
@@ -193,7 +217,7 @@ for quantity in ("accuracy", "train_accuracy"):
 # seeds, and this run. The rivals run in the paper's setting.
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover {sizes(records.frame('deepsensor_sensitivity/incomplete'))}.")
+says(f"Our records cover {sizes(every)}.")
 
 # %% tags=["hide-input"]
 run.beside(table_4.assign(value=table_4["value"] / 10), "swarm == 'paper' or setting == 'paper'",
@@ -231,75 +255,26 @@ run.verdicts()
 # it is due to the {term}`sensitive neurons <sensitive neuron>`.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import listed, out_of, span
-
-kept = records.frame("deepsensor_sensitivity/incomplete")
-ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
-shares = at_best(outcomes.error_shares(kept), *CELL)
-
-
-def share(fuzzer: str, swarm: str | None = None) -> pd.DataFrame:
-    """Percent of the last examples that are errors: a line for each seed, a column a network."""
-    rows = shares[shares["fuzzer"] == fuzzer]
-    rows = rows[rows["swarm"] == swarm] if swarm else rows
-    return rows.pivot_table(index=["dataset", "model", "seed"], columns="training", values="value")[ORDER]
-
-
-def surely(difference: pd.DataFrame) -> dict[str, list[str]]:
-    """The networks in which a paired difference is above zero, below it, and not decided."""
-    ends = {shown(name): interval(values) for name, values in difference.items()}
-    return {"more": [name for name, (low, _) in ends.items() if low > 0],
-            "fewer": [name for name, (_, high) in ends.items() if high < 0],
-            "open": [name for name, (low, high) in ends.items() if low <= 0 <= high]}
-
-
-swarm, constant = share("deepsensor", "paper"), share("deepsensor", "constant")
 goal = published.table("deepsensor_sensitivity", 4).query(
     "model == 'lenet5' and fuzzer == 'deepsensor'")["value"] / 10
-says((f"With a constant fitness, {span(constant.stack())} % of the swarm's examples are errors in all three "
-      f"networks. The paper prints {span(goal)} % for DeepSensor.", np.ptp(constant.mean()) < 5),
-     ("So most examples with nothing left of their input are wrong, however the network was trained.",
-      constant.min(axis=None) > 50),
-     "Our DeepSensor has "
-     f"{listed(f'{value:.0f} % in the {shown(name)} network' for name, value in swarm.mean().items())}.")
-added = surely(swarm - constant)
-says(*[f"Paired by seed, it finds {how} errors than the constant fitness in the {' and the '.join(names)} "
-       "network." for how, names in added.items() if names and how != "open"],
-     *([f"For the {' and the '.join(added['open'])} network, the seeds do not decide."]
-       if added["open"] else []),
-     *(["In none of the three networks can the count be credited to the sensitive neurons."]
-       if not added["more"] else []))
-rivals = {name: share(name).mean() for name in ("deepxplore", "dlfuzz", "deephunter")}
-leader = pd.DataFrame(rivals | {"deepsensor": swarm.mean()}).idxmax(axis=1)
-who = {name: [shown(state) for state in ORDER if leader[state] == name] for name in leader.unique()}
-says(f"The rivals ran {of_rivals(shares[shares['fuzzer'].isin([*rivals])])}.",
-     ", and ".join(f"{shown(name)} finds the most errors in the "
-                   f"{listed(where).replace(', ', ', the ').replace(' and ', ' and the ')} network"
-                   for name, where in who.items()) + ".",
-     f"So DeepSensor finds the most in {out_of((leader == 'deepsensor').sum(), len(leader))}.")
-easier = {name: interval(values["overfitted"] - values["well_trained"]) for name, values in
-          {"deepsensor": swarm, **{name: share(name) for name in rivals}}.items()}
-gains = [shown(name) for name, (low, _) in easier.items() if low > 0]
-low, high = easier["deepsensor"]
-right = kept[kept["quantity"].isin(["accuracy", "train_accuracy"])].groupby(["quantity", "training"])["value"].mean()
-says(f"Is the overfitted network easier to break than the well trained one? For DeepSensor the interval of "
-     f"the difference in errors is {low:.0f} to {high:.0f} points, so "
-     + ("it is." if low > 0 else "it is harder." if high < 0 else "the seeds do not decide."),
-     f"The seeds show that it is easier for {listed(gains)}." if gains else
-     "For no fuzzer do the seeds show that it is easier.",
-     ("Both networks have nearly the same accuracy, on test and on training images.",
-      all(abs(right[kind, "overfitted"] - right[kind, "well_trained"]) < 0.2 for kind in ("accuracy", "train_accuracy"))))
-weaker = {name: interval(each["underfitted"] - each["well_trained"])
-          for name, each in {"deepsensor": swarm, **{name: share(name) for name in rivals}}.items()}
-clearly = [shown(name) for name, (low, _) in weaker.items() if low > 0]
-says((f"And the underfitted one? It is easier to break than the well trained one for {listed(clearly)}.",
-      "deepsensor" in [name for name, (low, _) in weaker.items() if low > 0]),
-     ("For DeepSensor this does not say that the network is weaker. The constant fitness has "
-      f"{constant['underfitted'].mean():.0f} % there and {constant['well_trained'].mean():.0f} % in the well trained "
-      "network. But in the well trained one, the swarm loses errors that its start had; in the underfitted one it "
-      "hardly loses any.",
+right = every[every["quantity"].isin(["accuracy", "train_accuracy"])].groupby(["quantity", "training"])["value"].mean()
+clearly = [name for name, each in {"deepsensor": guided, **theirs}.items()
+           if interval(each["underfitted"] - each["well_trained"])[0] > 0]
+says((f"With a constant fitness, {span(constant.mean())} % of the examples are errors, however far the network was "
+      f"trained; the paper prints {span(goal)} % for DeepSensor.", np.ptp(constant.mean()) < 5
+      and constant.min(axis=None) > 50),
+     ("The overfitted and the well trained network have nearly the same accuracy, on test and on training images. "
+      f"DeepSensor finds fewer errors in the first, by {-later['deepsensor'][1]:.0f} to {-later['deepsensor'][0]:.0f} "
+      "points (95 % interval).",
+      all(abs(right[kind, "overfitted"] - right[kind, "well_trained"]) < 0.2 for kind in ("accuracy", "train_accuracy"))
+      and later["deepsensor"][1] < 0),
+     (f"The underfitted network is easier to break than the well trained one for {listed(clearly)}.",
+      "deepsensor" in clearly),
+     ("This does not say that the network is weaker. In the well trained one, DeepSensor's swarm loses errors that "
+      "its start had, and in the underfitted one it hardly loses any.",
       interval(constant["underfitted"] - constant["well_trained"])[0] <= 0
-      and interval((swarm - constant)["well_trained"])[1] < 0 and (constant - swarm)["underfitted"].mean() < 1))
+      and interval((guided - constant)["well_trained"])[1] < 0 and (constant - guided)["underfitted"].mean() < 1),
+     f"All rivals ran {of_rivals(shares[shares['fuzzer'].isin([*theirs])])}.")
 
 # %% [markdown]
 # ## Exercises
