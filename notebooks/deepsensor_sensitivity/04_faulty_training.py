@@ -88,12 +88,10 @@ says(("**The answer.** It depends on the patch. If each image has one of its own
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
 drawn = run.recorded(patches=patches)
-if drawn.empty:
-    plots.nothing()
-else:
-    drawn = outcomes.error_shares(drawn).sort_values("alpha", kind="stable").query("network == 'polluted'")
-    fuzzer_bars(at_best(drawn, "dataset", "model", "alpha").assign(share=drawn["alpha"].astype(str) + " %"),
-                group=["dataset", "model", "share"], ylabel="% of the examples")
+plots.nothing() if drawn.empty else fuzzer_bars(
+    at_best(outcomes.error_shares(drawn), "dataset", "model", "alpha").query("network == 'polluted'").sort_values(
+        "alpha", kind="stable").assign(share=lambda rows: rows["alpha"].astype(str) + " %"),
+    group=["dataset", "model", "share"], ylabel="% of the examples")
 plt.show()
 
 # %% [markdown]

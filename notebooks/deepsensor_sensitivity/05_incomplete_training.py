@@ -87,12 +87,9 @@ says(("**The answer.** However far the network was trained, DLFuzz finds the mos
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    fuzzer_bars(outcomes.error_shares(at_best(kept, "dataset", "model")),
-                group=["dataset", "model", "training"],
-                ylabel="% of the examples")
+plots.nothing() if kept.empty else fuzzer_bars(
+    outcomes.error_shares(at_best(kept, "dataset", "model")), group=["dataset", "model", "training"],
+    ylabel="% of the examples")
 plt.show()
 
 # %% [markdown]

@@ -92,10 +92,8 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
 
 
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    draw(kept.query("quantity == 'gain' and counted == 'alone'"), columns=6, height=2.2)
+plots.nothing() if kept.empty else draw(
+    kept.query("quantity == 'gain' and counted == 'alone'"), columns=6, height=2.2)
 plt.show()
 
 # %% [markdown]
