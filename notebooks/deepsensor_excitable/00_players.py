@@ -1,16 +1,12 @@
 # %% [markdown]
 # # Which neurons carry the change of loss?
 #
-# **The claim** (DeepSensor II, Section 1, Fig. 1; Definitions 1 to 3). When an input is perturbed,
-# the loss changes. Each neuron is credited with a part of that change, its {term}`Shapley value`. A
-# neuron with a value above $\lambda = 0.5$ is {term}`excitable <excitable neuron>`. In 500 pairs of
-# a benign "9" and one of its corner cases, the corner cases have many more excitable neurons.
-#
-# **What you will learn.** A Shapley value by hand; what it costs to estimate one, and how to see
-# whether an estimate is good; and how much of a count of excitable neurons is the change of loss
-# itself.
+# **The claim** (DeepSensor II, Section 1, Fig. 1; Definitions 1 to 3). Each neuron is credited with a part
+# of the change of loss under a perturbation, its {term}`Shapley value`. A neuron with a value above
+# $\lambda = 0.5$ is {term}`excitable <excitable neuron>`. In 500 pairs of a benign "9" and one of its
+# corner cases, the corner cases have many more excitable neurons.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -47,7 +43,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -58,6 +54,33 @@ run = Experiment("deepsensor_excitable/players", profile, dataset=dataset, model
                  recipe=recipe, seed=seed, small=small, layer=layer, estimator_inputs=estimator_inputs,
                  permutations=permutations, estimator=estimator, inputs=inputs, seed_class=seed_class,
                  iterations=iterations, population=population, references=references, drawn={"other_class": other_class})
+
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("deepsensor-excitable-neurons")
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/players")
+diagonal = rows[rows["estimator"] == "diagonal"]
+AT = "`lambda` == 0.5 and estimator == '{}' and "
+
+
+def times(by: str) -> pd.DataFrame:
+    """Errors' excitable neurons over those of noise, by scale, by one estimator."""
+    return evidence.spread(evidence.by_seed(
+        rows, AT.format(by) + "quantity == 'error_over_noise'", "scale"), "ratio")
+
+
+nats, scaled = times("diagonal").loc["none"], times("diagonal").loc["total"]
+change = evidence.by_seed(diagonal, "quantity == 'total'", "group").groupby("group").mean()
+says((f"**The answer.** Yes, but this is close to true by definition. An error has a high loss, and the Shapley values "
+      "add up to the change of the loss.", nats["low"] > 1 and change["error"] > 2 * change["noise"]),
+     (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length. Their loss "
+      f"changes {change['error'] / change['noise']:.1f} times as much.",
+      nats["low"] > 1 and change["error"] > 2 * change["noise"]),
+     (f"On a scale where a common factor cancels, errors have {scaled['mean']:.2f} times as many. This "
+      + ("is more than chance." if scaled["low"] > 1 else "may be chance."), scaled["high"] < nats["low"]))
 
 # %% [markdown]
 # **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
@@ -387,17 +410,25 @@ axis.legend()
 plt.show()
 run.save(data, device=device)
 
+# %% tags=["hide-input", "statements"]
+ends = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
+guides = diagonal[diagonal["quantity"] == "swarm_gradients"]["value"]
+vgg = 100 * evidence.by_seed(
+    records.frame("deepsensor_excitable/thresholds", model="vgg16"),
+    "quantity == 'excitable' and threshold == 0.5 and varied == 'lambda'", "swarm").groupby("swarm").mean()
+says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not come near Fig. 3. Guided by {span(guides)} "
+      f"gradients, it ends with at most {ends['none'].max():.1f} % of the neurons above the threshold.",
+      ends["none"].max() < 20),
+     (f"Scaled, it ends with {span(ends['total'])} %, which is nearer.", ends["total"].min() > ends["none"].max()),
+     ("[VGG16, the network of Fig. 3](09_thresholds), is farther from it in both units.",
+      vgg["excitable"] < ends["none"].min() and vgg["excitable_scaled"] < ends["total"].min()))
+
 # %% [markdown]
 # ## Over all records
 #
 # First, the number of excitable neurons of errors, divided by the number under noise of the same
 # length (the claim), and by the number for mutants that kept their class. Then the estimators, in
 # the whole small network. All numbers are means over the random seeds. The paper prints no number.
-
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("deepsensor-excitable-neurons")
 
 # %% tags=["hide-input"]
 ours = run.recorded()
@@ -409,6 +440,37 @@ wide(ours, "players == 'network' and estimator == 'diagonal'", index=["dataset",
      columns="quantity", digits=DIGITS)
 
 # %% [markdown]
+# ## How exact are few gradients?
+
+# %% tags=["hide-input", "statements"]
+network = diagonal.query("players == 'network'")
+missed, rank, gaps = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
+    ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
+most = {by: max(missed[by].index) for by in ("diagonal", "permutation")}
+says(f"The counts and the verdict use the diagonal ({sizes(diagonal)}).",
+     (f"In the small network, its error is {span(100 * missed['diagonal'])} % of the length of the true values, however "
+      f"many points it takes. More points close its gap (to {100 * gaps['diagonal', most['diagonal']]:.1f} %), but the "
+      "error stays.", missed["diagonal"].min() > 0.5 and gaps["diagonal", most["diagonal"]] < 0.05),
+     (f"It orders the neurons better than it measures them: its rank correlation with the reference is "
+      f"{rank['diagonal', 4]:.2f} with four gradients, and {rank['diagonal', 1]:.2f} with one.",
+      rank["diagonal", 4] > rank["diagonal", 1] + 0.1),
+     (f"With {most['permutation']:.0f} permutations, the error is "
+      f"{100 * missed['permutation', most['permutation']]:.0f} %.",
+      missed["permutation", most["permutation"]] < missed["diagonal"].min()))
+above = evidence.by_seed(records.frame("deepsensor_excitable/thresholds"),
+                         "quantity == 'share' and scale == 'none' and swarm == 'excitable'",
+                         "model", "gradients").groupby(["model", "gradients"]).mean()
+some, large = ({n: 100 * above[name][n] / above[name][8] for n in (1, 2)} for name in ("lenet5", "vgg16"))
+corner_cases = evidence.by_seed(diagonal, "model == 'lenet5' and quantity == 'share'", "gradients").groupby("gradients").mean()
+two, four = (100 * corner_cases[n] / corner_cases.iloc[-1] for n in (2, 4))
+says((f"[How many neurons are above half a nat](09_thresholds)? For the swarm's examples in LeNet-5, one gradient finds "
+      f"{some[1]:.0f} % as many as eight do, and two find {some[2]:.0f} %.",
+      some[1] < 50 < some[2] and above["lenet5"].index.max() == 8),
+     (f"In VGG16, two find {large[2]:.0f} % as many as eight.", large[2] < 50),
+     (f"For corner cases in LeNet-5, two find {two:.0f} % as many as {corner_cases.index.max():g} do, and four "
+      f"{four:.0f} %.", two < 75 < four))
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]
@@ -418,72 +480,19 @@ run.verdicts()
 # **What it means.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import span
-
-kept = records.frame("deepsensor_excitable/players")
-diagonal = kept[kept["estimator"] == "diagonal"]
-AT = "`lambda` == 0.5 and estimator == '{}' and "
-
-
-def times(by: str) -> pd.DataFrame:
-    """Errors' excitable neurons over those of noise, by scale, by one estimator."""
-    return evidence.spread(evidence.by_seed(
-        kept, AT.format(by) + "quantity == 'error_over_noise'", "scale"), "ratio")
-
-
-nats, scaled = times("diagonal").loc["none"], times("diagonal").loc["total"]
-total = evidence.by_seed(diagonal, "quantity == 'total'", "group").groupby("group").mean()
-says("It is close to true by definition that errors have more excitable neurons than noise has. An error has a "
-     "high loss, the Shapley values add up to the change of the loss, and a larger sum usually has more terms "
-     "above the threshold. Means of ratios are geometric in these sentences.",
-     (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length "
-      f"({nats['low']:.1f} to {nats['high']:.1f}). Their loss changes by {total['error']:.1f} nats, and that of "
-      f"the noisy images by {total['noise']:.1f}.", nats["low"] > 1 and total["error"] > 2 * total["noise"]),
-     (f"On the scale `total`, where a common factor cancels, errors have {scaled['mean']:.2f} times as many "
-      f"({scaled['low']:.2f} to {scaled['high']:.2f}), which "
-      + ("is more than chance." if scaled["low"] > 1 else "may be chance."),
-      scaled["high"] < nats["low"]))
 with_loss = evidence.by_seed(diagonal, AT.format("diagonal") + "quantity == 'count_with_loss'", "scale", "group")
-says(("So a swarm that counts excitable neurons in nats climbs the loss by a detour: over all these images, the rank "
-      f"correlation of the count with the loss is {span(with_loss['none', 'all'], 2)}.",
-      with_loss["none", "all"].min() > 0.7),
-     "[The next chapter](01_test_errors) asks whether this detour is worth its passes.")
-
-# %% tags=["hide-input", "statements"]
-network = diagonal.query("players == 'network'")
-error, rank, gap = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
-    ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
-most = {by: max(error[by].index) for by in ("diagonal", "permutation")}
-says((f"The counts and the verdict use the diagonal ({sizes(diagonal)}). In the small network, its error is "
-      f"{span(100 * error['diagonal'])} % of the length of the true values, however many points it takes.",
-      error["diagonal"].min() > 0.5),
-     (f"More points close its gap (to {100 * gap['diagonal', most['diagonal']]:.1f} %), but the error stays.",
-      gap["diagonal", most["diagonal"]] < 0.05),
-     (f"It orders the neurons better than it measures them: its rank correlation with the reference is "
-      f"{rank['diagonal', 4]:.2f} with four gradients, and {rank['diagonal', 1]:.2f} with one.",
-      rank["diagonal", 4] > rank["diagonal", 1] + 0.1),
-     (f"With {most['permutation']:.0f} permutations, the error is "
-      f"{100 * error['permutation', most['permutation']]:.0f} %.",
-      error["permutation", most["permutation"]] < error["diagonal"].min()))
-sampled = kept[kept["estimator"] == "permutation"]
+sampled = rows[rows["estimator"] == "permutation"]
 by_orders = times("permutation") if len(sampled) else pd.DataFrame()
-says(f"With permutations, we counted in {listed(map(shown, sampled['model'].unique()))}, another network. "
-     f"There errors have {by_orders.loc['none', 'mean']:.1f} times as many excitable neurons as noise in nats "
-     f"({by_orders.loc['none', 'low']:.1f} to {by_orders.loc['none', 'high']:.1f}), and "
-     f"{by_orders.loc['total', 'mean']:.2f} times as many when scaled ({by_orders.loc['total', 'low']:.2f} to "
-     f"{by_orders.loc['total', 'high']:.2f}). Whether the network or the estimator makes the difference is not tested."
-     if len(by_orders) else
-     "As a check, one could also count with permutations; no such count has been recorded yet.")
-last = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
-guided = diagonal[diagonal["quantity"] == "swarm_gradients"]["value"]
-wide = 100 * evidence.by_seed(
-    records.frame("deepsensor_excitable/thresholds", model="vgg16"),
-    "quantity == 'excitable' and threshold == 0.5 and varied == 'lambda'", "swarm").groupby("swarm").mean()
-says((f"With LeNet-5 and one image in nats, the swarm does not come near Fig. 3. Guided by {span(guided)} gradients, it "
-      f"ends with {span(last['none'], 1)} % of the neurons above the threshold, where the paper's ends with {37} %.", last["none"].max() < 20),
-     (f"Scaled, it ends with {span(last['total'])} %, which is nearer.", last["total"].min() > last["none"].max()),
-     ("[VGG16, the network of Fig. 3](09_thresholds), is farther from it in both units.",
-      wide["excitable"] < last["none"].min() and wide["excitable_scaled"] < last["total"].min()))
+says(f"The interval of the ratio is {nats['low']:.1f} to {nats['high']:.1f} in nats, and {scaled['low']:.2f} to "
+     f"{scaled['high']:.2f} on the scale `total`. Means of ratios are geometric.",
+     ("So a swarm that counts excitable neurons in nats climbs the loss by a detour: the rank correlation of the count "
+      f"with the loss is at least {with_loss['none', 'all'].min():.2f}.", with_loss["none", "all"].min() > 0.7),
+     "[The next chapter](01_test_errors) asks whether this detour is worth its passes.",
+     *([(f"With permutations, we counted in {listed(map(shown, sampled['model'].unique()))}, another network. There the "
+         f"ratio is {by_orders.loc['none', 'mean']:.1f} in nats and {by_orders.loc['total', 'mean']:.2f} scaled, both more "
+         "than chance. Whether the network or the estimator makes the difference is not tested.",
+         by_orders["low"].min() > 1)] if len(by_orders) else
+       ["As a check, one could also count with permutations; no such count has been recorded yet."]))
 
 # %% [markdown]
 # ## Exercises

@@ -9,7 +9,7 @@
 # **What you will learn.** What training does to the change of loss that neurons share out; and that
 # a {term}`fitness` in {term}`nats <nat>` is not the same measure in two networks.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -261,7 +261,7 @@ def last(name: str, fuzzer: str = "deepsensor", rows: pd.DataFrame = shares) -> 
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
-     *evidence.estimator(kept))
+     evidence.estimator(kept))
 change = evidence.by_seed(kept, "quantity == 'change_of_loss'", "training", "length")
 neurons = evidence.by_seed(kept, "quantity == 'excitable' and scale == 'none'", "training", "length")
 lower, above = (evidence.spread(change[state] - change["well_trained"]) for state in (

@@ -10,7 +10,7 @@
 # **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
 # instead; and what happens to a network that is trained on images of noise with the labels of digits.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -339,7 +339,7 @@ def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}. FGSM and PGD attack {kept['attacked'].max()} "
      f"images, DeepFool and JSMA {kept['attacked_long'].max()}.",
-     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
+     f"The rivals ran {of_rivals(kept)}.", evidence.estimator(kept))
 LONG = ("deepfool", "jsma")
 every = pd.concat([of(attack, name) for attack in LONG for name in (
     "before", "excitable", "pgd_at")])

@@ -9,7 +9,7 @@
 # **What you will learn.** That a CLEVER score from few samples is too large, and how an attack
 # shows it; and how to compare gains when some of them are losses.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -304,7 +304,7 @@ by_what = {"maximum": "the largest gradient, without a fit"}.get(kept["fit"].ilo
 says(f"Our records cover {sizes(kept)}; {kept['images'].max()} images have a score. CLEVER "
      f"takes {by_what}, from {kept['batches'].max()} batches of {kept['samples'].max()} points. The paper's scale is "
      f"{500} batches of {1024:,} points.",
-     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
+     f"The rivals ran {of_rivals(kept)}.", evidence.estimator(kept))
 gain = evidence.spread(of("clever_gain", "excitable")).loc[0]
 way = evidence.spread(longer("excitable")).loc[0]
 says((f"Retraining on the excitable swarm's examples changes the score by {gain['mean']:.2f} on average "

@@ -8,7 +8,7 @@
 # **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
 # shared by chance, and by any two images; and how stable a top ten is.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -315,7 +315,7 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
 
 swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
 says(f"Our records cover {sizes(kept)}.",
-     *evidence.estimator(kept),
+     evidence.estimator(kept),
      "The top tens come from such values. The swarm itself was guided by values from "
      f"{swarm:.0f} gradient{'s' if swarm > 1 else ''} each"
      + (". This misses most neurons above half a nat, so the swarm's examples are nearly those of a constant fitness. "

@@ -11,7 +11,7 @@
 # {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all; and at which distance both
 # claims are made.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -277,7 +277,7 @@ FAR = "distance_over_deephunter"
 guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
 cluster = of("silhouette", "none", "excitable")
 hunter = evidence.by_seed(kept, "quantity == 'silhouette' and budget == 'none' and fuzzer == 'deephunter'")
-says(f"Our records cover {sizes(kept)}, inputs of one class.", *evidence.estimator(kept))
+says(f"Our records cover {sizes(kept)}, inputs of one class.", evidence.estimator(kept))
 says((f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
       f"DeepHunter's. The verdict on the claim is *{evidence.state('deepsensor-excitable-clusters')}*.",
       guided.min() > 1),

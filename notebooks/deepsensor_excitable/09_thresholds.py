@@ -10,7 +10,7 @@
 # **What you will learn.** That the sum of all Shapley values bounds how many of them can be large;
 # which unit $\lambda$ could have; and how to see whether a threshold steers a search at all.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -271,7 +271,7 @@ large = every[every["model"] == "vgg16"]
 kept = every.drop(large.index)
 errors = outcomes.error_shares(kept)
 says(*evidence.left_out(kept), f"Our records cover {sizes(kept)}, for each kind of error; and {sizes(large)}, for the well trained network at "
-     "one value of each threshold.", *evidence.estimator(every))
+     "one value of each threshold.", evidence.estimator(every))
 AT = "quantity == 'excitable' and threshold == 0.5 and "
 SHARE = AT + "varied == 'lambda' and swarm == '{}'"
 POSSIBLE = "quantity == 'possible' and swarm == 'excitable'"

@@ -10,7 +10,7 @@
 # {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors. We
 # ask this with the same distance for both starts, and without.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -226,7 +226,7 @@ def of(rows: pd.DataFrame, name: str, start: str = "random", budget: str = "none
 
 away, neurons = (kept[kept["quantity"] == quantity] for quantity in ("l2", "excitable"))
 says(f"Our records cover {sizes(kept)}, for each kind of error.", *evidence.left_out(kept),
-     *evidence.estimator(kept))
+     evidence.estimator(kept))
 clean = [kind for kind in shares["errors"].unique() if kind != "polluted"]
 from_random, at_input = of(shares, "excitable"), of(shares, "excitable", "seed")
 stays = f"{of(away, 'excitable', 'seed')[clean].max(axis=None):.1f}"

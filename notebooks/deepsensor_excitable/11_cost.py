@@ -10,7 +10,7 @@
 # {term}`sensitive <sensitive neuron>` one and the rivals, in seconds and in {term}`passes <pass>`;
 # and what the more expensive {term}`fitness` buys.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -299,9 +299,8 @@ def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
 times = (of("passes", "excitable") / of("passes", "sensitive")).mean()
 points = round(times / 3)
 says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
-     f"The excitable swarm takes {times:.1f} times as many passes as the sensitive one. So each of its Shapley values "
-     f"comes from the diagonal with {points} gradient{'s' * (points > 1)}.",
-     *evidence.estimator(kept.assign(points=points))[1:])
+     f"The excitable swarm takes {times:.1f} times as many passes as the sensitive one. ",
+     evidence.estimator(kept.assign(points=points)))
 others = [of("passes", name) for name in ("deepxplore", "dlfuzz", "deephunter")]
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
 says((f"Each rival takes about {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % or less of the "

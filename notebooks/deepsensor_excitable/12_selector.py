@@ -10,7 +10,7 @@
 # the number of excitable neurons finds {term}`faults <fault>`; and how to take a score apart until it is clear which
 # part of it works.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
@@ -248,7 +248,7 @@ def found(method: str, at: int = 20) -> pd.Series:
 
 zero = evidence.by_seed(kept[kept["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
 says(f"Our records cover {listed(map(shown, kept['model'].unique()))} on MNIST, with "
-     f"{kept['seed'].nunique()} seeds.", *evidence.estimator(kept))
+     f"{kept['seed'].nunique()} seeds.", evidence.estimator(kept))
 says((f"The count is zero for {span(zero)} % of the candidates. These keep the order in which they came. So beyond "
       "the first few percent, the order is that of the data.", zero.min() > 90),
      *([(f"With {listed(map(shown, all_tied))} it is zero for all candidates, so the faults found there only show "

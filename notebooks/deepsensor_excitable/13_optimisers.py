@@ -11,7 +11,7 @@
 # why optimisers find equally many errors: because all of them search well, or because the search
 # does not matter.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -219,7 +219,7 @@ def of(quantity: str, optimiser: str, budget: str, fitness: str = "excitable") -
 free = pd.concat([of("errors_over_swarm", name, "none") for name in PAPERS])
 start = of("errors_over_swarm", "no search", "none")
 state = evidence.state("deepsensor-excitable-optimisers")
-says(f"Our records cover {sizes(kept)}.", *evidence.estimator(kept))
+says(f"Our records cover {sizes(kept)}.", evidence.estimator(kept))
 says((f"Without a bound, the genetic algorithm and the ant colony find {span(free, 2)} times the errors of the swarm: "
       f"about as many. The verdict on the claim is *{state}*.", free.between(0.8, 1.2).all()),
      (f"But the start that nothing moves finds as many too, {span(start, 2)} times the swarm's. So the agreement says "

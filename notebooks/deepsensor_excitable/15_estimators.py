@@ -10,7 +10,7 @@
 # **What you will learn.** How to find out whether a search depends on the estimate that it maximises, and what the
 # estimates cost.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1"  # lenet1, whose 42 neurons make permutations affordable; lenet4, lenet5
 recipe = "default"  # how the network is trained

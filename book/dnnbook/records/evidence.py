@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 
 from dnnbook import published
-from dnnbook.records import intervals, records, verdicts
+from dnnbook.records import intervals, verdicts
 from dnnbook.words import listed
 
 
@@ -66,29 +66,16 @@ def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
              "holds for weak networks.", found.loc["cifar10", "max"] < 0.6))
 
 
-def estimator(rows: pd.DataFrame) -> list[tuple[str, bool]]:
-    """How the rows' Shapley values were estimated, and what fewer points miss: sentences."""
+def estimator(rows: pd.DataFrame) -> tuple[str, bool]:
+    """From how many gradients the rows' Shapley values were estimated: a sentence.
+
+    >>> estimator(pd.DataFrame({"points": [2.0, None]}))[0].split(".")[0]
+    'Each Shapley value is estimated from 2 gradients'
+    """
     points = sorted(rows["points"].dropna().astype(int).unique())
-    share = by_seed(records.frame("deepsensor_excitable/thresholds"),
-                    "quantity == 'share' and scale == 'none' and swarm == 'excitable'",
-                    "model", "gradients").groupby(["model", "gradients"]).mean()
-    large, share = share.get("vgg16", share[:0]), share["lenet5"]
-    some = [100 * share[n] / share[share.index.max()] for n in (1, 2)]
-    corner = by_seed(records.frame("deepsensor_excitable/players"),
-                     "model == 'lenet5' and quantity == 'share' and estimator == 'diagonal'",
-                     "gradients")
-    corner = corner.groupby("gradients").mean()
-    two, four = (100 * corner[n] / corner.iloc[-1] for n in (2, 4))
-    return [(f"The Shapley values are estimated by [the diagonal](00_players), each from "
-             f"{listed(points)} gradient{'' if points == [1] else 's'}.", len(points) > 0),
-            (f"In LeNet-5, for the swarm's examples and compared with eight gradients, "
-             f"[one gradient finds {some[0]:.0f} % as many neurons above half a nat, and two find "
-             f"{some[1]:.0f} %](09_thresholds). For [corner cases](00_players) and compared with "
-             f"{corner.index.max():g} gradients, two find {two:.0f} % and four {four:.0f} %.",
-             some[0] < 50 < some[1] and share.index.max() == 8
-             and two < 75 < four),
-            *([(f"In VGG16, two find {100 * large[2] / large[8]:.0f} % as many as eight do.",
-                large[2] < large[8])] if (rows["model"] == "vgg16").any() and len(large) else [])]
+    return (f"Each Shapley value is estimated from {listed(points)} "
+            f"gradient{'s' * (points != [1])}. How exact that is: [the first chapter]"
+            "(00_players).", len(points) > 0)
 
 
 def state(claim: str, **reading) -> str:

@@ -34,20 +34,5 @@ def test_a_verdict_in_a_reading():
     assert evidence.state(claim, dataset="mnist", model="lenet5") == "reproduced"
 
 
-def save_shares(experiment, model, shares, **row):
-    records.save(records.Record(experiment, {"model": model, "seed": 0}, [
-        {"quantity": "share", "gradients": count, "value": value} | row
-        for count, value in shares.items()]))
-
-
-def test_an_estimate_of_few_gradients_is_told_beside_one_of_many():
-    nats = {"scale": "none", "swarm": "excitable"}
-    save_shares("deepsensor_excitable/thresholds", "lenet5", {1: 0.1, 2: 0.9, 8: 1.0}, **nats)
-    save_shares("deepsensor_excitable/thresholds", "vgg16", {1: 0.0, 2: 0.3, 8: 1.0}, **nats)
-    save_shares("deepsensor_excitable/players", "lenet5", {2: 0.5, 4: 1.1, 16: 1.0},
-                estimator="diagonal")
-    small = pd.DataFrame({"model": ["lenet5"], "points": [2.0]})
-    both = pd.concat([small, small.assign(model="vgg16")])
-    assert len(evidence.estimator(small)) == 2
-    *_, (said, held) = evidence.estimator(both)
-    assert held and said == "In VGG16, two find 30 % as many as eight do."
+def test_without_points_nothing_is_said_of_an_estimate():
+    assert not evidence.estimator(pd.DataFrame({"points": [None]}))[1]
