@@ -3,15 +3,11 @@
 #
 # **The claim** (DeepSensor II, 6.1.1, Tables 1 and 3). A {term}`swarm` that makes as many neurons
 # as possible {term}`excitable <excitable neuron>` finds about 1.2 times as many
-# {term}`test errors <test error>` as {term}`DeepXplore`, {term}`DLFuzz` and {term}`DeepHunter`, in
-# more {term}`error categories <error category>`. The errors are near their inputs and resemble them
+# {term}`test errors <test error>` as {term}`DeepXplore`, {term}`DLFuzz` and {term}`DeepHunter`. They
+# are of more {term}`error categories <error category>`. They are near their inputs and resemble them
 # (Fig. 9).
-#
-# **What you will learn.** That the published counts are those of another method; and how to find
-# out whether a more expensive {term}`fitness` guides a swarm any better: compare it with a cheaper
-# one, at the same distance and for the same number of {term}`passes <pass>`.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -42,11 +38,11 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import errors_against_distance
-from dnnbook.display.comparisons import at_best, of_rivals, rows_kept, sizes
+from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, networks, shown, span
 from dnnlib import fuzzing, inference
 
 plots.style()
@@ -60,6 +56,44 @@ run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-errors")
+
+# %% tags=["hide-input", "statements"]
+rows = at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
+CELLS = ["dataset", "model"]
+
+
+def errors_of(name: str, budget: str, *, fuzzer: str = "deepsensor") -> pd.Series:
+    """Test errors in percent of all examples, by network and seed; ``name``: of a swarm."""
+    where = f"quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
+    return evidence.by_seed(rows, where + (f" and swarm == '{name}'" if name else ""), *CELLS)
+
+
+def mnist(found: pd.DataFrame) -> pd.DataFrame:
+    """The cells of MNIST, by network."""
+    return found.loc["mnist"]
+
+
+def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
+    """Points that a swarm is ahead of another of the same seed, with its interval."""
+    return evidence.spread(errors_of(name, budget) - errors_of(other, budget))
+
+
+first_counts, second_counts = (published.table(paper, n).query("fuzzer == 'deepsensor'").set_index(
+    ["dataset", "model", "quantity"])["value"] for paper, n in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
+free, unguided = (mnist(evidence.spread(errors_of(name, "none"))) for name in ("excitable", "constant"))
+small, gradient = (evidence.spread(each) for each in (errors_of("excitable", "near"), errors_of("", "near", fuzzer="dlfuzz")))
+over = evidence.spread(evidence.by_seed(
+    rows, "quantity == 'errors_over' and budget == 'none' and swarm == 'excitable'", *CELLS, "baseline"),
+    "ratio")["mean"]
+says(("**The answer.** Far from the inputs, the swarm finds more errors than the rivals do on average. Near them, it "
+      "finds far fewer than DLFuzz.",
+      over.xs("mean", level="baseline").min() > 1 and (gradient["mean"] > 2 * small["mean"]).all()),
+     (f"Without a bound on the distance, {span(unguided['mean'])} % of random images are errors too, on MNIST.",
+      unguided["mean"].min() > 85),
+     (f"Within the first paper's bound, at most {small['mean'].max():.1f} % of its examples are errors; DLFuzz, which "
+      f"follows a gradient, has at least {gradient['mean'].min():.0f} %.", (gradient["mean"] > 2 * small["mean"]).all()),
+     ("The paper's own counts cannot tell: they are those that its first paper prints for another fitness.",
+      (first_counts[second_counts.index] == second_counts).all()))
 
 # %% [markdown]
 # ## In one picture
@@ -87,6 +121,11 @@ def goal(name: str) -> float:
 kept = run.recorded()
 plots.nothing() if kept.empty else errors_against_distance(kept, PANELS, goal=goal)
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** How to find out whether a more expensive {term}`fitness` guides a swarm any
+# better: compare it with a cheaper one, at the same distance and for the same number of
+# {term}`passes <pass>`.
 
 # %% [markdown]
 # ## The same numbers
@@ -273,10 +312,11 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 #
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
 # [least, greatest] over the random seeds. The rivals run in the paper's setting; the last table has
-# them at their best.
+# them at their best. First, the sizes of the runs in our records:
 
-# %% tags=["hide-input", "statements"]
-says(f"Our records cover {sizes(at_best(records.existing('deepsensor_excitable/test_errors'), 'dataset', 'model'))}.")
+# %% tags=["hide-input"]
+runs = run.recorded().groupby(["dataset", "model"], sort=False)
+headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()}))
 
 # %% tags=["hide-input"]
 TEXT = "budget == 'none' and (swarm == 'excitable' or setting == 'paper') and quantity == "
@@ -305,6 +345,43 @@ display(wide(ours, AHEAD, index=["dataset", "model", "quantity"], columns="budge
 wide(ours, "quantity == 'errors_per_1000_passes'",
      index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="budget")
 
+# %% tags=["hide-input", "statements"]
+guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
+                        mnist(ahead("excitable", "sensitive_same_passes", "8")),
+                        mnist(ahead("excitable_scaled", "excitable", "8")))
+
+
+def surely(found: pd.DataFrame, sign: int = 1) -> str:
+    """The networks whose interval lies on one side of zero."""
+    return listed([shown(name) for name, line in found.iterrows()
+                            if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none of them"])
+
+
+def passes(name: str) -> pd.Series:
+    return evidence.by_seed(rows, f"quantity == 'passes' and budget == '8' and swarm == '{name}' and dataset == 'mnist'",
+                            "model")
+
+
+less = [shown(name) for name, line in paid.iterrows() if line["high"] < 0]
+unclear = [shown(name) for name, line in paid.iterrows() if line["low"] <= 0 <= line["high"]]
+says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide the swarm. On MNIST it finds "
+      f"{span(guided['mean'])} points more errors than with a constant fitness. This is more than chance with "
+      f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
+     ("The swarm of sensitive neurons is the other comparison, with as many passes.",
+      ((passes("sensitive_same_passes") / passes("excitable") - 1).abs() < 0.01).all()),
+     *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
+     *([f"They find fewer with {listed(less)}."] if less else []),
+     *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
+     (f"Values in units of their mean absolute value find {span(scaled['mean'])} points more than nats do. This is more "
+      f"than chance with {surely(scaled)}. So on MNIST, at this distance, nats are the weaker unit for the printed "
+      "threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
+colour = {bound: (errors_of("excitable", bound) - errors_of("constant", bound)).drop("mnist", errors="ignore")
+          for bound in ("8", "16", "none")}
+large = networks(colour["8"].index.droplevel("seed").unique())
+scaled_lead = evidence.spread((errors_of("excitable_scaled", "8") - errors_of("constant", "8"))[colour["8"].index])
+says(f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), scaled values lead a constant fitness at this distance by "
+     f"{span(scaled_lead['mean'], 1)} points. This is more than chance with {surely(scaled_lead.droplevel('dataset'))}.")
+
 # %% [markdown]
 # The records also have the passes and the different wrong classes of all inputs. Below them are the settings that
 # each rival was tried in, with the errors on the inputs of the choice.
@@ -321,112 +398,34 @@ wide(ours, "quantity in ('held_out_error_rate', 'chosen')", index=["dataset", "m
 # %% tags=["hide-input"]
 run.verdicts()
 
-# %% tags=["hide-input", "records"]
-from dnnbook.words import networks, span
-
-kept = at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
-CELLS = ["dataset", "model"]
-
-
-def rate(name: str, budget: str, *, fuzzer: str = "deepsensor") -> pd.Series:
-    """Test errors in percent of all examples, by network and seed; ``name``: of a swarm."""
-    where = f"quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(kept, where + (f" and swarm == '{name}'" if name else ""), *CELLS)
-
-
-def mnist(found: pd.DataFrame) -> pd.DataFrame:
-    """The cells of MNIST, by network."""
-    return found.loc["mnist"]
-
-
-def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
-    """Points that a swarm is ahead of another of the same seed, with its interval."""
-    return evidence.spread(rate(name, budget) - rate(other, budget))
-
-
 # %% [markdown]
 # **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-says(f"The rivals ran {of_rivals(kept)}.", *rows_kept(kept),
-     *evidence.estimator(kept))
+says(f"The rivals ran {of_rivals(rows)}.", *rows_kept(rows), evidence.estimator(rows))
 
 # %% [markdown]
-# **What it means.** Two methods that differ in their fitness cannot find the same numbers of errors
-# in seven networks, to the last digit. So the second paper's counts do not measure excitable
-# neurons. Our counts do. Read them in three steps. `constant` shows what random images find. The
-# sensitive swarm with as many passes shows what these passes buy without Shapley values. Only what
-# `excitable` finds beyond both, where an example still looks like its input, is an argument for
-# excitable neurons.
+# **What it means.** `constant` shows what random images find, and the sensitive swarm with as many passes
+# what these passes buy without Shapley values. Only what `excitable` finds beyond both, where an example
+# still looks like its input, is an argument for excitable neurons.
 
 # %% tags=["hide-input", "statements"]
-free, unguided = (mnist(evidence.spread(rate(name, "none"))) for name in ("excitable", "constant"))
-small, gradient = (evidence.spread(found) for found in (
-    rate("excitable", "near"), rate("", "near", fuzzer="dlfuzz")))
-near = evidence.by_seed(kept, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
-                        *CELLS)
-table = published.table("deepsensor_excitable", 3).query("quantity == 'test_errors' and fuzzer == 'deepsensor'")
-aim = table.set_index("model")["value"][free.index.get_level_values("model")].to_numpy() / 200
-says((f"On MNIST and without a bound, {span(free['mean'])} % of the excitable swarm's examples are errors; the "
-      f"paper prints {span(aim)} %. With a constant fitness, {span(unguided['mean'])} % are.",
-      (free["mean"] > aim).all() and unguided["mean"].min() > 85),
-     (f"{f'At most {100 * near.max():.2g} %' if near.max() else 'None'} of the excitable swarm's errors lie within "
-      "the first paper's bound. The verdict on the claim that they resemble their inputs is "
-      f"*{evidence.state('deepsensor-excitable-near')}*.",
-      near.max() < 0.05),
-     (f"When the search has to stay within that bound, at most {small['mean'].max():.1f} % of its examples are "
-      f"errors. DLFuzz, which follows a gradient, has {span(gradient['mean'])} % there.",
-      (gradient["mean"] > 2 * small["mean"]).all()))
-over = evidence.spread(evidence.by_seed(
-    kept, "quantity == 'errors_over' and budget == 'none' and swarm == 'excitable'", *CELLS, "baseline"),
-    "ratio")["mean"]
-mean, hardest = over.xs("mean", level="baseline"), over.xs("dlfuzz", level="baseline")
-says((f"Without a bound, the excitable swarm finds {span(mean, 1)} times as many errors as the three rivals do on "
-      f"average, and {span(hardest, 2)} times as many as DLFuzz. The average says little about a method, because "
-      "the weak rivals decide it.", mean.min() > hardest.max()))
-
-# %% tags=["hide-input", "statements"]
-guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
-                        mnist(ahead("excitable", "sensitive_same_passes", "8")),
-                        mnist(ahead("excitable_scaled", "excitable", "8")))
-
-
-def surely(found: pd.DataFrame, sign: int = 1) -> str:
-    """The networks whose interval lies on one side of zero."""
-    return listed([shown(name) for name, line in found.iterrows()
-                            if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none"])
-
-
-def passes(name: str) -> pd.Series:
-    return evidence.by_seed(kept, f"quantity == 'passes' and budget == '8' and swarm == '{name}' and dataset == 'mnist'",
-                            "model")
-
-
-less = [shown(name) for name, line in paid.iterrows() if line["high"] < 0]
-unclear = [shown(name) for name, line in paid.iterrows() if line["low"] <= 0 <= line["high"]]
-says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide the swarm. On MNIST it finds "
-      f"more errors than with a constant fitness, by {span(guided['mean'])} points; this is more than chance with "
-      f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
-     ("The swarm of sensitive neurons is the other comparison, with as many passes.",
-      ((passes("sensitive_same_passes") / passes("excitable") - 1).abs() < 0.01).all()),
-     *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
-     *([f"They find fewer with {listed(less)}."] if less else []),
-     *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
-     (f"One reading stands out. When the values are in units of their mean absolute value, the swarm finds "
-      f"{span(scaled['mean'])} points more than in nats; this is more than chance with {surely(scaled)}. So "
-      "on MNIST, at this distance, nats are the weaker unit for the printed threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
-colour = {bound: (rate("excitable", bound) - rate("constant", bound)).drop("mnist", errors="ignore")
-          for bound in ("8", "16", "none")}
-large = networks(colour["8"].index.droplevel("seed").unique())
-says((f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), values in nats hardly guide the swarm. "
-      "At a distance of 8, of 16 and without a bound, and with each seed, the swarm has exactly as many errors as "
-      "with a constant fitness.", all((lead == 0).all() for lead in colour.values())),
-     "We have not tested why. A likely reason is that more neurons share the loss: each gets less of it, so "
-     "fewer reach the threshold.")
-scaled_lead = evidence.spread((rate("excitable_scaled", "8") - rate("constant", "8"))[colour["8"].index])
-says("With values in units of their mean absolute value, the lead over a constant fitness at a distance of 8 is "
-     + listed(f"{line['mean']:.1f} points with {shown(model)} ({line['low']:.1f} to {line['high']:.1f})"
-              for (_, model), line in scaled_lead.iterrows()) + ".")
+close = evidence.by_seed(rows, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
+                         *CELLS)
+aims = published.table("deepsensor_excitable", 3).query("quantity == 'test_errors' and fuzzer == 'deepsensor'")
+aim = aims.set_index("model")["value"][free.index.get_level_values("model")].to_numpy() / 200
+average, hardest = (over.xs(name, level="baseline") for name in ("mean", "dlfuzz"))
+says((f"Without a bound, at least {free['mean'].min():.0f} % of its examples on MNIST are errors, no fewer than the paper prints.",
+      (free["mean"] > aim).all()),
+     (f"{f'At most {100 * close.max():.2g} %' if close.max() else 'None'} of its errors in any network lie within "
+      "the first paper's bound. That they resemble their inputs is "
+      f"*{evidence.state('deepsensor-excitable-near')}*.", close.max() < 0.05),
+     (f"Compared with DLFuzz there are at most {hardest.max():.1f} times as many. The average over the rivals says little "
+      "about a method, because the weak ones decide it.", average.min() > hardest.max()),
+     (f"In the larger networks, values in nats hardly guide the swarm: with each seed, at a distance of {8}, of {16} and "
+      "without a bound, it has exactly as many errors as with a constant fitness.",
+      all((lead == 0).all() for lead in colour.values())),
+     "We have not tested why; a likely reason is that more neurons share the loss, so fewer reach the threshold.")
 
 # %% [markdown]
 # ## Exercises
