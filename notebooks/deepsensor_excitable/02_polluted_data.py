@@ -6,12 +6,8 @@
 # such data the {term}`swarm` finds about five times as many errors as the other
 # {term}`fuzzers <fuzzer>`: "defects placed during training are likely to be captured by excitable
 # neurons".
-#
-# **What you will learn.** How to test the reason as well as the count: whether a patch that a
-# network has learned makes more of its neurons {term}`excitable <excitable neuron>`, and whether a
-# swarm that seeks such neurons is led to the polluted class.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -45,6 +41,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty, pollution
+from dnnbook.words import span
 from dnnlib import fuzzing, inference
 from dnnlib.neurons import excitable, shapley
 
@@ -58,6 +55,30 @@ run = Experiment("deepsensor_excitable/polluted", profile, dataset=dataset, mode
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-polluted")
+
+# %% tags=["hide-input", "statements"]
+every = records.existing("deepsensor_excitable/polluted")
+rows = at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
+shares = outcomes.error_shares(rows)
+
+
+def ending(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> pd.DataFrame:
+    """Percent of the last examples given the polluted class, by share polluted and seed."""
+    where = f"network == '{network}' and fuzzer == '{fuzzer}'"
+    return evidence.by_seed(shares, where + (f" and swarm == '{name}'" if name else ""), "alpha")
+
+
+guided, unguided, random = ending("excitable"), ending("constant"), ending("", fuzzer="noise")
+lead = evidence.spread(guided - unguided)
+over = evidence.spread(evidence.by_seed(
+    rows, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
+says((f"**The answer.** The swarm ends at the polluted class for {span(guided)} % of the inputs. But a constant fitness "
+      f"and noise end there too, for {span([*unguided, *random])} %.",
+      lead["mean"].abs().max() < 1 and min(unguided.min(), random.min()) > 95),
+     ("These networks give the polluted class to nearly every noisy image, so excitable neurons find nothing that chance "
+      "does not find.", lead["mean"].abs().max() < 1 and min(unguided.min(), random.min()) > 95),
+     (f"The swarm finds {span(over['mean'], 1)} times as many such errors as the rivals do on average; the paper has "
+      "about five times as many.", over["high"].max() < 2))
 
 # %% [markdown]
 # ## In one picture
@@ -77,6 +98,11 @@ else:
     fuzzer_bars(drawn, group=["dataset", "model", "share", "network"],
                 ylabel="given the polluted class (%)")
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** How to test the reason as well as the count: does a patch that a network has
+# learned make more of its neurons {term}`excitable <excitable neuron>`, and is a swarm that seeks such
+# neurons led to the polluted class?
 
 # %% [markdown]
 # ## The same numbers, again
@@ -256,80 +282,55 @@ wide(ours, "quantity == 'errors_over_all_iterations'", index=["alpha", "swarm", 
 # %% tags=["hide-input"]
 run.verdicts()
 
-# %% tags=["hide-input", "records"]
-from dnnbook.words import span
-
-every = records.existing("deepsensor_excitable/polluted")
-kept = at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
-shares = outcomes.error_shares(kept)
-
-
-def given(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> pd.DataFrame:
-    """Percent of the last examples given the polluted class, by share polluted and seed."""
-    where = f"network == '{network}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(shares, where + (f" and swarm == '{name}'" if name else ""), "alpha")
-
-
 # %% [markdown]
-# **What it means.** Three questions come before the ratio. Was the patch learned? Does it make more
-# neurons excitable in the polluted network than in the clean one? And is the swarm led to the
-# polluted class more often there than in the clean network, and more often than under a constant
-# fitness? Excitable neurons ask for a large loss of the true class, not for one class in
-# particular. A swarm that seeks them meets the polluted class only if that is where the loss grows.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
 says("In these records each polluted image has a patch of its own, as the text has it. They cover "
-     f"{sizes(kept)}.",
-     f"The rivals ran {of_rivals(kept)}.", *evidence.left_out(kept), *evidence.estimator(kept))
-learned = evidence.by_seed(kept, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
-neurons = evidence.by_seed(kept, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
-noisy = evidence.by_seed(kept, "quantity == 'excitable' and change == 'noise' and network == 'polluted'", "alpha")
-says((f"The networks learned the patch: they give the polluted class to {span(learned)} % of the stamped images "
-      "of other classes.", learned.min() > 50),
-     (f"The patch also makes neurons excitable: {span(neurons['polluted'], 1)} % in the polluted networks, and less "
-      f"than {0.01} % in the clean ones.", neurons["polluted"].min() > 1 and neurons["clean"].max() < 0.01),
-     (f"But noise of the same length does as much in the polluted networks: {span(noisy, 1)} %. So it need not be the "
-      "patch.", abs(noisy.mean() - neurons["polluted"].mean()) < 0.5))
-excitable_, clean = (given("excitable", network) for network in ("polluted", "clean"))
-constant, noise = given("constant"), given("", fuzzer="noise")
+     f"{sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.", *evidence.left_out(rows), evidence.estimator(rows))
+
+# %% [markdown]
+# **What it means.** Excitable neurons ask for a large loss of the true class, not for one class in
+# particular.
+
+# %% tags=["hide-input", "statements"]
+learned = evidence.by_seed(rows, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
+neurons = evidence.by_seed(rows, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
+noisy = evidence.by_seed(rows, "quantity == 'excitable' and change == 'noise' and network == 'polluted'", "alpha")
 
 
 def passes(name: str) -> pd.Series:
     """Passes in the polluted network, by share polluted and seed."""
-    return evidence.by_seed(kept, f"quantity == 'passes' and network == 'polluted' and swarm == '{name}'", "alpha")
+    return evidence.by_seed(rows, f"quantity == 'passes' and network == 'polluted' and swarm == '{name}'", "alpha")
 
 
-lead, other = (evidence.spread(excitable_ - each) for each in (constant, given("sensitive")))
-says((f"In the polluted networks the swarm ends at the polluted class for {span(excitable_)} % of the inputs, and in "
-      f"the clean network for at most {clean.max():.0f} %.", excitable_.min() > clean.max()),
-     (f"But a swarm with a constant fitness ends there for {span(constant)} % too, and noise for {span(noise)} %. So "
-      "these networks give the polluted class to nearly every noisy image, and excitable neurons find nothing that "
-      "chance does not find.",
-      lead["mean"].abs().max() < 1 and min(constant.min(), noise.min()) > 95),
-     ("Sensitive neurons lead there as often, with fewer passes.", other["mean"].abs().max() < 1
-      and (passes("sensitive") < passes("excitable")).all()))
-over = evidence.spread(evidence.by_seed(
-    kept, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
-rivals = {name: given("", fuzzer=name) for name in ("deepxplore", "dlfuzz", "deephunter")}
-says((f"Does the swarm find about five times as many errors as the rivals, as claimed? No. The ratio to the rivals' "
-      f"mean is {span(over['mean'], 1)}, and its intervals reach from {over['low'].min():.1f} to "
-      f"{over['high'].max():.1f}.", over["high"].max() < 2),
-     (f"DLFuzz ends at the polluted class for {span(rivals['dlfuzz'])} % of the inputs, and DeepXplore for "
-      f"{span(rivals['deepxplore'])} %. Only DeepHunter ends there for far fewer: {span(rivals['deephunter'])} %.",
-      min(rivals["dlfuzz"].min(), rivals["deepxplore"].min()) > 95 and rivals["deephunter"].max() < 60))
+clean, hunter = ending("excitable", "clean"), ending("", fuzzer="deephunter")
+other = evidence.spread(guided - ending("sensitive"))
 same = outcomes.error_shares(at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
-cheaper, dearer = (evidence.by_seed(same, f"network == 'polluted' and swarm == '{name}'", "alpha").groupby("alpha").mean()
-                   for name in ("sensitive", "excitable"))
+cheaper, dearer, alone = (evidence.by_seed(same, f"network == 'polluted' and swarm == '{name}'", "alpha")
+                          for name in ("sensitive", "excitable", "constant"))
 by_patch, by_noise = (evidence.by_seed(
     every, f"patches == 'one' and quantity == 'excitable' and change == '{change}' and network == 'polluted'", "alpha")
     for change in ("patch", "noise"))
-led = evidence.spread(evidence.by_seed(same, "network == 'polluted' and swarm == 'excitable'", "alpha")
-                      - evidence.by_seed(same, "network == 'polluted' and swarm == 'constant'", "alpha"))
+led = evidence.spread(dearer - alone)
+says((f"The networks learned the patch: they give the polluted class to {span(learned)} % of the stamped images "
+      "of other classes.", learned.min() > 50),
+     (f"The patch makes at least {neurons['polluted'].min():.1f} % of their neurons excitable, and hardly one in the clean "
+      "networks. But noise of the same length does as much, so it need not be the patch.",
+      neurons["polluted"].min() > 1 and neurons["clean"].max() < 0.01
+      and abs(noisy.mean() - neurons["polluted"].mean()) < 0.5),
+     (f"In the clean network the swarm ends at the polluted class for at most {clean.max():.0f} % of the inputs.",
+      guided.min() > clean.max()),
+     ("In the polluted ones sensitive neurons lead there as often, with fewer passes.",
+      other["mean"].abs().max() < 1 and (passes("sensitive") < passes("excitable")).all()),
+     (f"Of the rivals, only DeepHunter ends there for far fewer: {span(hunter)} %.",
+      min(ending("", fuzzer=name).min() for name in ("deepxplore", "dlfuzz")) > 95 and hunter.max() < 60))
 says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "
       f"{span(led['mean'])} points on average, though every interval includes zero. Sensitive neurons end at the polluted "
-      f"class more often still: {span(cheaper)} % on average, against {span(dearer)} %.",
-      led["mean"].min() > 1 and led["low"].max() < 0 and (cheaper > dearer).all()),
-     (f"In these networks the patch makes {span(by_patch, 1)} % of the neurons excitable, and noise of the same length at "
+      "class more often still, on average.",
+      led["mean"].min() > 1 and led["low"].max() < 0
+      and (cheaper.groupby("alpha").mean() > dearer.groupby("alpha").mean()).all()),
+     (f"Here the patch makes at least {by_patch.min():.1f} % of the neurons excitable, and noise of the same length at "
       f"most {by_noise.max():.2f} %. So in this reading the first step of the paper's explanation holds.",
       by_patch.min() > 50 * by_noise.max()))
 
