@@ -2,14 +2,11 @@
 # # Do the fuzzers break networks that recognise voices?
 #
 # **The claims** (DeepSensor II, 6.4, Tables 6 and 7). ResNet-34 and Deep Speaker sort speech into 30
-# classes, which the paper calls speakers in one place and accents in another. In both, the {term}`swarm` finds more {term}`test errors <test error>` than each other {term}`fuzzer`, about 1.2
-# times as many. In Deep Speaker it does so however far the network was trained.
-#
-# **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
-# a picture that a fuzzer has changed; and why to ask of a {term}`fitness`, before comparing what it finds,
-# whether it is ever anything but 0.
+# classes, which the paper calls speakers in one place and accents in another. In both, the {term}`swarm`
+# finds more {term}`test errors <test error>` than each other {term}`fuzzer`, about 1.2 times as many. In
+# Deep Speaker it does so however far the network was trained.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "voices"  # synthetic speakers; fsdd: spoken digits; vctk: the paper's
 model_name = "resnet34_s"  # or deep_speaker_s, slower: a quarter of the paper's resnet34, deep_speaker
 recipe = "default"  # how the network is trained
@@ -45,7 +42,7 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.words import shown
+from dnnbook.words import out_of, shown, span
 from dnnlib import checks, fuzzing, inference, models
 from dnnlib.data import audio
 from dnnlib.neurons import excitable, shapley
@@ -57,6 +54,52 @@ run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, mode
                  population=population, points=points, near=near, others=others,
                  references=references, held_out=held_out, under_epochs=under_epochs, over_epochs=over_epochs,
                  batch_size=batch_size)
+
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("deepsensor-excitable-speakers")
+
+# %% tags=["hide-input", "statements"]
+rows = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
+
+
+def errors_of(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Series:
+    """Test errors in percent of all examples, by network and seed."""
+    where = f"table == 6 and quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
+    return evidence.by_seed(rows, where + (f" and swarm == '{name}'" if name else ""), "model")
+
+
+unmoved = evidence.by_seed(rows, "quantity == 'same_as_constant' and swarm == 'excitable'", "model", "budget")
+free, hissing = (evidence.spread(errors_of(*of))["mean"] for of in (("excitable",), ("", "none", "noise")))
+says(("**The answer.** Excitable neurons never guide the swarm here: with every seed, its examples are those of a swarm "
+      "with a constant fitness.", unmoved.min() == 100 and (errors_of("excitable") == errors_of("constant")).all()),
+     (f"Without a bound, at least {free.min():.0f} % of them are errors all the same, because the networks take a "
+      f"picture of noise for another speaker. Plain noise has {span(hissing)} % errors.",
+      free.min() > 50 and (free - hissing).abs().max() < 10),
+     ("DLFuzz in its best strategy finds more, with both networks and every seed.",
+      (errors_of("", fuzzer="dlfuzz") > errors_of("excitable")).all()),
+     f"The verdict on the claim that the swarm finds more than each rival is *{evidence.state('deepsensor-excitable-speakers')}*.")
+
+# %% [markdown]
+# ## In one picture
+#
+# Find the bar of the excitable swarm, and the bar of the constant fitness beside it. Which fuzzers are above both?
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: from the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
+CELL = ["dataset", "model"]
+ours = run.recorded()
+if ours.empty:
+    plots.nothing()
+else:
+    fuzzer_bars(outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"],
+                ylabel="test errors (%)")
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
+# a picture that a fuzzer has changed; and why to ask of a {term}`fitness`, before comparing what it finds,
+# whether it is ever anything but 0.
 
 # %% [markdown]
 # ## Two speakers, two vowels
@@ -322,13 +365,7 @@ wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and bu
 # was not at hand. The spoken digits of `fsdd` have six speakers. So an input has at most five error categories, and
 # noise is right once in six times.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("deepsensor-excitable-speakers")
-
 # %% tags=["hide-input"]
-CELL = ["dataset", "model"]
 TEXT = ("table == 6 and budget == 'none' and (swarm == 'excitable' or setting == 'paper') "
         "and quantity == ")
 table_6 = published.table("deepsensor_excitable", 6)
@@ -370,11 +407,6 @@ display(wide(ours, "table == 6 and quantity in ('error_categories', 'share_near'
              index=[*CELL, "budget", "fuzzer", "swarm", "setting"], columns="quantity", digits=2))
 wide(ours, "table == 7 and quantity == 'test_errors_all_iterations'", index=[*CELL, "method"], columns="training")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: of the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
-fuzzer_bars(outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"],
-            ylabel="test errors (%)")
-plt.show()
-
 # %% [markdown]
 # ## Verdict
 
@@ -382,62 +414,32 @@ plt.show()
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** For the fuzzers a spectrogram is an image. So the method carries over, and so do the questions
-# about it. Before you look at the counts, look at how many examples are the same as the constant swarm's. Where all
-# of them are, excitable neurons found nothing of what the line `excitable` counts. And a failing input counts only
-# if the voice is still that of the input, which your ear must judge.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import out_of, span
+says(f"Our records cover six speakers. {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
-kept = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
+# %% [markdown]
+# **What it means.** For the fuzzers a spectrogram is an image, so the questions about images carry over too. A
+# failing input counts only if the voice is still that of the input, which your ear must judge.
 
-
-def rate(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Series:
-    """Test errors in percent of all examples, by network and seed."""
-    where = f"table == 6 and quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(kept, where + (f" and swarm == '{name}'" if name else ""), "model")
-
-
-says(f"Our records cover six speakers. {sizes(kept)}.",
-     f"The rivals ran {of_rivals(kept)}.", *evidence.estimator(kept))
-same, moved, most = (evidence.by_seed(kept, f"quantity == '{quantity}'" + where, "model", "budget")
-                     for quantity, where in (("same_as_constant", " and swarm == 'excitable'"),
-                                             ("same_as_constant", " and swarm == 'excitable_scaled'"),
-                                             ("excitable", "")))
-found, noise = evidence.spread(rate("excitable")), evidence.spread(rate("", fuzzer="noise"))
-scaled = evidence.spread(rate("excitable_scaled") - rate("constant"))
-says(*([("With every seed, without a bound and within it, all examples of the excitable swarm are those of the constant "
-         "swarm. With its threshold of half a nat, it never once preferred one particle to another.",
-         (rate("excitable") - rate("constant")).abs().max() == 0),
-        (f"At most {most.max():.2g} % of the neurons of a random picture are above this threshold.", most.max() < 0.1)]
-       if same.min() == 100 else
-       [f"Of the excitable swarm's examples, {span(same)} % are those of the constant swarm."]),
-     (f"Without a bound, {span(found['mean'])} % of its examples are errors all the same, because the networks take a "
-      f"picture of noise for another speaker. Plain noise has {span(noise['mean'])} % errors.",
-      (found["mean"] - noise["mean"]).abs().max() < 10),
-     (f"With scaled values the swarm moves: {span(moved)} % of its examples are those of the constant swarm.",
-      moved.max() < 50),
-     f"Its lead over a constant fitness is then {span(scaled['mean'], 1)} points, and more than chance in "
-     f"{out_of((scaled['low'] > 0).sum(), len(scaled))} networks.",
-     *([] if (scaled["low"] > 0).any() else [
-         "So the seeds do not show that scaled values find more errors than a constant fitness."]))
-gradient, close = (evidence.spread(rate("", budget, "dlfuzz"))["mean"] for budget in ("none", "near"))
-swarms_near = pd.concat([evidence.spread(rate(name, "near"))["mean"] for name in (
+# %% tags=["hide-input", "statements"]
+excited = evidence.by_seed(rows, "quantity == 'excitable'", "model", "budget")
+stayed = evidence.by_seed(rows, "quantity == 'same_as_constant' and swarm == 'excitable_scaled'", "model", "budget")
+scaled = evidence.spread(errors_of("excitable_scaled") - errors_of("constant"))
+close = evidence.spread(errors_of("", "near", "dlfuzz"))["mean"]
+swarms_near = pd.concat([evidence.spread(errors_of(name, "near"))["mean"] for name in (
     "excitable", "excitable_scaled", "sensitive", "constant")], axis=1).max(axis=1)
-DEEP, RES = "deep_speaker_s", "resnet34_s"
-best = rate("", fuzzer="dlfuzz") - rate("excitable")
-says((f"DLFuzz in its best strategy has {gradient[RES]:.0f} % errors in ResNet-34 and {gradient[DEEP]:.0f} % in Deep "
-      "Speaker. With both networks and every seed this is more than the swarm has.", (best > 0).all()),
-     (f"Within the bound, where the voice can still be followed, DLFuzz has {span(close / swarms_near)} times as many "
-      "errors as the best swarm.", (close > swarms_near).all()))
-states = {what: evidence.state(f"deepsensor-excitable-speakers{what}") for what in (
-    "", "-incomplete", "-size", "-incomplete-size")}
-empty = evidence.by_seed(kept, "table == 6 and quantity == 'test_errors' and budget == 'none' and "
+empty = evidence.by_seed(rows, "table == 6 and quantity == 'test_errors' and budget == 'none' and "
                          "fuzzer == 'deepxplore'", "model")
-says(f"These are the verdicts on the claims. The swarm finds more errors than each rival: *{states['']}*. It leads by "
-     f"the factor that the paper prints: *{states['-size']}*. For Deep Speaker, however far it was trained: *{states['-incomplete']}*; "
-     f"the factor, trained too little and too long: *{states['-incomplete-size']}*. ResNet-34 has no part in the last two.",
+says((f"At most {excited.max():.2g} % of the neurons of a random picture are above the threshold of half a nat.",
+      excited.max() < 0.1),
+     (f"With scaled values the swarm moves: {span(stayed)} % of its examples are those of the constant swarm.",
+      stayed.max() < 50),
+     f"But its lead over a constant fitness is then {span(scaled['mean'], 1)} points, and more than chance in "
+     f"{out_of((scaled['low'] > 0).sum(), len(scaled))} networks.",
+     (f"Within the bound, where the voice can still be followed, DLFuzz has {span(close / swarms_near)} times as many "
+      "errors as the best swarm.", (close > swarms_near).all()),
      *([f"In {(empty == 0).sum()} of {len(empty)} runs DeepXplore found no error. We then count one, so the ratio to "
         "DeepXplore is as large as the swarm's own count."] if (empty == 0).any() else []))
 
