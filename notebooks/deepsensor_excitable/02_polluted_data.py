@@ -89,14 +89,10 @@ says((f"**The answer.** The swarm ends at the polluted class for {span(guided)} 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network, from the records, by the share of polluted images; each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-polluted"}}
 kept = run.recorded(patches=patches)
-if kept.empty:
-    plots.nothing()
-else:
-    drawn = outcomes.error_shares(at_best(kept, "dataset", "model", "alpha"))
-    drawn = drawn.sort_values("alpha", kind="stable")
-    drawn["share"] = drawn["alpha"].astype(str) + " %"
-    fuzzer_bars(drawn, group=["dataset", "model", "share", "network"],
-                ylabel="given the polluted class (%)")
+plots.nothing() if kept.empty else fuzzer_bars(
+    outcomes.error_shares(at_best(kept, "dataset", "model", "alpha")).sort_values("alpha", kind="stable").assign(
+        share=lambda table: table["alpha"].astype(str) + " %"),
+    group=["dataset", "model", "share", "network"], ylabel="given the polluted class (%)")
 plt.show()
 
 # %% [markdown]

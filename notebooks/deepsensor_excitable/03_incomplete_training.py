@@ -65,11 +65,8 @@ bet("deepsensor-excitable-incomplete")
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records, each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
 CELL = ["dataset", "model", "training"]
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    fuzzer_bars(outcomes.error_shares(at_best(kept, "dataset", "model")), group=CELL,
-                ylabel="test errors (%)")
+plots.nothing() if kept.empty else fuzzer_bars(
+    outcomes.error_shares(at_best(kept, "dataset", "model")), group=CELL, ylabel="test errors (%)")
 plt.show()
 
 # %% [markdown]

@@ -89,11 +89,8 @@ says(("**The answer.** Excitable neurons never guide the swarm here: with every 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: from the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
 CELL = ["dataset", "model"]
 ours = run.recorded()
-if ours.empty:
-    plots.nothing()
-else:
-    fuzzer_bars(outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"],
-                ylabel="test errors (%)")
+plots.nothing() if ours.empty else fuzzer_bars(
+    outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"], ylabel="test errors (%)")
 plt.show()
 
 # %% [markdown]
