@@ -47,10 +47,10 @@ def spot() -> nn.Module:
 
 
 def painter() -> interactive.Block:
-    images = torch.zeros(3, 1, SIZE, SIZE)
-    images[1, 0, 5, 7] = 1
+    images = torch.zeros(4, 1, SIZE, SIZE)
+    images[[1, 3], 0, 5, 7] = 1
     images[2, 0, 5, 7] = 0.5
-    return interactive.patch_painter(spot(), images, torch.tensor([0, 1, 1]),
+    return interactive.patch_painter(spot(), images, torch.tensor([0, 1, 1, 0]),
                                      classes=["dark", "bright"])
 
 
@@ -211,6 +211,18 @@ def place(page, row: float, column: float) -> tuple[float, float]:
     return (box["x"] + (column + 1) / SIZE * box["width"], box["y"] + (row + 1) / SIZE * box["height"])
 
 
+def test_it_opens_broken_and_says_the_true_class_and_what_a_patch_mends(opened):
+    page = opened("painter")
+    said = page.locator(".said")
+    assert said.inner_text().endswith("no longer dark, but bright with 0.98. The patch has broken it.")
+    assert page.get_by_text("True class: dark").is_visible()
+    page.get_by_role("button", name="class dark; the network says bright").click()
+    assert said.inner_text().endswith("no longer bright, but dark with 0.98. The patch has mended it.")
+    page.get_by_role("button", name="Draw one").click()
+    page.get_by_role("button", name="Done").click()
+    assert page.get_by_text("Your own image").is_visible() and "broken" not in said.inner_text()
+
+
 def test_a_dragged_patch_changes_what_the_network_says(opened):
     page = opened("painter")
     said = page.locator(".said")
@@ -226,7 +238,7 @@ def test_a_dragged_patch_changes_what_the_network_says(opened):
 
 def test_the_measures_are_the_engines(opened):
     page = opened("painter")
-    for name, pixel in (("image of class dark", 0.0), ("the network says bright with 0.50", 128 / 255)):
+    for name, pixel in (("image of class dark; the network says dark", 0.0), ("the network says bright with 0.50", 128 / 255)):
         page.get_by_role("button", name=name).click()
         x = torch.zeros(1, 1, SIZE, SIZE)
         x[0, 0, 5, 7] = pixel

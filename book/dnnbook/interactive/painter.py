@@ -23,7 +23,9 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
                   classes: Sequence[str] | None = None, patch: str = "invert") -> Block:
     """A figure in which the reader changes a block of 2 x 2 pixels, or throws a hundred.
 
-    It shows the softmax vector with PD, PV and PE, and where patches change the class.
+    It shows the softmax vector with PD, PV and PE, and where patches change the class. It opens on
+    the first image that is read right and that an inverted patch breaks, with the patch where the
+    network is then surest of another class; without one, on the first, with the patch in its middle.
 
     ``model``: see :func:`networks.exported`. ``images``: a few, (N, C, H, W) in [0, 1]; ``labels``:
     (N,); ``classes``: their names. ``patch``: what the block is at first, 'invert' (NSATP II.B) or
@@ -44,18 +46,26 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
     labels = checks.labels(labels, len(x), len(names))
     sure = [f"an image of class {names[label]}; the network says {names[row.argmax()]} with "
             f"{row.max():.2f}" for label, row in zip(labels.tolist(), p)]
+    first, change = 0, moved(model, x[0])
+    for i in (p.argmax(1) == labels).nonzero()[:, 0].tolist():
+        if (found := moved(model, x[i])).any():
+            first, change = i, found
+            break
+    top, left = divmod(int(change.argmax()), change.shape[1]) if change.any() else (
+        side // 2 for side in x.shape[2:])
     data = {"network": network, "images": pixels(x), "labels": labels.tolist(), "classes": names,
-            "described": sure, "patch": patch}
-    changes = fragile_places(model, x[0])
-    return Block("patch_painter", "Patch painter", data, _still(x[0], p[0], changes, names),
+            "described": sure, "patch": patch, "first": first, "at": [top, left]}
+    return Block("patch_painter", "Patch painter", data,
+                 _still(x[first], p[first], change > 0, names),
                  f"An image, the bars of its softmax vector, and a map of the places where an "
-                 f"inverted patch changes its class: {int(changes.sum())} of {changes.numel()}.")
+                 f"inverted patch changes its class: {int((change > 0).sum())} of {change.numel()}.")
 
 
-def fragile_places(model: nn.Module, image: torch.Tensor) -> torch.Tensor:
-    """Whether an inverted patch changes the class of ``image`` (C, H, W), for each of its places.
+def moved(model: nn.Module, image: torch.Tensor) -> torch.Tensor:
+    """How sure the network is of another class of ``image`` (C, H, W) under an inverted patch.
 
-    Returns bool (H - 1, W - 1), by the patch's upper left corner.
+    Returns (H - 1, W - 1), by the patch's upper left corner: in (0, 1] where the class changes,
+    else 0.
     """
     high, wide = (side - SIDE + 1 for side in image.shape[1:])
     top, left = (part.flatten()[None] for part in torch.meshgrid(
@@ -63,7 +73,8 @@ def fragile_places(model: nn.Module, image: torch.Tensor) -> torch.Tensor:
     copies = apply(image[None].cpu(), Patches(top, left, None))[0]
     with torch.no_grad():
         clean = model(image[None].to(device_of(model))).argmax(1).cpu()
-    return (predict(model, copies).argmax(1) != clean).view(high, wide)
+    sure, found = predict(model, copies).max(1)
+    return (sure * (found != clean)).view(high, wide)
 
 
 def _still(image: torch.Tensor, p: torch.Tensor, changes: torch.Tensor,

@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from dnnbook import interactive
-from dnnbook.interactive.painter import fragile_places
+from dnnbook.interactive.painter import moved
 
 
 @pytest.fixture
@@ -18,11 +18,23 @@ def spot():
 
 
 def test_fragile_places_are_those_over_the_spot(spot):
-    found = fragile_places(spot, torch.zeros(1, 6, 6))
+    found = moved(spot, torch.zeros(1, 6, 6))
     assert found.shape == (5, 5)
+    assert found.max() == pytest.approx(spot(torch.eye(36)[[15]]).softmax(1)[0, 1].item())
     assert found.nonzero().tolist() == [[1, 2], [1, 3], [2, 2], [2, 3]]
     block = interactive.patch_painter(spot, torch.zeros(1, 1, 6, 6), torch.tensor([0]))
     assert block.alt.endswith("4 of 25.")
+
+
+def test_it_opens_on_the_first_image_that_is_read_right_and_breaks(spot):
+    images = torch.zeros(3, 1, 6, 6)
+    images[1:, 0, 2, 3] = 1
+    data = interactive.patch_painter(spot, images, torch.tensor([1, 1, 1])).data  # the first: misread
+    assert data["first"] == 1 and data["at"] == [1, 2]
+    with torch.no_grad():
+        spot[1].bias[0] = 9  # now nothing breaks
+    data = interactive.patch_painter(spot, images, torch.tensor([0, 0, 0])).data
+    assert data["first"] == 0 and data["at"] == [3, 3]
 
 
 def test_the_network_speaks_of_the_pixels_that_are_shown(spot):

@@ -43,9 +43,9 @@ function choice(label, options, change) {
   return { box: make("label", { class: "choice" }, make("span", {}, label), input), input };
 }
 
-/** Buttons of which one is pressed. */
-function buttons(label, contents, change) {
-  const all = contents.map((content, i) => make("button", { type: "button", "aria-pressed": i === 0,
+/** Buttons of which one is pressed: at first that of number `first`. */
+function buttons(label, contents, change, first = 0) {
+  const all = contents.map((content, i) => make("button", { type: "button", "aria-pressed": i === first,
     ...(content.label ? { "aria-label": content.label } : {}), onclick: () => press(i) },
     content.content ?? content));
   const press = (i) => {

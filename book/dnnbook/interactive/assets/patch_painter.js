@@ -7,8 +7,8 @@ function render(element, data) {
   const n = height * width, size = channels * n, stored = bytes(data.images);
   const examples = data.labels.map((_, i) => Float32Array.from(
     stored.subarray(i * size, (i + 1) * size), (v) => v / 255));
-  const state = { image: examples[0], top: height >> 1, left: width >> 1, kind: data.patch, grey: 1,
-    drawing: false, clean: null, thrown: 0, changed: 0, waiting: [] };
+  const state = { image: examples[data.first], truth: data.labels[data.first], top: data.at[0], left: data.at[1],
+    kind: data.patch, grey: 1, drawing: false, clean: null, thrown: 0, changed: 0, waiting: [] };
   const hits = new Float32Array(n), tries = new Float32Array(n);
 
   const patched = (top, left, kind, colours) => {
@@ -28,6 +28,7 @@ function render(element, data) {
   const frame = make("div", { class: "patch" });
   const chances = bars(data.classes);
   const facts = Object.fromEntries(["pd", "pv", "pe"].map((name) => [name, make("dd")]));
+  const truth = make("div", { class: "quiet" });
   const said = make("output", { class: "said", "aria-live": "polite" });
   const map = make("canvas", { role: "img", "aria-label": "Where patches changed the class" });
   const count = make("output", { class: "eff", "aria-live": "polite" });
@@ -44,10 +45,13 @@ function render(element, data) {
     for (const name in facts)
       facts[name].textContent = state.drawing ? now[name].toFixed(2)
         : `${now[name].toFixed(2)} (before: ${was[name].toFixed(2)})`;
-    const name = (c) => `${data.classes[c]} with ${p[c].toFixed(2)}`;
+    const name = (c) => `${data.classes[c]} with ${p[c].toFixed(2)}`, known = state.truth !== null;
+    const verdict = !known ? "" : before === state.truth ? " The patch has broken it."
+      : after === state.truth ? " The patch has mended it." : " Both are wrong.";
+    truth.textContent = known ? `True class: ${data.classes[state.truth]}` : "Your own image";
     said.textContent = state.drawing ? `The network says ${name(after)}.`
       : after === before ? `Patch at row ${state.top + 1}, column ${state.left + 1}: still ${name(after)}.`
-        : `Patch at row ${state.top + 1}, column ${state.left + 1}: no longer ${data.classes[before]}, but ${name(after)}.`;
+        : `Patch at row ${state.top + 1}, column ${state.left + 1}: no longer ${data.classes[before]}, but ${name(after)}.${verdict}`;
     said.classList.toggle("changed", after !== before && !state.drawing);
   };
 
@@ -151,9 +155,10 @@ function render(element, data) {
     content: paint(make("canvas", { class: "thumb" }), x, network.shape) })), (i) => {
     state.drawing = false;
     state.image = examples[i];
+    state.truth = data.labels[i];
     draw.textContent = "Draw one";
     restart();
-  });
+  }, data.first);
   const finish = () => {
     state.drawing = false;
     draw.textContent = "Draw one";
@@ -163,6 +168,7 @@ function render(element, data) {
     if (state.drawing) return finish();
     state.drawing = true;
     state.image = new Float32Array(size);
+    state.truth = null;
     for (const b of thumbs.box.querySelectorAll("[aria-pressed]")) b.setAttribute("aria-pressed", false);
     draw.textContent = "Done: patch my image";
     restart();
@@ -182,7 +188,7 @@ function render(element, data) {
   const stage = make("div", { class: "stage" }, picture, frame);
   element.append(thumbs.box,
     make("div", { class: "board" },
-      make("div", { class: "pane" }, make("div", { class: "head" }, "Drag the patch"), stage),
+      make("div", { class: "pane" }, make("div", { class: "head" }, "Drag the patch"), stage, truth),
       make("div", { class: "pane" }, make("div", { class: "head" }, "What the network says"), chances.box,
         make("dl", { class: "facts" }, ...Object.entries(facts).flatMap(
           ([name, value]) => [make("dt", {}, name.toUpperCase()), value]))),
