@@ -7,7 +7,8 @@
 #
 # **Play it.** Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches*
 # puts 100 patches at random places, and {term}`Eff` is the share of them that change the class. A place
-# turns orange if a patch there changed the class, and blue if none did. You can also draw a digit
+# turns orange if a patch there changed the class, and blue if none did. The network reads all ten images
+# right. They go from the one it is least sure of to the surest: which do you never break? You can also draw a digit
 # of your own. The network is trained on this page, and it runs in your browser.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
