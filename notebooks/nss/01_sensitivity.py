@@ -1,15 +1,11 @@
 # %% [markdown]
 # # Does a worse network have more sensitive neurons?
 #
-# **The claim** (NSS RQ1, IV.B, Fig. 3). Train a network to two stages of accuracy. {term}`NSS` says three
-# things about its {term}`neurons <neuron>`. At the stage with more errors the neurons are more sensitive,
-# however strong the mutation is. They are more sensitive to stronger mutations. And a tenth of the neurons
-# is significantly more sensitive than as many random ones.
-#
-# **What you will learn.** How to compare two networks by how far their neurons move, and why such a
-# comparison depends on the scale of the activations.
+# **The claim** (NSS RQ1, IV.B, Fig. 3). Of two stages of training, the {term}`neurons <neuron>` are more sensitive at
+# the one with more errors, {term}`NSS` says, however strong the mutation is. They are more sensitive to stronger
+# mutations. And a tenth of the neurons is significantly more sensitive than as many random ones.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 seed = 0  # of the training, and of all else that is random
@@ -43,7 +39,61 @@ run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_n
                  share=share)
 run.parameters["limit"] = limit  # follows from the profile
 
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("nss-sensitivity-worse")
+
+# %% tags=["hide-input", "records"]
+CELL = ["dataset", "model"]
+rows = records.frame("nss/sensitivity").query("mutations == 'paper'")
+claims = {claim.id: claim for claim in published.claims("nss")}
+of_worse, of_strength = (verdicts.verdict(claims[f"nss-sensitivity-{name}"]) for name in ("worse", "strength"))
+by_network = of_worse.cells.groupby(CELL)
+holds, below = (by_network["outcome"].agg(lambda outcomes: (outcomes == what).all())
+                .loc[lambda every: every].index for what in ("holds", "fails"))
+mean = rows.query("quantity == 'sensitivity' and difference == 'l1'").set_index(
+    [*CELL, "state", "strength", "seed", "neurons"])["value"].unstack("neurons")
+lead = mean["sensitive"] / mean["random"]
+
+# %% tags=["hide-input", "statements"]
+says(
+    (f"**The answer.** It depends on the network. With {networks(holds)}, the worse network has the more sensitive neurons, "
+     "at every strength.", {cell[1] for cell in holds} == {"resnet20", "lenet5_nss"}),
+    (f"With {networks(below)}, the result is the opposite, by more than chance.", {cell[1] for cell in below} == {"lenet1_nss", "vgg16"}),
+    (f"The other two claims hold. Sensitivity rises with the strength, and the most sensitive tenth is at least "
+     f"{lead.min():.1f} times as sensitive as random neurons.",
+     of_strength.holds == of_strength.run and lead.min() > 1))
+
 # %% [markdown]
+# **In one picture.** The worse network is red, the better one blue.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
+def against_strength(rows, panel, **line):
+    """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
+    rows = rows.query("quantity == 'sensitivity' and mutations == 'paper'")
+    if rows.empty:
+        return plots.nothing()
+    groups = list(rows.groupby(panel, sort=False))
+    figure, axes = plots.panels(len(groups), width=max(3, 6 / len(groups)), height=2.8)
+    for axis, (name, group) in zip(axes, groups):
+        for (state, neurons, _), part in group.groupby(["state", "neurons", "seed"]):
+            axis.plot(part["strength"], part["value"], ls="-" if neurons == "sensitive" else "--",
+                      color="C3" if state == "worse" else "C0", label=f"{state}, {neurons}", **line)
+        axis.set_title(", ".join(map(shown, name)), fontsize=9)
+        axis.set(xlabel="strength of the mutation", ylabel="mean sensitivity")
+    handles, labels = axes[0].get_legend_handles_labels()
+    first = dict(zip(labels, handles))  # of the lines of all seeds
+    figure.legend(first.values(), first, fontsize=8, loc="outside lower center", ncols=4)
+
+
+against_strength(run.recorded("difference == 'l1'"), CELL, lw=1)
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** How to compare two networks by how far their neurons move, and why such a comparison
+# depends on the scale of the activations.
+#
 # ## Two stages
 #
 # One training stops near the accuracy of Table I. The other one is longer, or, for CIFAR-10, shorter. The two
@@ -99,24 +149,6 @@ wide(run.live, "difference == 'l1' and mutations == 'paper'", index="strength",
      columns=["neurons", "state"], digits=4)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
-def against_strength(rows, panel, **line):
-    """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
-    rows = rows.query("quantity == 'sensitivity' and mutations == 'paper'")
-    if rows.empty:
-        return plots.nothing()
-    groups = list(rows.groupby(panel, sort=False))
-    figure, axes = plots.panels(len(groups), width=max(3, 6 / len(groups)), height=2.8)
-    for axis, (name, group) in zip(axes, groups):
-        for (state, neurons, _), part in group.groupby(["state", "neurons", "seed"]):
-            axis.plot(part["strength"], part["value"], ls="-" if neurons == "sensitive" else "--",
-                      color="C3" if state == "worse" else "C0", label=f"{state}, {neurons}", **line)
-        axis.set_title(", ".join(map(shown, name)), fontsize=9)
-        axis.set(xlabel="strength of the mutation", ylabel="mean sensitivity")
-    handles, labels = axes[0].get_legend_handles_labels()
-    first = dict(zip(labels, handles))  # of the lines of all seeds
-    figure.legend(first.values(), first, fontsize=8, loc="outside lower center", ncols=4)
-
-
 against_strength(run.live, ["difference"], marker="o")
 plt.show()
 
@@ -149,23 +181,13 @@ wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", 
 #
 # The table shows the first ratio, worse network to better network, with the strengths of Table III. It
 # stands there for the text's difference (`l1`) and for the code's (`squared_normalised`). CIFAR-10 is a
-# JPEG copy.
-
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("nss-sensitivity-worse")
+# JPEG copy. Means are arithmetic here; the verdicts take geometric means of ratios.
 
 # %% tags=["hide-input"]
 ours = run.recorded()
-CELL = ["dataset", "model"]
 display(wide(ours, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
              "mutations == 'paper'", index=[*CELL, "difference"], columns="strength", digits=2))
 wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
-against_strength(ours.query("difference == 'l1'"), CELL, lw=1)
-plt.show()
 
 # %% [markdown]
 # ## Verdict
@@ -176,72 +198,33 @@ run.verdicts()
 # %% [markdown]
 # Later chapters ask whether the original of an image is known. Here it always is, because we compare
 # clean images with mutations of them.
-#
-# **What it means.**
 
 # %% tags=["hide-input", "statements"]
-CELL = ["dataset", "model"]
-rows = records.frame("nss/sensitivity").query("mutations == 'paper'")
-claims = {claim.id: claim for claim in published.claims("nss")}
-worse, strength = (verdicts.verdict(claims[f"nss-sensitivity-{name}"]) for name in ("worse", "strength"))
-cells = worse.cells.groupby(CELL)
-holds = cells["outcome"].agg(lambda outcomes: (outcomes == "holds").all())
-below = cells["outcome"].agg(lambda outcomes: (outcomes == "fails").all())
-ends = worse.cells.set_index(CELL)
+ends = of_worse.cells.set_index(CELL)
+code = over_seeds(rows.query(
+    "quantity == 'worse_over_better' and neurons == 'sensitive' and difference == 'squared_normalised'").set_index(
+        [*CELL, "strength", "seed"])["value"], [*CELL, "strength"], "ratio")
+lenet5, resnet20 = (code.xs(model, level="model") for model in ("lenet5_nss", "resnet20"))
+above = of_worse.cells.assign(above=of_worse.cells["mean"] > 1).groupby("model")["above"]
 says(
-    "Does sensitivity rise with the strength of the mutation? The verdict is "
-    f"*{strength.state}*. Is the worse network the more sensitive one? The verdict is *{worse.state}*: "
-    f"{verdicts.told(worse)}.",
-    ("The networks clearly differ: the intervals of some lie wholly above those of others.",
-     ends.loc[below.index[below], "high"].max() < ends.loc[holds.index[holds], "low"].min()),
-    (f"With {networks(holds.index[holds])}, the claim holds at every strength.",
-     {cell[1] for cell in holds.index[holds]} == {"resnet20", "lenet5_nss"}),
-    (f"With {networks(below.index[below])}, the result is the opposite. The worse network has "
-     f"{cells['mean'].min()[below].min():.2f} to {cells['mean'].max()[below].max():.2f} times the sensitivity "
-     "of the better one, at every strength more than chance. So the neurons of the better network move *more*. With "
-     "LeNet-1, its training was longer, but also had momentum and weight decay; we did not test which of these matters.",
-     {cell[1] for cell in below.index[below]} == {"lenet1_nss", "vgg16"}),
-    "Means of ratios are geometric here, as in the verdicts; those of the table above are arithmetic.")
-ratio = over_seeds(rows.query("quantity == 'worse_over_better' and neurons == 'sensitive'").set_index(
-    [*CELL, "difference", "strength", "seed"])["value"], [*CELL, "difference", "strength"], "ratio")
-code = ratio.xs("squared_normalised", level="difference")
+    f"**What it means.** Is the worse network the more sensitive one? The verdict is *{of_worse.state}*.",
+    (f"Where it is the less sensitive one, it has {by_network['mean'].min()[below].min():.2f} to "
+     f"{by_network['mean'].max()[below].max():.2f} times the sensitivity of the better one. The networks clearly differ: "
+     "the intervals of some lie wholly above those of others.", by_network["mean"].max()[below].max() < 1
+     and ends.loc[below, "high"].max() < ends.loc[holds, "low"].min()),
+    "With LeNet-1, the better network was trained longer, but also with momentum and weight decay; we did not test which of "
+    "these matters.",
+    ("The result also depends on how the difference is measured. The code squares it and divides it by the largest "
+     f"activation. Then the claim holds in no cell of LeNet-5, with ratios of at most {lenet5['mean'].max():.2f}; with "
+     "ResNet-20, all mean ratios are still above 1.", not (lenet5["low"] > 1).any() and (resnet20["mean"] > 1).all()))
 says(
-    "The result also depends on how the difference is measured. The code squares each change and divides it "
-    "by the largest activation.",
-    ("By this measure, the claim holds in no cell of LeNet-5: the ratios are "
-     f"{code.xs('lenet5_nss', level='model')['mean'].min():.2f} "
-     f"to {code.xs('lenet5_nss', level='model')['mean'].max():.2f}. With ResNet-20, all mean ratios are "
-     "still above 1.",
-     not (code.xs("lenet5_nss", level="model")["low"] > 1).any()
-     and (code.xs("resnet20", level="model")["mean"] > 1).all()))
-
-# %% [markdown]
-# We do not know why the networks differ. $|N(x) - N(x')|$ has the unit of the activations, and training
-# changes the scale of the activations. Batch normalisation sets this scale anew, so it might explain
-# why networks with it differ from those without. But it cannot be the whole reason:
-
-# %% tags=["hide-input", "statements"]
-side = worse.cells.assign(above=worse.cells["mean"] > 1).groupby("model")["above"]
-every, none = side.all(), ~side.any()
-says(("ResNet-20 and VGG16 have it, and all means are above 1 with ResNet-20 and below 1 with VGG16. Neither LeNet has "
-      "it, and all means are above 1 with LeNet-5 and below 1 with LeNet-1.",
-      set(every.index[every]) == {"resnet20", "lenet5_nss"} and set(none.index[none]) == {"vgg16", "lenet1_nss"}),
-     "A comparison by this number mixes two things: the scale of the activations, and how well the network has "
-     "learned.")
-
-# %% tags=["hide-input", "statements"]
-mean = rows.query("quantity == 'sensitivity' and difference == 'l1'").set_index(
-    [*CELL, "state", "strength", "seed", "neurons"])["value"].unstack("neurons")
-far = mean["sensitive"] / mean["random"]
-by_network = over_seeds(far, CELL, "ratio")["mean"]
-says(
-    (f"The most sensitive tenth of the neurons is {far.min():.1f} to {far.max():.1f} times as sensitive as "
-     "random neurons. It is more sensitive in each network and stage, at each strength and with each seed. "
-     "The paper says \"significantly more sensitive\" and gives no factor.", far.min() > 1),
-    f"The factor is smallest with {networks([by_network.idxmin()])} and largest with "
-    f"{networks([by_network.idxmax()])}.",
-    "Some lead is certain in advance: these neurons are chosen by the same number by which we then compare "
-    "them.")
+    "We do not know why the networks differ. The difference has the unit of the activations, and training changes their "
+    "scale.",
+    ("Batch normalisation sets this scale anew, but it cannot be the whole reason. ResNet-20 and VGG16 have it, and the "
+     "LeNets do not. Of either pair, one network has all means above 1 and the other all below.",
+     above.all()[["resnet20", "lenet5_nss"]].all() and not above.any()[["vgg16", "lenet1_nss"]].any()),
+    "For the most sensitive tenth some lead is certain in advance: these neurons are chosen by the same number by which we "
+    "then compare them.")
 
 # %% [markdown]
 # ## Exercises
