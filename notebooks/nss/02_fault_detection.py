@@ -69,8 +69,8 @@ def firsts(*printed_ones: str) -> int:
 
 # %% tags=["hide-input", "statements"]
 says(
-    (f"**The answer.** Of the eight selectors, DeepGini finds the most faults in {(leader == 'gini').sum()} of "
-     f"{len(leader)} cells, and DSA in the others.",
+    (f"**The answer.** Of the paper's eight selectors, DeepGini finds the most faults in {(leader == 'gini').sum()} of "
+     f"{len(leader)} cells (a network, a dataset and a rate), and DSA in the others.",
      rivals.shape[1] == 7 and leader.isin(["gini", "dsa"]).all() and (leader == "gini").mean() > 0.5),
     ("NSS, as the text describes it, finds clearly fewer than a random order does on average in "
      f"{len(fewer)} of them.", chance["mean"].mean() < 0 and len(more) < len(fewer)),
