@@ -5,11 +5,8 @@
 # a single mutation with one strength. For each of the seven mutations, {term}`NSS` finds more
 # {term}`faults <fault>` than random selection. So it does not merely prefer the images with the
 # harshest mutation.
-#
-# **What you will learn.** How an experiment can rule out one explanation; and that the
-# {term}`reading` of NSS decides this table too.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
@@ -17,7 +14,7 @@ seed = 0  # of the training, and of all else that is random
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
+# %% tags=["hide-input"]
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
@@ -42,6 +39,47 @@ from dnnlib.perturb import mutations
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="each")
+
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("nss-fdr-each-mutation")
+
+# %% tags=["hide-input", "records"]
+claim = {claim.id: claim for claim in published.claims("nss")}["nss-fdr-each-mutation"]
+text, known = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
+               for pair in ("remutated", "original"))
+means = {pair: cells.cells.set_index(["candidates", "rate"])["mean"].unstack("rate")
+         for pair, cells in (("text", text), ("known", known))}
+above, below = ((means["known"] > 0).all(axis=1), (means["known"] < 0).all(axis=1))
+CELL = ["dataset", "model", "candidates", "rate"]
+RESNET = dict(dataset="cifar10", model="resnet20", recipe="nss")
+rates = records.frame("nss/fault_detection", **RESNET).query(
+    "quantity == 'fdr' and method in ('gini', 'nss') and difference != 'squared_normalised'")
+rates = rates.assign(who=rates["pair"].fillna("gini")).set_index([*CELL, "seed", "who"])["value"].unstack("who")
+ahead = over_seeds(rates["gini"] - rates["original"], CELL)
+single = ahead.drop("random", level="candidates")
+
+# %% tags=["hide-input", "statements"]
+says(
+    ("**The answer.** As the text describes it, NSS is clearly worse than random selection in "
+     f"{out_of(text.fails, text.run)} cells (a mutation and a rate).", text.fails > text.run / 2),
+    ("If the original is known, it does not only prefer the harshest mutation. For "
+     f"{listed(means['known'].index[above])}, its means are above random selection at every rate.", above.sum() > len(above) / 2),
+    ("Yet DeepGini, which knows neither the mutation nor the original, is above it in the mean of each mutation and rate.",
+     (single["mean"] > 0).all()))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}
+PAPER = RESNET | {"candidates": "each"}
+plots.bars(named(run.recorded("quantity == 'fdr' and rate == 5", **PAPER)), group=["candidates"],
+           hue="selector", ylabel="FDR at 5 % (%)")
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** How an experiment can rule out one explanation; and that the {term}`reading` of NSS
+# decides this table too. These are the seven mutations, in the strengths of the table:
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_6 = published.table("nss", 6)
@@ -89,22 +127,11 @@ wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="a
 # First comes NSS as the text describes it, then NSS with the known original. CIFAR-10 is a JPEG
 # copy.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("nss-fdr-each-mutation")
-
 # %% tags=["hide-input"]
-PAPER = dict(dataset="cifar10", model="resnet20", recipe="nss", candidates="each")
 beside(table_6.rename(columns={"operator": "candidates"}), run.recorded(**PAPER),
        where="quantity == 'fdr' and method != 'gini' and pair != 'original'",
        on=["candidates", "rate", "method"], digits=1, settings=run.settings).drop(
     columns="this run").rename_axis(index={"candidates": "mutation"})
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}
-plots.bars(named(run.recorded("quantity == 'fdr' and rate == 5", **PAPER)), group=["candidates"],
-           hue="selector", ylabel="FDR at 5 % (%)")
-plt.show()
 
 # %% [markdown]
 # ## Verdict
@@ -114,56 +141,29 @@ board = verdicts.scoreboard("nss", experiment=run.name).loc[["nss-fdr-each-mutat
 verdicts.with_readings(board, {"had the original been known": {"pair": "original"}}).drop(
     columns="paper").set_index("claim")
 
-# %% [markdown]
-# **What it means.** With one mutation for all candidates and the known original, the score can no longer
-# tell harsh mutations from mild ones. What is left is how far each single image moves. As the text
-# describes it, NSS still draws one of seven fresh mutations for each candidate, and the score depends on
-# this draw.
-
 # %% tags=["hide-input", "statements"]
-claim = {claim.id: claim for claim in published.claims("nss")}["nss-fdr-each-mutation"]
-text, known = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
-               for pair in ("remutated", "original"))
-means = {pair: found.cells.set_index(["candidates", "rate"])["mean"].unstack("rate")
-         for pair, found in (("text", text), ("known", known))}
-above, below = ((means["known"] > 0).all(axis=1), (means["known"] < 0).all(axis=1))
 mixed = means["known"].index[~above & ~below]
 least = means["text"].columns.min()
 fewer = means["text"].index[means["text"][least] < 0]
+mixture = over_seeds((rates["original"] - rates["gini"]).xs("random", level="candidates"), ["rate"])
+each = (rates["gini"] - rates["original"]).drop("random", level="candidates")
 says(
-    (f"**As the text describes it**, NSS is clearly better than random selection in {text.holds} of the "
-     f"{text.run} cells and clearly worse in {text.fails}; in the others the seeds do not decide. The verdict "
-     f"is *{text.state}*.", text.fails > text.holds),
-    f"At {least} %, its mean is below random selection for {out_of(len(fewer), len(means['text']))} mutations.")
+    (f"**What it means.** As the text describes it, the verdict is *{text.state}*. NSS then draws one of seven fresh "
+     "mutations for each candidate, and the score depends on this draw.", text.fails > text.holds),
+    f"At {least:.0f} %, its mean is below random selection for {out_of(len(fewer), len(means['text']))} mutations.",
+    f"If the original is known, the verdict is *{known.state}*. The score can then no longer tell harsh mutations "
+    "from mild ones; what is left is how far each single image moves.",
+    (f"The means of NSS are below random selection at every rate for {listed(means['known'].index[below])}. For "
+     f"{listed(mixed)} they are within 5 points of it, sometimes above and sometimes below.",
+     below.any() and len(mixed) > 0 and means["known"].loc[mixed].abs().max(axis=None) < 5))
 says(
-    f"**If the original is known**, the verdict is *{known.state}*: {verdicts.told(known)}.",
-    (f"The means of NSS are above random selection at every rate for "
-     f"{listed(means['known'].index[above])}, and below it at every rate for "
-     f"{listed(means['known'].index[below])}.", above.any() and below.any()),
-    (f"For {listed(mixed)} they are within 5 points of random selection, sometimes above it and sometimes "
-     "below.", len(mixed) > 0 and means["known"].loc[mixed].abs().max(axis=None) < 5))
-
-# %% tags=["hide-input", "statements"]
-CELL = ["dataset", "model", "candidates", "rate"]
-PAPER = dict(dataset="cifar10", model="resnet20", recipe="nss")
-fdr = records.frame("nss/fault_detection", **PAPER).query(
-    "quantity == 'fdr' and method in ('gini', 'nss') and difference != 'squared_normalised'")
-fdr = fdr.assign(who=fdr["pair"].fillna("gini")).set_index([*CELL, "seed", "who"])["value"].unstack("who")
-each = (fdr["gini"] - fdr["original"]).drop("random", level="candidates")
-ahead = over_seeds(fdr["gini"] - fdr["original"], CELL)
-mixture = over_seeds((fdr["original"] - fdr["gini"]).xs("random", level="candidates"), ["rate"])
-single = ahead.drop("random", level="candidates")
-says(
-    ("**DeepGini** knows neither the mutation nor the original. Yet its mean is above that of NSS with the "
-     "known original for each of the seven mutations and at each rate, by "
-     f"{single['mean'].min():.0f} to {single['mean'].max():.0f} points.", (single["mean"] > 0).all()),
-    (f"In {out_of((single['low'] > 0).sum(), len(single))} cells this lead is more than chance.",
+    (f"The lead of DeepGini over NSS with the known original is {single['mean'].min():.0f} to {single['mean'].max():.0f} "
+     f"points. In {out_of((single['low'] > 0).sum(), len(single))} cells it is more than chance.",
      (single["low"] > 0).mean() > 0.5),
-    ("[Another chapter](02_fault_detection.ipynb) has candidates from all seven mutations. It has the published "
-     "pictures, and this one a JPEG copy, so we do not compare the numbers. There, NSS with the known original is "
-     "ahead of DeepGini at 5 %; with one mutation alone, DeepGini is ahead of NSS with every seed. So part of that lead "
-     "may come from telling harsh mutations from mild ones.",
-     mixture.loc[5, "low"] > 0 and (each > 0).all()))
+    ("With [candidates from all seven mutations](02_fault_detection.ipynb), NSS with the known original is ahead of DeepGini "
+     "at 5 %. So part of that lead may come from telling harsh mutations from mild ones.",
+     mixture.loc[5, "low"] > 0 and (each > 0).all()),
+    "That chapter has the published pictures, and this one a JPEG copy, so we do not compare the numbers.")
 
 # %% [markdown]
 # ## Exercises
