@@ -1,14 +1,11 @@
 # %% [markdown]
 # # How many kinds of fault are found?
 #
-# **The claim** (NSS RQ2, IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class,
-# predicted class). When up to 20 % of the {term}`candidates <candidate>` are selected, {term}`NSS`
-# shows a larger share of all kinds than every other selector. It is the only selector that is above
-# random selection everywhere.
-#
-# **What you will learn.** Why finding many faults and finding many kinds of fault are two aims.
+# **The claim** (NSS RQ2, IV.C.2, Fig. 4, Table VII). A kind of fault is a pair (true class, predicted class). When up
+# to 20 % of the {term}`candidates <candidate>` are selected, {term}`NSS` shows a larger share of all kinds than every
+# other selector. It is the only selector that is above random selection everywhere.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
@@ -33,13 +30,45 @@ from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks
-from dnnlib import inference, selection
+from dnnlib import inference
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 
 plots.style()
 run = Experiment("nss/diversity", profile, dataset=dataset, model_name=model_name, recipe=recipe,
                  seed=seed, candidates="random", references=references)
+
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import bet
+
+bet("nss-diversity-best")
+
+# %% tags=["hide-input", "records"]
+CELL = ["dataset", "model"]
+area = records.frame("nss/diversity", recipe="nss").query("quantity == 'area'")
+area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
+    [*CELL, "seed", "who"])["value"].unstack("who")
+over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
+text, known = over["nssremutated"], over["nssoriginal"]
+best = area.groupby(CELL).mean()
+
+# %% tags=["hide-input", "statements"]
+says(
+    ("**The answer.** ATS, which was made for diversity, shows the most kinds of fault in the mean of every network.",
+     best.idxmax(axis=1).eq("ats").all()),
+    ("As the text describes it, NSS shows fewer than random selection in the mean of every network, by "
+     f"{-text['mean'].max():.0f} to {-text['mean'].min():.0f} points of area.",
+     (text["mean"] < 0).all() and (text["high"] < 0).any()),
+    ("With the known original it is clearly above random selection with no network.", (known["low"] <= 0).all()))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 of the paper from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
+curves(named(run.recorded("quantity == 'ftcr'", recipe="nss")), xlabel="labelled (%)", ylabel="kinds of fault (%)")
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** Why finding many faults and finding many kinds of fault are two aims.
+
+# %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
@@ -102,11 +131,6 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 # a candidate is compared with a new mutation of itself, or with the known original. CIFAR-10 is a
 # JPEG copy.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import bet
-
-bet("nss-diversity-best")
-
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
            on=["dataset", "model", "method"], digits=1, recipe="nss")
@@ -115,53 +139,31 @@ run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'
 ours = named(run.recorded(recipe="nss"))
 wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 of the paper from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
-curves(ours.query("quantity == 'ftcr'"), xlabel="labelled (%)", ylabel="kinds of fault (%)")
-plt.show()
-
 # %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]
 run.verdicts({"had the original been known": {"pair": "original"}})
 
-# %% [markdown]
-# **What it means.**
-
 # %% tags=["hide-input", "statements"]
-CELL = ["dataset", "model"]
-area = records.frame("nss/diversity", recipe="nss").query("quantity == 'area'")
-area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
-    [*CELL, "seed", "who"])["value"].unstack("who")
-over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
-text, known = over["nssremutated"], over["nssoriginal"]
 claim = {claim.id: claim for claim in published.claims("nss")}["nss-diversity-best"]
 verdict, had = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
                 for pair in ("remutated", "original"))
-says(
-    "In the paper, NSS shows the most kinds of fault. The verdict on this claim is "
-    f"*{verdict.state}* for NSS as the text describes it, and *{had.state}* for NSS with the known original.",
-    ("As the text describes it, the area of NSS is below that of random selection in the mean of every "
-     f"network, by {-text['mean'].max():.0f} to {-text['mean'].min():.0f} points. This is more than chance "
-     f"with {networks(text.query('high < 0').index)}.",
-     (text["mean"] < 0).all() and (text["high"] < 0).any()),
-    (f"With the known original, the area is between {-known['mean'].min():.0f} points below and "
-     f"{known['mean'].max():.0f} points above that of random selection. It is clearly above with no network, and "
-     f"clearly below with {networks(known.query('high < 0').index)}.",
-     known["mean"].min() < 0 < known["mean"].max() and (known["low"] <= 0).all() and (known["high"] < 0).any()))
-always = [who for who, found in over.items() if (found["mean"] > 0).all()]
+always = [who for who, points in over.items() if (points["mean"] > 0).all()]
 sure = [who for who in always if (over[who]["low"] > 0).all()]
 says(
-    ("The paper says that NSS is the only selector above random selection everywhere. In our records, "
-     f"{listed(sure)} are above it with every network, each time by more than chance. NSS is not: with some "
-     "networks its mean is below, whether the original is known or not.",
-     not any(who.startswith("nss") for who in always) and {"ats", "gini"} <= set(sure)))
-best = area.groupby(CELL).mean()
-says(
-    ("ATS was made for diversity, and it has the largest mean with every network. DeepGini was not made for "
-     f"diversity; it is {(best['ats'] - best['gini']).min():.0f} to "
-     f"{(best['ats'] - best['gini']).max():.0f} points behind ATS.",
-     best.idxmax(axis=1).eq("ats").all()))
+    f"**What it means.** The claim that NSS shows the most kinds is *{verdict.state}* as the text describes it, and "
+    f"*{had.state}* with the known original.",
+    (f"As described, it is clearly below random selection with {networks(text.query('high < 0').index)}.",
+     (text["high"] < 0).any()),
+    ("With the known original it is above random selection with some networks and below with others, clearly so with "
+     f"{networks(known.query('high < 0').index)}.",
+     known["mean"].min() < 0 < known["mean"].max() and (known["high"] < 0).any()),
+    (f"Nor is NSS the only selector above random selection everywhere. {listed(sure)} are, each time by more than chance, and "
+     "NSS is not, whether the original is known or not.",
+     not any(who.startswith("nss") for who in always) and {"ats", "gini"} <= set(sure)),
+    (f"DeepGini was not made for diversity; it is {(best['ats'] - best['gini']).min():.0f} to "
+     f"{(best['ats'] - best['gini']).max():.0f} points behind ATS.", (best["ats"] > best["gini"]).all()))
 
 # %% tags=["hide-input", "statements"]
 fdr = records.frame("nss/fault_detection", recipe="nss", candidates="random").query("quantity == 'fdr' and rate == 20")
@@ -171,19 +173,13 @@ found = {pair: over_seeds(fdr.query(
         [*CELL, "seed"])["value"] - chance, CELL) for pair in ("remutated", "original")}
 more = found["remutated"].query("low > 0").index
 says(
-    ("The two ways to run NSS need two explanations. With the known original, it finds at least "
-     f"{found['original']['mean'].min():.0f} points more faults at 20 % than a random order finds on average, but, as "
-     "we saw, not clearly more kinds.", (found["original"]["low"] > 0).all() and (known["low"] <= 0).all()),
-    "Perhaps it takes the candidates of the harshest mutations first, and one mutation leads to the same few "
-    "confusions over and over. Without the original, the score does not know which mutation made a candidate, so "
-    "this cannot be the reason why it shows few kinds.",
-    (f"Does it show few kinds because it finds few faults? Not everywhere: with {networks(more)}, it finds more "
-     "faults at 20 % than a random order finds on average, and still fewer kinds.",
+    ("A method can find more faults and fewer kinds of fault than random selection: NSS as the text describes it does, with "
+     f"{networks(more)} at 20 %. So a tester should look at both numbers.",
      len(more) > 0 and (text.loc[more, "high"] < 0).all()),
-    "Perhaps the neurons of some classes move more than those of others, whatever the mutation is. Our "
-    "records cannot tell whether this is so.",
-    ("But they show that a method can find more faults and fewer kinds of fault than random selection, so a tester "
-     "should look at both numbers.", len(more) > 0 and (text["high"].reindex(more) < 0).any()))
+    ("With the known original it finds at least "
+     f"{found['original']['mean'].min():.0f} points more faults at 20 % than a random order, but not clearly more kinds.", (found["original"]["low"] > 0).all() and (known["low"] <= 0).all()),
+    "Perhaps it takes the candidates of the harshest mutations first, and one mutation leads to the same few confusions over "
+    "and over. Without the original the score does not know the mutation; our records cannot tell why it shows few kinds then.")
 
 # %% [markdown]
 # ## Exercises
