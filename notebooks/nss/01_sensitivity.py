@@ -223,7 +223,7 @@ says(
     ("Batch normalisation sets this scale anew, but it cannot be the whole reason. ResNet-20 and VGG16 have it, and the "
      "LeNets do not. Of either pair, one network has all means above 1 and the other all below.",
      above.all()[["resnet20", "lenet5_nss"]].all() and not above.any()[["vgg16", "lenet1_nss"]].any()),
-    "For the most sensitive tenth some lead is certain in advance: these neurons are chosen by the same number by which we "
+    "For the most sensitive neurons some lead is certain in advance: these neurons are chosen by the same number by which we "
     "then compare them.")
 
 # %% [markdown]
