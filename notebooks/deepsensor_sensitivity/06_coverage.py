@@ -2,14 +2,11 @@
 # # Does DeepSensor raise neuron coverage?
 #
 # **The claim** (DeepSensor IV.C, Fig. 3). Coverage criteria count the neurons that a set of inputs has
-# brought into some state. DeepSensor is not made to raise them. And yet it raises most of six criteria
-# more than noise does, and more than {term}`fuzzers <fuzzer>` that are made for it: up to twice as much.
-# All examples lie within an {term}`L2 distance` of 1 from their inputs (2 on ImageNet).
-#
-# **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted against;
-# and why equal bounds are not equal distances.
+# brought into some state. DeepSensor is not made to raise them, and yet it raises most of six criteria
+# more than noise and than {term}`fuzzers <fuzzer>` that are made for it: up to twice as much. All
+# examples lie within an {term}`L2 distance` of 1 from their inputs (2 on ImageNet).
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -40,11 +37,11 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import methods
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
-from dnnbook.display.tables import wide
+from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import Key, outcomes
-from dnnbook.words import shown
+from dnnbook.words import listed, out_of, shown
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
@@ -58,6 +55,27 @@ run = Experiment("deepsensor_sensitivity/coverage", profile, dataset=dataset, mo
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-coverage")
+
+# %% tags=["hide-input", "statements"]
+CELL, names = ["dataset", "model", "seed"], outcomes.FIG_3
+every = records.frame("deepsensor_sensitivity/coverage")
+every = every[every["criterion"].isna() | every["criterion"].isin(names)]
+gained = at_best(every[(every["quantity"] == "gain") & (every["counted"] == "alone")], *CELL)
+gained = gained[~gained["swarm"].isin(["released"])].fillna({"swarm": ""})
+real = gained[gained["swarm"] != "constant"].groupby(["criterion", "fuzzer"])["value"].mean().unstack("criterion")
+leader = real.idxmax()[real.eq(real.max()).sum() == 1]  # no tie
+led, first, most = leader[leader == "deepsensor"].index, leader.value_counts().index[0], leader.value_counts().iloc[0]
+by_seed = gained[gained["fuzzer"] == "deepsensor"].pivot_table(
+    index=CELL, columns=["swarm", "criterion"], values="value")
+ends = {name: interval(by_seed["paper"][name] - by_seed["constant"][name]) for name in names}
+both = at_best(every[(every["quantity"] == "gain") & (every["counted"] == "together")], *CELL)
+both = both[~both["swarm"].isin(["released", "constant"])].groupby(["fuzzer", "criterion"])["value"].mean().unstack()
+says((f"**The answer.** No: DeepSensor gains most in {out_of(len(led), len(names))} criteria, and {shown(first)} in {most}.",
+      len(led) <= 3 and first != "deepsensor"),
+     ("Its sensitive neurons add nothing that we see. In no criterion is its lead over a swarm with a constant fitness, "
+      "which looks at no neuron, more than chance.", all(low <= 0 for low, _ in ends.values())),
+     ("Counted together with the inputs, as a tester would keep them, it leads in none either.",
+      not (both.idxmax() == "deepsensor").any()))
 
 # %% [markdown]
 # ## In one picture
@@ -97,6 +115,9 @@ plots.nothing() if kept.empty else draw(
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted against;
+# and why equal bounds are not equal distances.
+#
 # ## The criteria
 #
 # The range $[\mathrm{low}, \mathrm{high}]$ of a neuron is taken over training images.
@@ -218,6 +239,11 @@ wide(run.live, "quantity in ('criteria_led', 'criteria_led_together')",
 # The text around the figure prints none of its values, so ours stand alone. They are mean gains over the
 # random seeds, in points, of the examples alone.
 
+# %% tags=["hide-input", "statements"]
+says(f"Our records cover {sizes(every)}. Each example lies within an L2 distance of {every['l2'].max():g} from "
+     "its input. The rivals ran "
+     f"{of_rivals(gained[gained['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}.")
+
 # %% tags=["hide-input"]
 ours = run.recorded("quantity == 'gain' and counted == 'alone'")
 wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="criterion", digits=3)
@@ -229,59 +255,26 @@ wide(ours, index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="cr
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** At a small bounded distance, a gain is a small difference of two large numbers. It
-# matters what the gain is counted against: the examples alone may cover *less* than their inputs, because
-# they lose what the inputs had. Compare DeepSensor with the constant fitness, which goes to the bound in a
-# random direction. Only the difference between the two is due to {term}`sensitive neurons <sensitive
-# neuron>`. Eq. 1 counts neurons that rise. So if the swarm has an advantage anywhere, we expect it in the
-# criteria that rising neurons raise: NC, NBC and SNAC.
+# **What it means.** At a small bounded distance, a gain is a small difference of two large numbers, so it
+# matters what it is counted against. Only the difference from the constant fitness, which goes to
+# the bound in a random direction, is due to {term}`sensitive neurons <sensitive neuron>`. Eq. 1 counts
+# neurons that rise. So if the swarm has an advantage anywhere, we expect it in the criteria that rising
+# neurons raise: NC, NBC and SNAC. The table has the lead over that swarm, with its 95 % interval.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import listed, out_of
-
-kept = records.frame("deepsensor_sensitivity/coverage")
-kept = kept[kept["criterion"].isna() | kept["criterion"].isin(outcomes.FIG_3)]
-CELL = ["dataset", "model", "seed"]
-gain = at_best(kept[(kept["quantity"] == "gain") & (kept["counted"] == "alone")], *CELL)
-gain = gain[~gain["swarm"].isin(["released"])].fillna({"swarm": ""})
-each = gain.groupby(["criterion", "fuzzer", "swarm"])["value"].mean()
-real = each[each.index.get_level_values("swarm") != "constant"].unstack("criterion")
-alone = real.eq(real.max()).sum() == 1  # no tie
-leader = real.idxmax()[alone].map(lambda key: key[0])
-led = leader[leader == "deepsensor"].index
-first, count = leader.value_counts().index[0], leader.value_counts().iloc[0]
-names = outcomes.FIG_3
-says(f"Our records cover {sizes(kept)}. Each example lies within an L2 distance of {kept['l2'].max():g} from "
-     f"its input. The rivals ran "
-     f"{of_rivals(gain[gain['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}.",
-     f"DeepSensor has the largest mean gain in {out_of(len(led), len(names))} criteria"
-     + (f" ({listed(led)})" if len(led) else "")
-     + (f"; {shown(first)} has it in {count}." if first != "deepsensor" else "."),
-     "So the claim that DeepSensor leads in most of them does not hold here." if len(led) <= 3 else
-     "So DeepSensor leads in most of them, as claimed.")
-by_seed = gain[gain["fuzzer"] == "deepsensor"].pivot_table(
-    index=CELL, columns=["swarm", "criterion"], values="value")
-ends = {name: interval(by_seed["paper"][name] - by_seed["constant"][name]) for name in names}
-sure = sorted(name for name, (low, _) in ends.items() if low > 0)
-says(f"Paired by seed, DeepSensor's lead over the swarm with a constant fitness is more than chance in "
-     f"{listed(sure) if sure else out_of(0, len(names)) + ' criteria'}"
-     + (f". In NBC its interval is {ends['nbc'][0]:.1f} to {ends['nbc'][1]:.1f} points, and in SNAC "
-        f"{ends['snac'][0]:.1f} to {ends['snac'][1]:.1f}." if not {"nbc", "snac"} & {*sure} else "."),
-     "So we see no advantage of the sensitive neurons." if not sure else
-     f"The sensitive neurons add something in {listed(sure)}.")
-both = at_best(kept[(kept["quantity"] == "gain") & (kept["counted"] == "together")], *CELL)
-both = both[~both["swarm"].isin(["released", "constant"])].groupby(["fuzzer", "criterion"])["value"].mean().unstack()
-top = both.idxmax()
-says((f"Counted together with the inputs, as a tester would keep them, DeepSensor leads in none. "
-      f"{shown(top['nbc'])} gains most in NBC and SNAC, {both['nbc'].max():.1f} and {both['snac'].max():.1f} points; "
-      f"DeepSensor gains {both.loc['deepsensor', 'nbc']:.1f} and {both.loc['deepsensor', 'snac']:.1f}.",
-      not (top == "deepsensor").any() and top["nbc"] == top["snac"]))
-lost = [name for name in ("nbc", "snac") if real[name].max() < 0]
-distance = at_best(kept[(kept["quantity"] == "l2") & ~kept["swarm"].isin(["released", "constant"])], *CELL).groupby("fuzzer")["value"].mean()
-says(*([f"In {listed(lost)} the examples of every fuzzer cover less than their inputs did: some inputs have "
+lost, top = [name for name in ("nbc", "snac") if real[name].max() < 0], both.idxmax()
+distance = at_best(every[(every["quantity"] == "l2") & ~every["swarm"].isin(["released", "constant"])], *CELL).groupby("fuzzer")["value"].mean()
+says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC.", top["nbc"] == top["snac"]),
+     *([f"In {listed(lost)} the examples of every fuzzer alone cover less than their inputs did: some inputs have "
         "unusual values, and their examples lose them."] if lost else []),
-     f"Equal bounds do not mean equal distances. On average, the examples of {shown(distance.idxmin())} lie "
+     f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie "
      f"{distance.min():.2f} from their inputs, and those of {shown(distance.idxmax())} {distance.max():.2f}.")
+ahead = by_seed["paper"] - by_seed["constant"]
+headed(pd.DataFrame({name: {
+    "lead over a constant fitness": f"{ahead[name].mean():.1f} ({low:.1f} to {high:.1f})",
+    "DeepSensor, with the inputs": f"{both.loc['deepsensor', name]:.1f}",
+    "the best, with the inputs": f"{both[name].max():.1f} ({shown(top[name])})"} for name, (low, high) in ends.items()}).T
+    .rename_axis("gain (points)"))
 
 # %% [markdown]
 # ## Exercises
