@@ -5,11 +5,8 @@
 # example of each. With DeepSensor's examples, the success rate of the attack PGD falls further than with
 # the examples of any other {term}`fuzzer`, and the {term}`CLEVER` score rises further, by up to 0.2. The
 # accuracy on benign images barely changes.
-#
-# **What you will learn.** Two measures of robustness, one by attack and one without; why retraining needs
-# a control that adds no generated example; and what you cannot learn from an attack that always succeeds.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -53,7 +50,7 @@ from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import Key, clever
 from dnnbook.training import retraining
-from dnnbook.words import shown
+from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()
@@ -71,6 +68,29 @@ from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-asr")
 
+# %% tags=["hide-input", "statements"]
+CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
+every = records.frame("deepsensor_sensitivity/robustness")
+
+
+def by_fuzzer(quantity: str, attack: str | None = None) -> pd.DataFrame:
+    """A line for each seed, a column for each fuzzer."""
+    rows = every[every["quantity"] == quantity]
+    rows = at_best(rows[rows["attack"] == attack] if attack else rows, *CELL)
+    return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
+
+
+large, small = by_fuzzer("asr_gain", "pgd"), by_fuzzer("asr_gain", "pgd, small")
+controls, ahead = large[["noise", "benign"]], large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
+says((f"**The answer.** After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
+      f"{span(large['deepsensor'], 1)} points less often. More training alone does not explain this.",
+      interval(large["deepsensor"])[0] > 0 and controls.abs().max(axis=None) < large["deepsensor"].min()),
+     ("No other fuzzer's examples bring such a gain with every random seed, but DeepSensor's lead over the next best "
+      "may be chance.", [name for name in FUZZERS if (large[name] > 0).all()] == ["deepsensor"]
+      and interval(ahead)[0] <= 0),
+     ("At the smaller eps, even the sign of the gain depends on the random seed.",
+      small["deepsensor"].min() < 0 < small["deepsensor"].max()))
+
 # %% [markdown]
 # ## In one picture
 #
@@ -80,23 +100,21 @@ bet("deepsensor-sensitivity-asr")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    kept = at_best(kept, "dataset", "model")
-    fuzzer_bars(kept[kept["quantity"] == "asr_gain"].drop(columns="swarm"),
-                group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
+plots.nothing() if kept.empty else fuzzer_bars(
+    at_best(kept, "dataset", "model").query("quantity == 'asr_gain'").drop(columns="swarm"),
+    group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
-if kept.empty:
-    plots.nothing()
-else:
-    fuzzer_bars(kept[kept["quantity"] == "clever_gain"].drop(columns="swarm"),
-                group=["dataset", "model"], ylabel="increase in CLEVER (L2)")
+plots.nothing() if kept.empty else fuzzer_bars(
+    at_best(kept, "dataset", "model").query("quantity == 'clever_gain'").drop(columns="swarm"),
+    group=["dataset", "model"], ylabel="increase in CLEVER (L2)")
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** Two measures of robustness, one by attack and one without; why retraining needs
+# a control that adds no generated example; and what you cannot learn from an attack that always succeeds.
+#
 # ## Two measures
 #
 # The attack success rate is $\mathrm{ASR} = n_\mathrm{adv} / n_\mathrm{total}$, the share of images that
@@ -245,6 +263,12 @@ wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "at
 # ASR is in percent, CLEVER is an L2 distance, and accuracy is in percent; all are means over the random
 # seeds. Fig. 4 prints no numbers to compare them with. CIFAR-10 is a JPEG copy.
 
+# %% tags=["hide-input", "statements"]
+FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient, without a fit"}
+says(f"Our records cover {sizes(every)}, with as many examples as inputs. The rivals ran "
+     f"{of_rivals(at_best(every[every['fuzzer'].isin(FUZZERS[1:])], *CELL))}. CLEVER uses "
+     f"{' or '.join(FITS[fit] for fit in every['clever_fit'].unique())}.")
+
 # %% tags=["hide-input"]
 ours = run.recorded("quantity in ('asr', 'clever', 'accuracy', 'accuracy_unseen')")
 wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), digits=3,
@@ -257,65 +281,27 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), digits=3,
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** Read the two controls first. If `benign` or `noise` gains as much as a fuzzer, the gain
-# comes from longer training, or from any noise, and not from what guided the search. Where PGD succeeds on
-# every image before and after, no fuzzer can lead; then the smaller eps shows what the larger one hides. A
-# CLEVER score also rises when the leads of the classes grow more than the gradients do, and that is not
-# always robustness. So a gain counts for more where the two measures agree. Finally, look at the accuracy.
-# An example that no person could name, with the label of its input, teaches the network to ignore what it
-# sees rather than to read better.
+# **What it means.** Read the two controls first: if `benign` or `noise` gains as much as a fuzzer, the
+# gain comes from longer training, or from any noise. Where PGD succeeds on every image before and after,
+# no fuzzer can lead; then the smaller eps shows what the larger one hides. A CLEVER score also rises when
+# the leads of the classes grow more than the gradients do, and that is not always robustness. An example
+# that no person could name, with the label of its input, teaches the network to ignore what it sees.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import listed, span
-
-kept = records.frame("deepsensor_sensitivity/robustness")
-CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
-FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient, without a fit"}
-
-
-def values(quantity: str, attack: str | None = None) -> pd.DataFrame:
-    """A line for each seed, a column for each fuzzer."""
-    rows = kept[kept["quantity"] == quantity]
-    rows = at_best(rows[rows["attack"] == attack] if attack else rows, *CELL)
-    return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
-
-
-large, small, clever_gain = values("asr_gain", "pgd"), values("asr_gain", "pgd, small"), values("clever_gain")
-controls = large[["noise", "benign"]]
-rivals_rows = at_best(kept[kept["fuzzer"].isin(FUZZERS[1:])], *CELL)
-always = [name for name in FUZZERS if (large[name] > 0).all()]
+score = by_fuzzer("clever_gain")
 low, high = interval(large["deepsensor"])
-says(f"Our records cover {sizes(kept)}, with as many examples as inputs. The rivals ran "
-     f"{of_rivals(rivals_rows)}. CLEVER uses "
-     f"{' or '.join(FITS[fit] for fit in kept['clever_fit'].unique())}.",
-     f"After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
-     f"{span(large['deepsensor'], 1)} points less often; the interval of the mean is {low:.1f} to {high:.1f}.",
-     f"Retraining on the controls changes its success by at most {controls.abs().max(axis=None):.1f} points, "
-     + ("so more training alone does not explain the gain."
-        if low > 0 and controls.abs().max(axis=None) < large["deepsensor"].min() else
-        "so the gain may be chance, or an effect of more training alone."))
-ahead = large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
-low, high = interval(ahead)
-says("At the larger eps, only DeepSensor's examples bring a gain with every random seed." if always == ["deepsensor"] else
-     f"At the larger eps, a gain with every random seed comes from the examples of {listed(always)}." if always else
-     "At the larger eps, no fuzzer's examples bring a gain with every random seed.",
-     f"DeepSensor's lead over the next best fuzzer is {span(ahead, 1)} points, which "
-     + ("is more than chance." if low > 0 else "may be chance."))
-unsure = [what for what, found in (("at the smaller eps", small), ("in CLEVER", clever_gain))
-          if found["deepsensor"].min() < 0 < found["deepsensor"].max()]
-says(f"There are two other measures. At the smaller eps, DeepSensor's gain is "
-     f"{span(small['deepsensor'], 1)} points; in CLEVER it is {span(clever_gain['deepsensor'], 2)}.",
-     *([f"{sentence[0].upper()}{sentence[1:]}" for sentence in [
-         f"{' and '.join(unsure)} even the sign of the gain depends on the random seed."] if unsure]))
-worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, clever_gain)) < 0]
-accuracy = values("accuracy")[FUZZERS].mean()
-says(*([f"With every random seed, the examples of {listed(worse)}, labelled as their inputs are, make the network "
+worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, score)) < 0]
+accuracy = by_fuzzer("accuracy")[FUZZERS].mean()
+says(f"At the larger eps, the 95 % interval of DeepSensor's mean gain is {low:.1f} to {high:.1f} points, and the controls "
+     f"gain or lose at most {controls.abs().max(axis=None):.1f}.",
+     f"Its lead over the next best fuzzer is {span(ahead, 1)} points.",
+     f"At the smaller eps its gain is {span(small['deepsensor'], 1)} points, and in CLEVER {span(score['deepsensor'], 2)}.",
+     *([f"With every random seed, the examples of {listed(worse)}, labelled as their inputs are, make the network "
         "worse by all three measures."] if worse else []),
-     (f"Retraining also costs accuracy. Of the images that the network got right before, it still gets "
-      f"{accuracy['deepsensor']:.1f} % right after retraining on DeepSensor's examples"
-      + (f", and {accuracy.min():.1f} % after retraining on {shown(accuracy.idxmin())}'s."
-         if accuracy.idxmin() != "deepsensor" else ", the least of all fuzzers."),
-      accuracy["deepsensor"] < 99.5))
+     (f"Retraining also costs accuracy. Of the images that it got right before, the network still gets "
+      f"{accuracy['deepsensor']:.1f} % right after DeepSensor's examples"
+      + (f", and {accuracy.min():.1f} % after {shown(accuracy.idxmin())}'s." if accuracy.idxmin() != "deepsensor"
+         else ", the least of all fuzzers."), accuracy["deepsensor"] < 99.5))
 
 # %% [markdown]
 # ## Exercises
