@@ -1,15 +1,12 @@
 # %% [markdown]
 # # What do the examples look like?
 #
-# **The claims** (DeepSensor IV.G, Figs. 7 and 8). A t-SNE picture shows two classes, called "Class 1" and
-# "Class 2", and examples made from the first. {term}`DeepHunter`'s examples overlap with it, and
-# {term}`DeepSensor`'s stand apart. We take the digits 1 and 2. And DeepSensor's examples "closely resemble original images, with perturbation nearly
-# imperceptible to human eyes".
-#
-# **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
-# different distances look like, with the distance printed beside them.
+# **The claims** (DeepSensor IV.G, Figs. 7 and 8). In a t-SNE picture of "Class 1" and "Class 2",
+# {term}`DeepHunter`'s examples overlap with the class that they were made from, and
+# {term}`DeepSensor`'s stand apart. And DeepSensor's examples "closely resemble original images, with
+# perturbation nearly imperceptible to human eyes". We take the digits 1 and 2.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -39,6 +36,7 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.tables import wide
 from dnnbook.records import records
+from dnnbook.records.intervals import interval
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
@@ -48,7 +46,22 @@ run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, mo
                  other_class=other_class, iterations=iterations, population=population, near=near,
                  far=far, references=references)
 
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/examples").astype({"value": float})
+of = {quantity: part.groupby(["fuzzer", "budget"])["value"] for quantity, part in kept.groupby("quantity")}
+error_rate, length = of["last_error_rate"].mean(), of["l2"].mean()
+free, far_off, close = (("deepsensor", budget) for budget in ("none", "8", "paper"))
+over = of["distance_over_deephunter"].get_group(free)
+says((f"**The answer.** DeepSensor's examples do stand apart: in the last hidden layer they are {over.mean():.1f} times as far "
+      "from the benign images as DeepHunter's.", interval(over, "ratio")[0] > 1),
+     (f"But they are far from their inputs: without a bound, where {error_rate[free]:.0f} % are errors, the median L2 "
+      f"distance is {length[free]:.1f}.", length[free] > 4),
+     (f"Within a distance of {length[close]:.0f}, {error_rate[close]:.1f} % are.", error_rate[close] < 2))
+
 # %% [markdown]
+# **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
+# different distances look like, with the distance printed beside them.
+#
 # ## Examples from class "1"
 #
 # We take all examples of all iterations. DeepHunter and DeepSensor run without a bound, as in Table II;
@@ -213,17 +226,10 @@ run.verdicts()
 # that the perturbations of Fig. 8 cannot be seen.
 
 # %% tags=["hide-input", "statements"]
-kept = records.frame("deepsensor_sensitivity/examples")
-of = {quantity: kept[kept["quantity"] == quantity].astype({"value": float}).groupby(["fuzzer", "budget"])["value"]
-      for quantity in ("last_error_rate", "l2")}
-wrong, away = of["last_error_rate"].mean(), of["l2"].mean()
-free, far_off, close = (("deepsensor", budget) for budget in ("none", "8", "paper"))
-says(f"Over all records, {wrong['deephunter', 'none']:.0f} % of DeepHunter's last examples are errors. Of "
-     f"DeepSensor's, {wrong[free]:.0f} % are errors without a bound, where the median L2 distance is "
-     f"{away[free]:.1f}; {wrong[far_off]:.0f} % within {away[far_off]:.0f}, and {wrong[close]:.1f} % within "
-     f"{away[close]:.0f}.",
-     ("So the more of DeepSensor's examples are errors, the farther they are from their inputs.",
-      wrong[close] < wrong[far_off] < wrong[free] and away[close] < away[far_off] < away[free]),
+says((f"The more of DeepSensor's examples are errors, the farther they are from their inputs: within {length[far_off]:.0f}, "
+      f"{error_rate[far_off]:.0f} % are.", error_rate[close] < error_rate[far_off] < error_rate[free]
+      and length[close] < length[far_off] < length[free]),
+     f"Of DeepHunter's, {error_rate['deephunter', 'none']:.0f} % are.",
      "[The chapter on test errors](02_test_errors) has more distances, and inputs of all classes.")
 
 # %% [markdown]
