@@ -2,14 +2,11 @@
 # # Do the two thresholds matter?
 #
 # **The claim** (DeepSensor IV.E, Fig. 5). A neuron is {term}`sensitive <sensitive neuron>` if its
-# sensitivity is above $\lambda$. Up to 0.6, raising $\lambda$ finds more
+# sensitivity is above $\lambda$; up to 0.6, raising $\lambda$ finds more
 # {term}`test errors <test error>` of all three kinds. $\epsilon$ is the share of sensitive neurons
-# at which the search stops. The larger it is, the more errors are found.
-#
-# **What you will learn.** What the two thresholds mean for the neurons of a real network; and why a
-# curve that never falls may say nothing.
+# at which the search stops: the larger it is, the more errors are found.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -57,6 +54,36 @@ from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-lambda")
 
+# %% tags=["hide-input", "statements"]
+every = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
+shares = outcomes.error_shares(every)
+
+
+def curve(kind: str, varied: str) -> pd.DataFrame:
+    """Percent of the examples that are errors: a line for each seed, a column a threshold."""
+    rows = shares[(shares["errors"] == kind) & (shares["varied"] == varied)]
+    return rows.pivot_table(index=["dataset", "model", "seed"], columns="threshold", values="value")
+
+
+def below(kind: str) -> list[float]:
+    """The values of lambda with which each seed finds fewer errors than a constant fitness."""
+    return [name for name, each in curve(kind, "lambda").items() if (each < curve(kind, "control").iloc[:, 0]).all()]
+
+
+rising = {kind: curve(kind, "lambda") for kind in ("adversarial", "overfitted", "polluted")}
+blind, stopping = curve("polluted", "control").iloc[:, 0], curve("adversarial", "epsilon")
+low, high = interval(stopping[stopping.columns[0]] - stopping[1.0])
+trained = [rising["adversarial"], rising["overfitted"]]
+says((f"**The answer.** They matter, but the other way round. In a well trained and in an overfitted network, raising "
+      f"$\\lambda$ to {0.6} finds *fewer* errors.", all(interval(each[0.6] - each[each.columns[0]])[1] < 0 for each in trained)),
+     (f"From {max(min(below(kind), default=1) for kind in ('adversarial', 'overfitted')):g} on, the swarm finds fewer than "
+      "one with a constant fitness, which looks at no neuron.", all(
+          len(below(kind)) > 1 and below(kind) == [name for name in rising[kind] if name >= min(below(kind))]
+          for kind in ("adversarial", "overfitted"))),
+     ("In a polluted network every example is an error, at each $\\lambda$ and without a look at neurons, so there is "
+      "nothing to compare.", rising["polluted"].min(axis=None) == 100 == blind.min()),
+     ("And the swarm that stops at the smallest $\\epsilon$ has more errors than the one that never stops.", low > 0))
+
 # %% [markdown]
 # ## In one picture
 #
@@ -65,13 +92,13 @@ bet("deepsensor-sensitivity-lambda")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    errors_against_thresholds(kept.query("swarm == 'paper'"), ["paper"])
+plots.nothing() if kept.empty else errors_against_thresholds(kept.query("swarm == 'paper'"), ["paper"])
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** What the two thresholds mean for the neurons of a real network; and why a
+# curve that never falls may say nothing.
+#
 # ## From sensitivities to a share
 #
 # $$NS_n = \frac{\varphi_n(x + \Delta x) - \varphi_n(x)}{\|\Delta x\|_2} \quad (1), \qquad
@@ -185,6 +212,11 @@ wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 # The share of the examples that are test errors, in percent: means over the random seeds. Fig. 5
 # prints no numbers that we could put beside them.
 
+# %% tags=["hide-input", "statements"]
+first = every["seed"].min()
+says(f"Our records cover {sizes(every)}.",
+     *([f"The random seeds are those of [the chapter on faulty training](04_faulty_training), from {first} on."] if first else []))
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), columns="threshold",
@@ -197,59 +229,26 @@ wide(outcomes.error_shares(ours).sort_values("threshold", kind="stable"), column
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** First compare the full lines with the broken ones. A swarm with a constant
-# fitness shows the image where its first {term}`particle` started to the end, so it finds what any
-# random image finds. Whatever $\lambda$ is, only what lies above the broken line is due to
-# sensitive neurons. Then look at the shares that the swarms reach. If they are a few neurons out of
-# hundreds, a larger $\epsilon$ is never reached either: all such swarms run to the end and make the
-# same examples. Then the claim on $\epsilon$, that errors never get fewer, holds automatically.
+# **What it means.** A swarm with a constant fitness shows the image where its first {term}`particle`
+# started to the end, so it finds what any random image finds. Whatever $\lambda$ is, only what lies above
+# the broken line is due to sensitive neurons. If no swarm reaches $\epsilon$, then $\epsilon$ changes
+# nothing, and the claim on it is untested.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import span
-
-kept = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
-shares = outcomes.error_shares(kept)
-
-
-def curve(kind: str, varied: str) -> pd.DataFrame:
-    """Percent of the examples that are errors: a line for each seed, a column a threshold."""
-    rows = shares[(shares["errors"] == kind) & (shares["varied"] == varied)]
-    return rows.pivot_table(index=["dataset", "model", "seed"], columns="threshold", values="value")
-
-
-first = kept["seed"].min()
-says(f"Our records cover {sizes(kept)}.",
-     *([f"The random seeds are those of [the chapter on faulty training](04_faulty_training), from {first} on."] if first else []))
-for kind in ("adversarial", "overfitted"):
-    line, constant = curve(kind, "lambda"), curve(kind, "control").iloc[:, 0]
-    fall = interval(line[0.6] - line[line.columns[0]])
-    below = [name for name, values in line.items() if (values < constant).all()]
-    says((f"In the {'well trained' if kind == 'adversarial' else kind} network, raising $\\lambda$ from "
-          f"{line.columns[0]:g} to {0.6} finds *fewer* errors: {line.mean().iloc[0]:.0f} % become "
-          f"{line[0.6].mean():.0f} %.", fall[1] < 0),
-         (f"From {min(below, default=1):g} on, it finds fewer than a constant fitness with every random "
-          f"seed; the constant fitness has {constant.mean():.0f} % on average.",
-          below == [name for name in line if name >= min(below, default=1)] and len(below) > 1))
-line, constant = curve("polluted", "lambda"), curve("polluted", "control").iloc[:, 0]
-says((f"In the polluted network there is nothing to compare: at every $\\lambda$ and with every random seed, {line.min(axis=None):.0f} % "
-      "of the examples get the polluted class. A constant fitness has as many, so a random start is enough, and "
-      "a curve that never falls says nothing about sensitive neurons. The verdict counts this cell as open.",
-      line.min(axis=None) == line.max(axis=None) == constant.min() == constant.max()),
-     "[The chapter on faulty training](04_faulty_training) also pollutes with one patch for all images.")
-line = curve("adversarial", "epsilon")
-same = [name for name in line if (line[name] == line[1.0]).all()]
-low, high = interval(line[line.columns[0]] - line[1.0])
-spent = kept.query("errors == 'adversarial' and varied == 'epsilon' and quantity == 'passes'").pivot_table(
+same = [name for name in stopping if (stopping[name] == stopping[1.0]).all()]
+spent = every.query("errors == 'adversarial' and varied == 'epsilon' and quantity == 'passes'").pivot_table(
     index="seed", columns="threshold", values="value")
-reached = kept.query("errors == 'adversarial' and varied == 'epsilon' and threshold == 1.0 and "
-                     "quantity == 'sensitive'")["value"].mean()
-says((f"The swarm that stops at the smallest $\\epsilon$, {line.columns[0]:g}, has *more* errors than the "
-      f"swarm that never stops, by {span(line[line.columns[0]] - line[1.0])} points (interval of the mean: {low:.0f} to "
-      f"{high:.0f}): it stops after about one iteration, while its images are still random.",
-      low > 0 and spent[line.columns[0]].max() < 2 * spent[1.0].max() / 20),
-     (f"From {min(same):g} on all counts are the same, because no swarm gets that far: the share of "
-      f"sensitive neurons that they reach is {reached:.3f} on average, and all take as many passes.",
-      reached < min(same) and len(same) > 2 and spent[same].nunique(axis=1).eq(1).all()))
+reached = every.query("errors == 'adversarial' and varied == 'epsilon' and threshold == 1.0 and "
+                      "quantity == 'sensitive'")["value"].mean()
+says((f"From $\\epsilon$ = {min(same):g} on all counts are the same, because no swarm gets that far: the share of "
+      f"sensitive neurons that they reach is {reached:.3f} on average.",
+      reached < min(same) and len(same) > 2 and spent[same].nunique(axis=1).eq(1).all()),
+     (f"The swarm that stops at {stopping.columns[0]:g} stops after about one iteration, while its images are still random.",
+      spent[stopping.columns[0]].max() < 2 * spent[1.0].max() / 20),
+     f"It has {low:.0f} to {high:.0f} points more errors than the one that never stops (95 % interval).",
+     ("The verdict on $\\lambda$ counts the polluted network as open: a curve that never falls says nothing there.",
+      rising["polluted"].min(axis=None) == rising["polluted"].max(axis=None)),
+     "[The chapter on faulty training](04_faulty_training) also pollutes with one patch for all images.")
 
 # %% [markdown]
 # ## Exercises
