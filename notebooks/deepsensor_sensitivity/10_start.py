@@ -5,11 +5,8 @@
 # more {term}`test errors <test error>` than swarms that start at the input, whatever the cause of the
 # errors. They also raise six coverage criteria more. The paper concludes that a random start escapes
 # local optima.
-#
-# **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell a
-# better search from a longer way.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -43,7 +40,7 @@ from dnnbook.records import intervals, records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import outcomes
 from dnnbook.training import faulty
-from dnnbook.words import shown
+from dnnbook.words import listed, shown, span
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
@@ -57,6 +54,29 @@ run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-sensitivity-start")
+
+# %% tags=["hide-input", "statements"]
+RUN, CLEAN = ["dataset", "model", "seed"], ["adversarial", "overfitted"]  # errors in networks trained on clean data
+every = records.frame("deepsensor_sensitivity/start")
+shares = outcomes.error_shares(every)
+free, bounded = (shares[shares["budget"] == budget].pivot_table(index=RUN, columns=["start", "errors"], values="value")
+                 for budget in ("none", "paper"))
+
+
+def times(start: str):
+    """Errors of a random start over those of another, of each seed, by kind of error."""
+    return every.query(f"quantity == 'random_over_{start}' and budget == 'none'").groupby("errors")["value"]
+
+
+patched = bounded.xs("polluted", axis=1, level="errors")
+says((f"**The answer.** Without a bound, a random start finds {span(times('fixed').mean()[CLEAN])} times the errors of a "
+      "start at the input, in two networks that were trained on clean data.",
+      all(interval(times("fixed").get_group(kind), "ratio")[0] > 1 for kind in CLEAN)),
+     ("But it is the start that counts there, and not the search. The same start with a constant fitness, which looks at "
+      "no neuron, finds more errors still.",
+      all(interval(free["random"][kind] - free["random, constant"][kind])[1] < 0 for kind in CLEAN)),
+     ("Within the bound, a start at the input finds more than a random one in a polluted network, with each random seed.",
+      (patched["seed"] > patched["random"]).all() and patched["random"].min() > 10))
 
 # %% [markdown]
 # ## In one picture
@@ -80,6 +100,9 @@ plots.nothing() if kept.empty else draw(kept)
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell a
+# better search from a longer way.
+#
 # ## Two starts
 #
 # III.D first puts the {term}`particles <particle>` at the input, with "the change of the pixel value" as their
@@ -205,6 +228,11 @@ wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')",
 # The tables show the percentage of examples that are test errors, and then the points of coverage
 # gained; both are means over the random seeds. Fig. 6 prints no numbers to compare them with.
 
+# %% tags=["hide-input", "statements"]
+first = every["seed"].min()
+says(f"Our records cover {sizes(every)}.",
+     *([f"The random seeds are those of [the chapter on faulty training](04_faulty_training), from {first} on."] if first else []))
+
 # %% tags=["hide-input"]
 ours = run.recorded()
 CELL = ["dataset", "model", "budget", "start"]
@@ -219,71 +247,34 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** A random start without a bound is an image of random pixels. Such images lie far
-# from their inputs, and the network mostly misreads them before the swarm makes a single move; the row
-# `random, constant` says how many. So a random start may well find more errors, but that does not show
-# that the search escaped local optima: the two starts differ in distance before they differ in search.
-# Under the bound `paper` no image can be far from its input, so distance explains less there. Coverage
-# need not follow the errors.
+# from their inputs, and the network mostly misreads them before the swarm makes a single move. So more
+# errors do not show that the search escaped local optima: the two starts differ in distance before they
+# differ in search.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import listed, span
-
-kept = records.frame("deepsensor_sensitivity/start")
-CELL, KINDS = ["dataset", "model", "seed"], {
-    "adversarial": "in the well trained network", "polluted": "after pollution",
-    "overfitted": "in the overfitted network"}
-times = {kind: interval(values, "ratio") for kind, values in kept.query(
-    "quantity == 'random_over_fixed' and budget == 'none'").groupby("errors")["value"]}
-mean = kept.query("quantity == 'random_over_fixed' and budget == 'none'").groupby("errors")["value"].mean()
-signed = kept.query("quantity == 'random_over_signed' and budget == 'none'").groupby("errors")["value"].mean()
-shares = outcomes.error_shares(kept)
-rates = shares[shares["budget"] == "none"].pivot_table(
-    index=CELL, columns=["start", "errors"], values="value")
-sure = [kind for kind in KINDS if times[kind][0] > 1]
-full = [kind for kind in KINDS if (rates.xs(kind, axis=1, level="errors") == 100).all(axis=None)]
-rest = [kind for kind in KINDS if kind not in (*sure, *full)]
-first = kept["seed"].min()
-says(f"Our records cover {sizes(kept)}."
-     + (f" The random seeds are those of [the chapter on faulty training](04_faulty_training), from {first} on." if first else ""),
-     (f"Without a bound, a random start finds {span(mean[sure])} times as many errors as the start `seed` "
-      f"{listed(KINDS[kind] for kind in sure)}, as claimed. It finds {span(signed[sure])} times as many as "
-      "`seed, signed`. These are means of the ratios of each seed.", signed[sure].min() > 1)
-     if sure else "Without a bound, the seeds show for no kind of error that a random start finds more.",
-     *([f"{listed(KINDS[kind] for kind in full).capitalize()}, every start finds an error from every input without a "
-        "bound, so there is nothing to compare."] if full else []),
-     *([f"For errors {listed(KINDS[kind] for kind in rest)}, the seeds do not show that it finds more."]
-       if rest and sure else []))
-lead = {kind: interval(rates["random"][kind] - rates["random, constant"][kind]) for kind in KINDS}
-fewer, more = ([KINDS[kind] for kind in KINDS if test(*lead[kind])] for test in (
-    lambda low, high: high < 0, lambda low, high: low > 0))
-says(*([f"But {listed(fewer)}, the same start with a constant fitness, which is shown to the end, finds *more* "
-        "errors still. So it is the start that counts there, and not the search."] if fewer else []),
-     "The search adds errors to what its start brings in all three." if len(more) == len(KINDS) else
-     f"Only {listed(more)} does the search add errors to what its start brings." if more else
-     "The seeds do not show that the search adds errors to what its start brings.")
-bounded = shares[shares["budget"] == "paper"].pivot_table(
-    index=CELL, columns=["errors", "start"], values="value")
-clean, patched = bounded[["adversarial", "overfitted"]].max(axis=None), bounded["polluted"]
-says((f"Within the bound, in the two networks that were trained on clean data, no start has more than {clean:.1f} % "
-      "errors, and so there is almost nothing to compare.", clean < 5),
-     (f"In the polluted network there is. A random start leads to the polluted class for {span(patched['random'])} % "
-      f"of the inputs, and a start at the input for {span(patched['seed'])} %: with each random seed, for more. "
-      f"A constant fitness leads there for at most {patched['random, constant'].max():.1f} %. So at a small distance "
-      "sensitive neurons do guide the swarm towards the pollution, and they need no random start for it.",
-      (patched["seed"] > patched["random"]).all() and patched["random"].min() > 10
-      and patched["random, constant"].max() < 5))
-gain = kept[(kept["quantity"] == "gain") & (kept["budget"] == "none")].pivot_table(
-    index=CELL, columns=["start", "criterion"], values="value")
-ends = {name: interval(gain["random"][name] - gain["seed"][name]) for name in gain["random"]}
-above, under = ([shown(name) for name, (low, high) in ends.items() if test(low, high)] for test in (
-    lambda low, high: low > 0, lambda low, high: high < 0))
-corrected = sum(intervals.holm([min(intervals.estimate(gain["random"][name] - gain["seed"][name]).p(0))
-                                for name in gain["random"]]))
-says(f"Coverage does not follow the errors. Counted with the inputs, paired by seed, and out of {len(ends)} criteria, the random start "
-     f"gains more coverage in {listed(above) if above else 'no criterion'} and less in "
-     f"{listed(under) if under else 'none'}, each by its own interval. After Holm's correction over the criteria, "
-     f"{corrected or 'none'} of these remain{'s' if corrected < 2 else ''}. In the paper it gains more in every criterion."
-     if len(above) < len(ends) else "The random start gains more coverage in every criterion, as in the paper.")
+says((f"With the signed velocity, the factor falls to {span(times('signed').mean()[CLEAN])}; these are means of the ratios of "
+      "each seed.", 1 < times("signed").mean()[CLEAN].min() and times("signed").mean()[CLEAN].max()
+      < times("fixed").mean()[CLEAN].min()),
+     ("After pollution, every start finds an error from every input without a bound, so there is nothing to compare.",
+      free.xs("polluted", axis=1, level="errors").min(axis=None) == 100),
+     (f"Within the bound, in the networks trained on clean data, no start has more than "
+      f"{bounded.loc[:, (slice(None), CLEAN)].max(axis=None):.1f} % errors.",
+      bounded.loc[:, (slice(None), CLEAN)].max(axis=None) < 5),
+     (f"In the polluted network, a start at the input leads to the polluted class for {span(patched['seed'])} % of the "
+      f"inputs, a random one for {span(patched['random'])} %, and a constant fitness for at most "
+      f"{patched['random, constant'].max():.1f} %. So at a small distance sensitive neurons do guide the swarm towards the "
+      "pollution, and they need no random start for it.", (patched["seed"] > patched["random"]).all()
+      and patched["random"].min() > 10 and patched["random, constant"].max() < 5))
+gained = every[(every["quantity"] == "gain") & (every["budget"] == "none")].pivot_table(
+    index=RUN, columns=["start", "criterion"], values="value")
+ahead = gained["random"] - gained["seed"]
+ends = {name: interval(ahead[name]) for name in ahead}
+above = [name for name, (low, _) in ends.items() if low > 0]
+under = [name for name, (_, high) in ends.items() if high < 0]
+corrected = sum(intervals.holm([min(intervals.estimate(ahead[name]).p(0)) for name in ahead]))
+says((f"Coverage does not follow the errors. Counted with the inputs, the random start gains more in {listed(above)} and "
+      f"less in {listed(under)}, each by its own interval.", len(above) < len(ends)),
+     f"After Holm's correction over {len(ends)} criteria, {corrected or 'none'} of these remain{'s' if corrected < 2 else ''}.")
 
 # %% [markdown]
 # ## Exercises
