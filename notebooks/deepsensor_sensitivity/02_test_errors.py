@@ -10,7 +10,8 @@
 # How far from its image must an example be before the network gets it wrong? Move the slider. Each
 # picture is the last example that a method made within that {term}`L2 distance`; a frame means that
 # the network gives it another class than the image has. DeepSensor is a {term}`swarm` of images.
-# With a constant {term}`fitness` it searches for nothing.
+# With a constant {term}`fitness` it searches for nothing. The five images are every second of ten, in
+# the order of how many errors the swarm makes of them within 10.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -62,8 +63,11 @@ run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded":
-    few = studies.benign(model, data.images, data.labels, seed=seed)[:5]
+    ten = studies.benign(model, data.images, data.labels, seed=seed)[:10]
     guided = fuzzing.Swarm.paper(population=population)
+    soon = studies.campaigns(model, data.images[ten], data.labels[ten], iterations=iterations, seed=seed,
+                             fuzzers={"guided": replace(guided, budget=fuzzing.Budget(l2=10))})
+    few = ten[soon["guided"].errors.sum(0).argsort(descending=True, stable=True)[::2]]
     methods = {"noise": (fuzzing.fuzzer("noise", scale=1.0), "fuzzer == 'noise'"),
                "DeepSensor": (guided, "swarm == 'paper'"),
                "DeepSensor, constant": (replace(guided, fitness=fuzzing.Constant()),

@@ -296,6 +296,14 @@ def test_a_patch_of_one_brightness(opened):
 # The distance slider
 
 
+def test_the_slider_opens_where_one_method_breaks_the_image_and_another_does_not(opened):
+    page = opened("distances")
+    assert page.get_by_role("slider").get_attribute("aria-valuetext") == "2.5"
+    assert page.locator(".tile.wrong .head").all_inner_texts() == ["search"]
+    page.get_by_role("slider").press("ArrowLeft")
+    assert page.locator(".tile.wrong").count() == 0
+
+
 def test_the_slider_shows_what_each_method_made_within_the_bound(opened):
     page = opened("distances")
     bound, said = page.get_by_role("slider"), page.locator(".said")

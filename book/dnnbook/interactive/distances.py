@@ -21,6 +21,9 @@ def distance_slider(model: nn.Module, images: torch.Tensor, labels: torch.Tensor
                     source: str = "", colours: Mapping[str, str] | None = None) -> Block:
     """A figure with one image, what each method makes of it, and a slider of the L2 bound.
 
+    It opens at the least bound within which a method breaks the first image that any breaks; if
+    none does, on the first image, at the middle bound.
+
     - ``images``: the seeds (N, C, H, W); ``labels``: their classes (N,).
     - ``found``: for every bound above 0, in rising order, the campaign of each method by its name
       in words, run on these seeds. Its last examples are shown.
@@ -50,6 +53,11 @@ def distance_slider(model: nn.Module, images: torch.Tensor, labels: torch.Tensor
                             (colours or {}).get(name, COLOURS[i % len(COLOURS)]),
                             curves.get(name, {}))
                     for i, name in enumerate(methods)]}
+    first, at = next(((seed, stop) for seed, label in enumerate(data["labels"])
+                      for stop in range(len(bounds))
+                      for method in data["methods"] if method["class"][stop][seed] != label),
+                     (0, len(bounds) // 2))
+    data |= {"first": first, "at": at + 1}  # before the bounds the slider has 0
     return Block("distance_slider", "Distance slider", data, _still(data, found, names),
                  f"Examples that {', '.join(methods)} made of one image of class "
                  f"{names[labels[0]]}, at growing distances, with the network's class.")

@@ -25,7 +25,7 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
 
     It shows the softmax vector with PD, PV and PE, and where patches change the class. It opens on
     the first image that is read right and that an inverted patch breaks, with the patch where the
-    network is then surest of another class; without one, on the first, with the patch in its middle.
+    network is then surest of another class; if there is none, on the first image, in its middle.
 
     ``model``: see :func:`networks.exported`. ``images``: a few, (N, C, H, W) in [0, 1]; ``labels``:
     (N,); ``classes``: their names. ``patch``: what the block is at first, 'invert' (NSATP II.B) or
@@ -58,7 +58,8 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
     return Block("patch_painter", "Patch painter", data,
                  _still(x[first], p[first], change > 0, names),
                  f"An image, the bars of its softmax vector, and a map of the places where an "
-                 f"inverted patch changes its class: {int((change > 0).sum())} of {change.numel()}.")
+                 f"inverted patch changes its class: {int((change > 0).sum())} of "
+                 f"{change.numel()}.")
 
 
 def moved(model: nn.Module, image: torch.Tensor) -> torch.Tensor:

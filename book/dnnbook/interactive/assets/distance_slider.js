@@ -8,7 +8,7 @@ function render(element, data) {
   };
   const seeds = cut(data.images), stops = [0, ...data.bounds];
   for (const method of data.methods) method.images = method.examples.map(cut);
-  const state = { seed: 0, stop: stops.length >> 1 };
+  const state = { seed: data.first, stop: data.at };
   const draw = (canvas, x) => paint(canvas, x, data.shape, 1);
 
   const tile = (name, colour) => {
@@ -44,7 +44,8 @@ function render(element, data) {
   };
 
   const thumbs = buttons("Choose an image", seeds.map((x, i) => ({ label: `image of class ${data.classes[data.labels[i]]}`,
-    content: draw(make("canvas", { class: "thumb" }), x) })), (i) => { state.seed = i; show(); });
+    content: draw(make("canvas", { class: "thumb" }), x) })), (i) => { state.seed = i; show(); },
+  data.first);
   const bound = slider("Bound on L2", { min: 0, max: stops.length - 1, value: state.stop,
     shown: (i) => String(stops[i]), change: (i) => { state.stop = i; show(); } });
   bound.box.classList.add("wide");
