@@ -3,10 +3,9 @@
 #
 # You have a classifier and images. Which small changes of these images does it get wrong? The fuzzers
 # that this part compares answer that for any PyTorch model, by the command `dnnlib fuzz` or by a few
-# lines of Python. This chapter shows both: how a folder of images becomes failing inputs, as files that
-# you can keep as tests; what it takes that a file really fails; and which fuzzer to begin with.
+# lines of Python.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "dlfuzz,deepxplore,deepsensor"  # names of fuzzers, with commas; noise stands beside them
@@ -61,7 +60,33 @@ else:
     options = {"channels": data.shape[0], "size": data.shape[1], "classes": len(data.classes)}
 first, *_ = checks.words(methods, "methods")
 
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+asked = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+if len(asked):
+    asked = 100 * asked[asked["quantity"] == "broken"].groupby("method")["value"].mean()
+    asked = asked.rename({"sensitivity": "deepsensor"})
+    display(quiz("Photographs, and an L2 distance that hardly anyone sees: which method breaks most images?",
+                 {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
+                  "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
+                  "noise": asked["noise"] == asked.max()},
+                 f"DLFuzz breaks {asked['dlfuzz']:.0f} %, the swarm {asked['deepsensor']:.0f} % and noise "
+                 f"{asked['noise']:.0f} % of the images."))
+
+# %% tags=["hide-input", "statements"]
+kept = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
+broken = 100 * kept[kept["quantity"] == "broken"].groupby("method")["value"].mean().rename(
+    {"sensitivity": "deepsensor"})
+says((f"**The answer.** Begin with `dlfuzz`: within an L2 distance of {kept['l2'].max():g}, it found a failing input for "
+      f"{broken['dlfuzz']:.0f} % of the photographs. The other fuzzers found one for few of them, although DeepXplore "
+      "follows a gradient, too.", broken["dlfuzz"] > 50 and broken.drop("dlfuzz").max() < 10),
+     ("The swarm of sensitive neurons found no more than noise did.", broken["deepsensor"] <= broken["noise"]))
+
 # %% [markdown]
+# **What you will learn.** How a folder of images becomes failing inputs, as files that you can keep as
+# tests; what it takes that a file really fails; and which fuzzer to begin with.
+#
 # ## In Python
 #
 # The model, the images, the search. The images are digits in PNG files, in a folder for each class.
@@ -194,20 +219,6 @@ if dataset != "imagenet":
 # MobileNet of width 0.75 with Keras's weights, on photographs of ImageNet, one of a class. The
 # photographs are not ours to print.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-asked = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
-if len(asked):
-    asked = 100 * asked[asked["quantity"] == "broken"].groupby("method")["value"].mean()
-    asked = asked.rename({"sensitivity": "deepsensor"})
-    display(quiz("Photographs, and an L2 distance that hardly anyone sees: which method breaks most images?",
-                 {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
-                  "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
-                  "noise": asked["noise"] == asked.max()},
-                 f"DLFuzz breaks {asked['dlfuzz']:.0f} %, the swarm {asked['deepsensor']:.0f} % and noise "
-                 f"{asked['noise']:.0f} % of the images."))
-
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet")
 if ours.empty:
@@ -233,28 +244,12 @@ else:
 # **What it means.** To test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but
 # the fuzzer that you compare it with is then `noise`.
 
-# %% tags=["hide-input", "records"]
-def told(share: pd.Series) -> str:
-    """What each method found, the most successful first."""
-    found = [f"{shown(name)} for {value:.0f} %" for name, value in share.sort_values(ascending=False).items()]
-    first, *rest = found
-    return f"{first.replace(' for ', ' found a failing input for ')} of the images, {', '.join(rest)}"
-
-
 # %% tags=["hide-input", "statements"]
-kept = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
-photographs = 100 * kept[kept["quantity"] == "broken"].groupby("method")["value"].mean().rename(
-    {"sensitivity": "deepsensor"})
-others = photographs.drop("dlfuzz")
 swarm = records.frame("deepsensor_sensitivity/test_errors").query(
     "quantity == 'error_rate' and swarm == 'paper' and model == 'mobilenet'")
 far, close = (swarm.query(where)["value"] for where in ("budget == 'none'", "budget != 'none'"))
-says((f"On photographs the difference is clear. {told(photographs)}. Only "
-      "DLFuzz finds failing inputs so near to most images; DeepXplore follows a gradient, too.", photographs["dlfuzz"] > 50 and others.max() < 10),
-     ("The swarm of sensitive neurons finds no more than noise does.",
-      photographs["deepsensor"] <= photographs["noise"]),
-     f"The network is MobileNet, of width {0.75}. The run took {kept['limit'].max()} images, "
-     f"{kept['population'].max()} particles in the swarm, {kept['iterations'].max()} iterations and "
+says(f"The photographs were {kept['limit'].max()}, and the network was MobileNet, of width {0.75}.",
+     f"There were {kept['population'].max()} particles in the swarm, {kept['iterations'].max()} iterations and "
      f"{kept['seed'].nunique()} random seed{'s' * (kept['seed'].nunique() > 1)}.",
      ("It agrees with [the chapter on test errors](02_test_errors): with this network, too, the swarm finds its "
       "errors where the distance is not limited.", far.min() > 50 > close.max()))
