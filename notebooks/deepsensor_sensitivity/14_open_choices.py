@@ -4,12 +4,8 @@
 # **The question.** The paper describes its {term}`swarm` in 23 short lines, and leaves much of it open (III.D, IV.B,
 # Algorithm 1). [The swarm by hand](13_swarm_by_hand) lists the places. For each of them we chose one answer.
 # Would the swarm find other errors if we had chosen another one?
-#
-# **What you will learn.** How to test such choices: change one at a time, keep the inputs and the random
-# seeds, and look at the difference. And why a choice can matter within a bound on the distance, and not
-# without one.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
 recipe = "default"  # how the network is trained
@@ -30,10 +26,14 @@ import torch
 
 from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
+from dnnbook.records import evidence, intervals, records
 from dnnbook.studies import outcomes
+from dnnbook.words import listed
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.sensitivity import SensitiveNeurons
@@ -42,6 +42,35 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/choices", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
                  near=near)
+
+# %% tags=["hide-input", "statements"]
+every = records.existing("deepsensor_sensitivity/choices")
+rates = {budget: evidence.by_seed(every, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
+         for budget in ("none", "near")}
+free, bounded = rates["none"], rates["near"]
+
+
+def sure(budget: str) -> dict[str, float]:
+    """What each choice adds to the errors of the text's, if it stands Holm's correction over all."""
+    rows = rates[budget].unstack("seed")
+    lead = {name: intervals.estimate(values - rows.loc["as the text"])
+            for name, values in rows.drop(["as the text", "no search"]).iterrows()}
+    stands = intervals.holm([min(found.p(0)) for found in lead.values()])
+    return {name: found.mean for (name, found), yes in zip(lead.items(), stands) if yes}
+
+
+searching = [name for name in free.index.unique("choice") if name not in ("no search", "released script")]
+lost, more = ([name for name in searching if (sign * (each[name] - each["no search"]) > 0).all()]
+              for sign, each in ((-1, free), (1, bounded)))
+one, ten, many = (bounded[name] for name in ("one particle", "ten particles", "as the text"))
+says((f"**The answer.** Yes. Within an L2 distance of {every['near'].max():g}, {len(sure('near'))} choices find fewer errors "
+      "than the text's, and the seeds show none that finds more.", max(sure("near").values()) < 0),
+     ("The population alone decides much: one particle finds exactly the errors of the start that nothing moves, and a hundred "
+      f"find {many.mean() / one.mean():.1f} times as many.", (one == bounded["no search"]).all() and (one < ten).all()
+      and (ten < many).all()),
+     (f"Without a bound, most starts are errors already ({free['no search'].mean():.0f} %), and with most choices the search "
+      "loses some. So judge a swarm within a bound.", len(more) > len(searching) / 2 and len(lost) > len(searching) / 2
+      and free["no search"].mean() > 50))
 
 # %% [markdown]
 # ## In one picture
@@ -76,6 +105,9 @@ quiz("The inertia is the share of its last step that a particle keeps. With whic
      "flies. The chapter tests whether this matters for errors.")
 
 # %% [markdown]
+# **What you will learn.** How to test such choices: change one at a time, keep the inputs and the random
+# seeds, and look at the difference.
+#
 # ## The choices
 #
 # The first line is the text as we read it; the other chapters have it too, on CIFAR-10 and ImageNet with ten
@@ -148,6 +180,9 @@ plt.show()
 #
 # Means over the random seeds:
 
+# %% tags=["hide-input", "statements"]
+says(f"Our records cover {sizes(every)}.")
+
 # %% tags=["hide-input"]
 wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="quantity",
      order={"quantity": QUANTITIES})
@@ -155,63 +190,32 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 # %% [markdown]
 # ## What it means
 #
-# Compare each line with *as the text*, on the same inputs and with the same random seeds.
+# The table has the errors of each choice, in percent, on the same inputs and with the same random seeds; and what it
+# adds to *as the text*, in points, where that remains after Holm's correction over all choices.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.chapters.statements import says
-from dnnbook.display.comparisons import sizes
-from dnnbook.records import evidence, intervals, records
-from dnnbook.words import listed, out_of
-
-kept = records.existing("deepsensor_sensitivity/choices")
-rates = {budget: evidence.by_seed(kept, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
-         for budget in ("none", "near")}
-
-
-def sure(budget: str) -> list[str]:
-    """'*name* (+1.2 points)' for each choice that differs from the text's after Holm's correction."""
-    rows = rates[budget].unstack("seed")
-    lead = {name: intervals.estimate(values - rows.loc["as the text"])
-            for name, values in rows.drop(["as the text", "no search"]).iterrows()}
-    stands = intervals.holm([min(found.p(0)) for found in lead.values()])
-    return [f"*{name}* ({found.mean:+.1f} points)" for (name, found), yes in zip(lead.items(), stands) if yes]
-
-
-says(f"Our records cover {sizes(kept)}.")
-for budget, where in (("none", "Without a bound"), ("near", f"Within an L2 distance of {near:g}")):
-    more, fewer = ([name for name in sure(budget) if sign in name] for sign in ("(+", "(-"))
-    says(f"**{where}**, the swarm as the text has it finds {rates[budget]['as the text'].mean():.1f} % errors, and its "
-         f"start that nothing moves {rates[budget]['no search'].mean():.1f} %.",
-         f"More are found with {listed(more)}." if more else "The seeds show for no choice that it finds more.",
-         f"Fewer are found with {listed(fewer)}." if fewer else "They show for none that it finds fewer.",
-         "We name only the choices that remain after Holm's correction over all of them.")
-free, near_by = rates["none"], rates["near"]
-searching = [name for name in free.index.unique("choice")
-             if name not in ("no search", "released script")]
-lost, gained = ([name for name in searching if (sign * (each[name] - each["no search"]) > 0).all()]
-                for sign, each in ((-1, free), (1, near_by)))
-alike = [name for name in searching if (near_by[name] == near_by["no search"]).all()]
+columns = {}
+for budget, where in (("none", "no bound"), ("near", f"L2 {every['near'].max():g}")):
+    columns[f"errors, {where}"] = rates[budget].groupby("choice", sort=False).mean().map("{:.1f}".format)
+    columns[f"added, {where}"] = pd.Series(sure(budget)).map("{:+.1f}".format)
+display(pd.DataFrame(columns, index=free.index.unique("choice")).fillna(""))
+alike = [name for name in searching if (bounded[name] == bounded["no search"]).all()]
 # of 1,000 seeds and 20 iterations
 share = published.table("deepsensor_sensitivity", 2).query(
     "quantity == 'test_errors' and model == 'lenet5' and fuzzer == 'deepsensor'")["value"].astype(float).item() / 20_000
-one, ten, many = (near_by[name] for name in ("one particle", "ten particles", "as the text"))
-says((f"*Size.* Within the bound, one particle finds exactly the errors of the start, in every run. Ten find "
-      f"{ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results depend on a number that the paper does not "
-      "name.", (one == near_by["no search"]).all() and (one < ten).all() and (ten < many).all()))
-says(("*Scale.* With scaled activations, the swarm finds exactly the errors of the start, with and without a bound. "
-      "Scaled activations lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half "
-      "a unit for each unit of distance, and the fitness is zero.",
-      all((each["activations scaled"] == each["no search"]).all() for each in rates.values())))
-script = evidence.by_seed(kept, "quantity == 'l2' and choice == 'released script' and budget == 'none'")
-says((f"*The script.* As released, the search starts at the input and stays near it: its last examples are "
-      f"{script.mean():.1f} away at the median, without any bound. It finds {free['released script'].mean():.1f} % "
-      f"errors. The paper prints {100 * share:.0f} %.",
-      share > 10 * free["released script"].max() / 100 and script.max() < 4))
-says((f"*Bound or no bound.* Without a bound, {free['no search'].mean():.0f} % of the starts are errors already. With "
-      f"{out_of(len(lost), len(searching))} choices that search from random images, the swarm has fewer errors than its start. Within the "
-      f"bound, {out_of(len(gained), len(searching))} find more than the start, with every seed; *{alike[0]}* and "
-      f"*{alike[1]}* find exactly its errors. So judge a swarm within a bound.",
-      len(gained) > len(searching) / 2 and len(lost) > len(searching) / 2 and len(alike) == 2))
+script = evidence.by_seed(every, "quantity == 'l2' and choice == 'released script' and budget == 'none'")
+says((f"*Size.* Within the bound, ten particles find {ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results "
+      "depend on a number that the paper does not name.", (ten < many).all()),
+     ("*Scale.* With scaled activations, the swarm finds exactly the errors of the start, with and without a bound. "
+      "They lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half a unit for each "
+      "unit of distance, and the fitness is zero.",
+      all((each["activations scaled"] == each["no search"]).all() for each in rates.values())),
+     (f"*The script.* As released, the search starts at the input and stays near it, {script.mean():.1f} away at the "
+      f"median. It finds {free['released script'].mean():.1f} % errors, where the paper prints {100 * share:.0f} %.",
+      share > 10 * free["released script"].max() / 100 and script.max() < 4),
+     (f"*Bound or no bound.* Of {len(searching)} choices that search from random images, {len(lost)} have fewer errors than "
+      f"their start without a bound. Within it {len(more)} have more, with every seed; {listed(f'*{name}*' for name in alike)} "
+      "find exactly its errors.", len(more) > len(searching) / 2 and len(lost) > len(searching) / 2 and len(alike) == 2))
 
 # %% [markdown]
 # ## Exercises
