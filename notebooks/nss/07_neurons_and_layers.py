@@ -1,14 +1,11 @@
 # %% [markdown]
 # # How many neurons, and which layer?
 #
-# **The claims** (NSS RQ3 and RQ4, IV.D and IV.E, Tables IX and X). The more neurons {term}`NSS`
-# uses, from the most sensitive 1 % to all of them, the more {term}`faults <fault>` it tends to find; and
-# among the layers, the last of the encoder generally finds most.
-#
-# **What you will learn.** How to tell an effect from the noise between seeds; and whether these two
-# options matter, compared with the option in [the chapter on fault detection](02_fault_detection).
+# **The claims** (NSS RQ3 and RQ4, IV.D and IV.E, Tables IX and X). The more neurons {term}`NSS` uses, from the most
+# sensitive 1 % to all of them, the more {term}`faults <fault>` it tends to find. Among the layers, the last of the
+# encoder generally finds most.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
@@ -20,6 +17,7 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 from dataclasses import replace
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import seaborn as sns
 import torch
 
@@ -28,10 +26,10 @@ from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
-from dnnbook.display.tables import wide
+from dnnbook.display.tables import headed, wide
 from dnnbook.records import records, verdicts
 from dnnbook.records.intervals import over_seeds
-from dnnbook.words import listed, networks, shown
+from dnnbook.words import networks, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import activations
@@ -47,10 +45,32 @@ from dnnbook.chapters.practice import bet
 
 bet("nss-neurons-more")
 
+# %% tags=["hide-input", "records"]
+CELL = ["dataset", "model"]
+rates = records.frame("nss/neurons", recipe="nss").query("quantity == 'fdr'").set_index(
+    ["pair", *CELL, "seed", "layer", "share"])["value"]
+by_layer, by_share = rates.xs(20, level="share").unstack("layer"), rates.xs(-1, level="layer").unstack("share")
+of_layers, of_shares = (found.loc["original"].groupby(CELL).mean() for found in (by_layer, by_share))
+paper_layers, paper_shares = (published.table("nss", number).set_index([*CELL, name])["value"].unstack(name).loc[of_layers.index]
+                              for number, name in ((10, "layer"), (9, "share")))
+lenets = [cell for cell in of_layers.index if cell[1].startswith("lenet")]
+deep = of_layers.index.difference(lenets)
+chance = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
+    "quantity == 'fdr' and method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
+from_chance = rates["remutated"].unstack(["layer", "share"]).sub(chance, axis=0).groupby(CELL).mean()
+
+# %% tags=["hide-input", "statements"]
+of_share, of_layer = (found.max(axis=1) - found.min(axis=1) for found in (of_shares, of_layers))
+says(
+    ("**The answer.** If the original is known, the share of the neurons matters more with the LeNets, and the layer with "
+     "the deeper networks.", (of_share > of_layer)[lenets].all() and (of_share < of_layer)[deep].all()),
+    ("Neither option replaces the known original. As the text describes it, NSS stays between "
+     f"{-from_chance.min(axis=None):.0f} points below random order and {from_chance.max(axis=None):.0f} above it, whatever "
+     "the layer and the share are.",
+     from_chance.abs().max(axis=None) < 10))
+
 # %% [markdown]
-# ## In one picture
-#
-# Do the lines rise, with more neurons (left) or from layer to layer (right)? The broken lines are
+# **In one picture.** Do the lines rise, with more neurons (left) or from layer to layer (right)? The broken lines are
 # the method of the text: how far are they below the solid ones?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 20 % by share of neurons (last layer, left) and by layer (a fifth of the neurons, right). Full lines: the original is known; broken: the text's pair. Mean over the seeds, with the range.", "name": "fig-nss-neurons"}}
@@ -72,6 +92,9 @@ else:
 plt.show()
 
 # %% [markdown]
+# **What you will learn.** How to tell an effect from the noise between seeds, and whether these two options matter, compared
+# with the option in [the chapter on fault detection](02_fault_detection).
+#
 # ## Layers
 #
 # Table X has "Layer1", "Layer2" and the last two of the encoder. The paper does not say what it
@@ -134,7 +157,6 @@ run.save(data, device=device)
 # the known original, too. CIFAR-10 is a JPEG copy.
 
 # %% tags=["hide-input"]
-CELL = ["dataset", "model"]
 run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],
            digits=1, recipe="nss")
 
@@ -142,14 +164,34 @@ run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CE
 ours = run.recorded(recipe="nss")
 wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 
+# %% tags=["hide-input", "statements"]
+rise, steps = of_shares[20] - of_shares[1], paper_shares[20] - paper_shares[1]
+inner = rates.xs(-2, level="layer").unstack("share").loc["original"].groupby(CELL).mean().loc[lenets]
+onwards = over_seeds((by_share[100] - by_share[20])["original"], CELL)
+says(
+    ("If the original is known, the FDR is lowest with the most sensitive 1 % of the neurons, in the mean of every network.",
+     of_shares.idxmin(axis=1).eq(1).all()),
+    (f"From 1 % to 20 % of the neurons it rises by {span(rise[deep])} points with the deeper networks.", (rise > 0).all()),
+    f"In the paper it rises by {span(steps[deep])} points with these.",
+    (f"With the LeNets it rises by {span(rise[lenets])} points. For these, Table IX has at 20 % the values that Table X has "
+     f"for the last layer but one. In that layer ours rises by {span(inner[20] - inner[1])} points, and the paper's by "
+     f"{span(steps[lenets])}.", (paper_shares[20] - paper_layers[-2])[lenets].abs().max() < 0.06),
+    (f"From 20 % to all neurons it changes by {onwards['mean'].min():+.1f} to {onwards['mean'].max():+.1f} points. The "
+     f"fall is more than chance with {networks(onwards.query('high < 0').index)}, and the rise with "
+     f"{networks(onwards.query('low > 0').index)}.", (onwards["high"] < 0).any() and (onwards["low"] > 0).any()))
+
 # %% [markdown]
 # ## Table X, beside the paper's: which layer
 #
-# The table uses a fifth of the neurons.
+# The tables use a fifth of the neurons. The second one has the known original, at the first layer and at the last.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
            digits=1, recipe="nss")
+
+# %% tags=["hide-input", "records"]
+headed(pd.DataFrame({"first layer": of_layers[1].round(1), "paper's first": paper_layers[1],
+                     "last layer": of_layers[-1].round(1), "paper's last": paper_layers[-1]}))
 
 # %% [markdown]
 # ## Verdict
@@ -157,98 +199,40 @@ run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*
 # %% tags=["hide-input"]
 run.verdicts({"had the original been known": {"pair": "original"}})
 
-# %% [markdown]
-# **What it means.**
-
 # %% tags=["hide-input", "statements"]
-CELL = ["dataset", "model"]
-fdr = records.frame("nss/neurons", recipe="nss").query("quantity == 'fdr'").set_index(
-    ["pair", *CELL, "seed", "layer", "share"])["value"]
-by_layer = fdr.xs(20, level="share").unstack("layer")
-gap = {pair: over_seeds((by_layer[-1] - by_layer[1])[pair], CELL)
-       for pair in ("original", "remutated")}
-ours = by_layer.loc["original"].groupby(CELL).mean()
-paper = published.table("nss", 10).set_index([*CELL, "layer"])["value"].unstack("layer")
-paper = paper.loc[ours.index]
-lenets = [cell for cell in ours.index if cell[1].startswith("lenet")]
-deep = ours.index.difference(lenets)
-sure = gap["original"].loc[lenets].query("low > 0 or high < 0").index
-apart = ((ours[-1] - ours[1]) - (paper[-1] - paper[1]))[deep]
+gap = {pair: over_seeds((by_layer[-1] - by_layer[1])[pair], CELL) for pair in ("original", "remutated")}
+printed_gap = paper_layers[-1] - paper_layers[1]
 says(
-    ("**With the deeper networks the layer matters, as in the paper, if the original is known.**",
-     (gap["original"].loc[deep, "mean"] > 5).all() and ((paper[-1] - paper[1])[deep] > 5).all()),
-    " ".join(
-        f"With {networks([cell])}, the FDR rises from {ours.loc[cell, 1]:.1f} % at the first layer to "
-        f"{ours.loc[cell, -1]:.1f} % at the last; the paper prints {paper.loc[cell, 1]:.2f} % "
-        f"and {paper.loc[cell, -1]:.2f} %." for cell in deep),
-    ("Each of these gaps is more than chance.", (gap["original"].loc[deep, "low"] > 0).all() and len(deep) > 1),
-    "Our gap minus the printed one is "
-    + listed(f"{value:+.0f} points with {networks([cell])}" for cell, value in apart.items()) + ".",
-    ("In the LeNets, the last layer differs from the first by only "
-     f"{gap['original'].loc[lenets, 'mean'].min():+.1f} to {gap['original'].loc[lenets, 'mean'].max():+.1f} "
-     f"points; this is more than chance with {networks(sure)}. In the paper, too, the difference is less than 5 points with these networks.",
-     gap["original"].loc[lenets, "mean"].abs().max() < 5 and len(sure) > 0
-     and (paper[-1] - paper[1])[lenets].abs().max() < 5))
-says(
-    ("If NSS runs as the text describes it, there is no such gap: the last layer is clearly better than the "
-     f"first with no network, and clearly worse with {networks(gap['remutated'].query('high < 0').index)}.",
+    (f"**What it means.** If the original is known, the deeper networks gain {span(gap['original'].loc[deep, 'mean'])} "
+     "points from the first layer to the last. Each gap is more than chance, and the paper has such gaps, too.",
+     (gap["original"].loc[deep, "mean"] > 5).all() and (printed_gap[deep] > 5).all() and len(deep) > 1
+     and (gap["original"].loc[deep, "low"] > 0).all()),
+    ("With the LeNets the two differ by less than 5 points, as in the paper.",
+     gap["original"].loc[lenets, "mean"].abs().max() < 5 and printed_gap[lenets].abs().max() < 5),
+    ("If NSS runs as the text describes it, there is no such gap. The last layer is clearly better than the first with no "
+     f"network, and clearly worse with {networks(gap['remutated'].query('high < 0').index)}.",
      (gap["remutated"]["low"] <= 0).all() and (gap["remutated"]["high"] < 0).any()),
     ("This is the strongest sign in this book that the paper's numbers were made with the known original. But the "
      "layer that the released code takes for ResNet-20, the first, would not give them.",
      (gap["original"].loc[deep, "low"] > 0).all() and (gap["remutated"]["low"] <= 0).all()
-     and (ours[1] < paper[-1] - 5)[[cell for cell in deep if cell[1] == "resnet20"]].all()))
+     and (of_layers[1] < paper_layers[-1] - 5)[[cell for cell in deep if cell[1] == "resnet20"]].all()))
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import span
-
-by_share = fdr.xs(-1, level="layer").unstack("share")
-known = by_share.loc["original"].groupby(CELL).mean()
-printed = published.table("nss", 9).set_index([*CELL, "share"])["value"].unstack("share").loc[known.index]
-rise, steps = known[20] - known[1], printed[20] - printed[1]
-inner = fdr.xs(-2, level="layer").unstack("share").loc["original"].groupby(CELL).mean().loc[lenets]
-onwards = over_seeds((by_share[100] - by_share[20])["original"], CELL)
-of_share, of_layer = (found.max(axis=1) - found.min(axis=1) for found in (known, ours))
-says(
-    ("**With the LeNets the share of the neurons matters more, with the deeper networks the layer.** If the original is "
-     f"known, the FDR differs by {span(of_share[lenets])} points from share to share with the LeNets, "
-     f"and by {span(of_layer[lenets])} from layer to layer. With the deeper ones it differs by "
-     f"{span(of_share[deep])} and by {span(of_layer[deep])} points.",
-     (of_share > of_layer)[lenets].all() and (of_share < of_layer)[deep].all()),
-    ("Its mean is lowest with the most sensitive 1 % of the neurons, with every network. From 1 % to 20 % it rises by "
-     f"{rise[deep].min():.0f} to {rise[deep].max():.0f} points with the deeper networks, and in the paper by "
-     f"{steps[deep].min():.0f} to {steps[deep].max():.0f}.", known.idxmin(axis=1).eq(1).all()),
-    ("For the LeNets, Table IX has at 20 % the values that Table X has for the last layer but one. In that layer ours "
-     f"rises by {(inner[20] - inner[1]).min():.0f} to {(inner[20] - inner[1]).max():.0f} points with them, and the "
-     f"paper's by {steps[lenets].min():.0f} to {steps[lenets].max():.0f}; in the last layer ours rises by "
-     f"{rise[lenets].min():.0f} to {rise[lenets].max():.0f}.",
-     (printed[20] - paper[-2])[lenets].abs().max() < 0.06),
-    (f"From 20 % to all neurons it changes by {onwards['mean'].min():+.1f} to {onwards['mean'].max():+.1f} points. The "
-     f"fall is more than chance with {networks(onwards.query('high < 0').index)}, and the rise with "
-     f"{networks(onwards.query('low > 0').index)}. So whether more than a fifth of the neurons help depends on the "
-     "network.", (onwards["high"] < 0).any() and (onwards["low"] > 0).any()))
 everyone = over_seeds((by_share[100] - by_share[1])["remutated"], CELL)
 claims = {claim.id: claim for claim in published.claims("nss")}
-more, last = (verdicts.verdict(claims[key]) for key in ("nss-neurons-more", "nss-layer-last"))
+more, last_layer = (verdicts.verdict(claims[key]) for key in ("nss-neurons-more", "nss-layer-last"))
 more_known, last_known = (
     verdicts.verdict(replace(found.claim, where=found.claim.where | {"pair": "original"}))
-    for found in (more, last))
+    for found in (more, last_layer))
 says(
-    ("If NSS runs as the text describes it, more neurons do not help. All neurons find clearly fewer faults "
-     f"than the most sensitive 1 % with {networks(everyone.query('high < 0').index)}, and clearly more with "
-     "no network.", (everyone["high"] < 0).any() and (everyone["low"] <= 0).all()),
-    f"As the text describes NSS, the verdicts are *{more.state}* for the share of the neurons and "
-    f"*{last.state}* for the layer. With the known original they are *{more_known.state}* and "
-    f"*{last_known.state}*. The claim about the layer asks much: the last layer must be better than each "
-    "other layer, with every network.")
-
-# %% tags=["hide-input", "statements"]
-chance = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
-    "quantity == 'fdr' and method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
-from_chance = fdr["remutated"].unstack(["layer", "share"]).sub(chance, axis=0).groupby(CELL).mean()
-says(
-    ("With a fifth selected, and whatever the layer and the share are, NSS as the text describes it stays between "
-     f"{-from_chance.min(axis=None):.0f} points below random order and {from_chance.max(axis=None):.0f} points above "
-     "it. Neither option replaces the known original.", from_chance.abs().max(axis=None) < 10))
+    ("Whether more than a fifth of the neurons help depends on the network.",
+     (onwards["high"] < 0).any() and (onwards["low"] > 0).any()),
+    ("If NSS runs as the text describes it, more neurons do not help. All neurons find clearly fewer faults than the most "
+     f"sensitive 1 % with {networks(everyone.query('high < 0').index)}, and clearly more with no network.",
+     (everyone["high"] < 0).any() and (everyone["low"] <= 0).all()),
+    f"As the text describes NSS, the verdicts are *{more.state}* for the share of the neurons and *{last_layer.state}* for the "
+    f"layer. With the known original they are *{more_known.state}* and *{last_known.state}*.",
+    "The claim about the layer asks much: the last layer must be better than each other layer, with every network.")
 
 # %% [markdown]
 # ## Exercises
