@@ -6,7 +6,7 @@
 # `dnnlib rank` or by a few lines of Python. This chapter shows both, and how to find out which method
 # is worth its cost on *your* model.
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet5"  # a name from `dnnlib models`, trained here; with imagenet, mobilenet
 methods = "gini,nss,dsa"  # names of selectors, with commas
@@ -41,6 +41,40 @@ possible = [name for name in checks.words(methods, "methods") if not (pretrained
 run = Experiment("nss/your_own_model", profile, dataset=dataset, model_name=model_name, seed=seed,
                  methods=methods, top=top)
 
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+asked = records.frame("nss/your_own_model", dataset="imagenet",
+                      methods="gini,margin,nss,nac,random")
+if len(asked):
+    asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
+    asked = asked.groupby("method")["value"].mean().drop("best possible")
+    display(quiz("MobileNet, on photographs, a twentieth labelled: which of these finds the most faults?",
+                 {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
+                  "the difference of its two largest probabilities": asked["margin"] == asked.max()
+                  and asked["gini"] < asked.max(),
+                  "NSS's movement of sensitive neurons": asked["nss"] == asked.max(),
+                  "chance": asked["random"] == asked.max()},
+                 f"Faults among the selected: DeepGini {100 * asked['gini']:.0f} %, the margin "
+                 f"{100 * asked['margin']:.0f} %, NSS {100 * asked['nss']:.0f} %, chance "
+                 f"{100 * asked['random']:.0f} %."))
+
+# %% tags=["hide-input", "statements"]
+photographs = records.frame("nss/your_own_model", dataset="imagenet", methods="gini,margin,nss,nac,random")
+by_chance = photographs.query("quantity == 'error_rate'")["value"].mean()
+ends = photographs.groupby(["quantity", "method", "rate"])["value"].mean()
+times = ends["fault_detection_rate"].unstack("rate") / by_chance
+SOFTMAX, NEURONS = ["gini", "margin"], ["nss", "nac"]
+says(
+    ("**The answer.** Those with the least certain softmax vector: `gini` and `margin` find at least "
+     f"{times.loc[SOFTMAX].min(axis=None):.1f} times as many faults as random order finds on average.",
+     times.loc[SOFTMAX].min(axis=None) > 3),
+    ("`nss` and `nac`, which watch neurons, are not clearly better than random order here.",
+     ends.loc["low", NEURONS].max() <= by_chance and ends.loc["high", NEURONS].min() >= by_chance),
+    ("This is only one network, on photographs, and one random draw.",
+     photographs["seed"].nunique() == 1))
+
+# %% tags=["hide-input"]
 place = tempfile.TemporaryDirectory()
 work = Path(place.name)
 data = load(dataset, limit=profile_limit(profile))
@@ -177,24 +211,6 @@ if not pretrained:
 # percent, with intervals of 95 % over draws of the images with replacement. Many of them are training images of that network, so that its
 # error rate is lower than it would be on new ones. The photographs are not ours to print.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-asked = records.frame("nss/your_own_model", dataset="imagenet",
-                      methods="gini,margin,nss,nac,random")
-if len(asked):
-    asked = asked.query("quantity == 'fault_detection_rate' and rate == 0.05")
-    asked = asked.groupby("method")["value"].mean().drop("best possible")
-    display(quiz("MobileNet, on photographs, a twentieth labelled: which of these finds the most faults?",
-                 {"the DeepGini impurity of its softmax vector": asked["gini"] == asked.max(),
-                  "the difference of its two largest probabilities": asked["margin"] == asked.max()
-                  and asked["gini"] < asked.max(),
-                  "NSS's movement of sensitive neurons": asked["nss"] == asked.max(),
-                  "chance": asked["random"] == asked.max()},
-                 f"Faults among the selected: DeepGini {100 * asked['gini']:.0f} %, the margin "
-                 f"{100 * asked['margin']:.0f} %, NSS {100 * asked['nss']:.0f} %, chance "
-                 f"{100 * asked['random']:.0f} %."))
-
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet", methods="gini,margin,nss,nac,random")
 if ours.empty:
@@ -217,26 +233,15 @@ else:
 # **What it means.** On the photographs:
 
 # %% tags=["hide-input", "statements"]
-ours = records.frame("nss/your_own_model", dataset="imagenet", methods="gini,margin,nss,nac,random")
-chance = ours.query("quantity == 'error_rate'")["value"].mean()
-rate = ours.query("quantity == 'fault_detection_rate'").groupby(["method", "rate"])["value"].mean()
-rate = rate.unstack("rate")
-times = rate / chance
-NEURONS = ["nss", "nac"]
-ends = ours.groupby(["quantity", "method", "rate"])["value"].mean()
 says(
-    ("`gini` and `margin`, which read the softmax vector, find "
-     f"{times.loc[['gini', 'margin']].min(axis=None):.1f} to "
-     f"{times.loc[['gini', 'margin']].max(axis=None):.1f} times as many faults as random order finds on "
-     "average.", times.loc[["gini", "margin"]].min(axis=None) > 3),
-    (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times as many "
-     f"as random order, and `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times as many. "
-     "Their intervals contain the rate of random order at every share, so neither is clearly better here.",
-     (ends.loc["low", NEURONS].max() <= chance) and (ends.loc["high", NEURONS].min() >= chance)),
-    ("This is only one network and one random draw. Chance alone matters: with "
-     f"50 random images and an error rate of {100 * chance:.0f} %, the share of faults typically differs from "
-     f"its mean by about {100 * (chance * (1 - chance) / 50) ** 0.5:.0f} points.",
-     ours["seed"].nunique() == 1))
+    f"`gini` and `margin`, which read the softmax vector, find up to {times.loc[SOFTMAX].max(axis=None):.1f} times as many "
+    "faults as random order.",
+    (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times as many as random order, "
+     f"and `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times. Their intervals contain the rate of random "
+     "order at every share.", ends.loc["low", NEURONS].max() <= by_chance and ends.loc["high", NEURONS].min() >= by_chance),
+    (f"Chance alone matters. With 50 random images and an error rate of {100 * by_chance:.0f} %, the share of faults "
+     f"typically differs from its mean by about {100 * (by_chance * (1 - by_chance) / 50) ** 0.5:.0f} points.",
+     photographs["seed"].nunique() == 1))
 
 # %% [markdown]
 # Other data may behave differently: run `dnnlib compare` on yours. Exercise 1 is about data without labels.
