@@ -194,7 +194,8 @@ def _estimate(job, reference, workers: int | None) -> None:
            if found.reference else ""),
         f"reading: {1000 * found.reading:.1f} ms an image on one core; passing, with what the "
         f"methods take of it: {1000 * found.passing:.1f} ms",
-        f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
+        (f"memory of this look, a few passes: {found.peak / 1e6:,.0f} MB; " if found.peak else "")
+        + f"memory that grows with the images: {found.memory / 1e6:,.0f} MB; disk for scores while "
         f"it runs: {found.disk / 1e6:,.0f} MB",
         "not in it: the orders in the end, which take longest for nac, kmnc, npc, ats and dsa")
 

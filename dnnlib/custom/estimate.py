@@ -1,6 +1,7 @@
 """What a ranking will take, by a look at a few batches: passes, time, memory and disk."""
 
 import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +25,8 @@ class Estimate:
     A backward pass counts as two. ``reading``, ``passing``: seconds for an image, on one core and
     on the device of the model, and ``gpu`` on one that is seen, NaN if none is. ``threads``: of the
     processor in a pass, 0 if it runs elsewhere. ``memory``: bytes that grow with the images;
-    ``disk``: bytes of scores while the run lasts.
+    ``disk``: bytes of scores while the run lasts. ``peak``: bytes that the process has held at
+    most, passes of these methods among it; 0 where the system does not tell.
     """
 
     images: int
@@ -37,6 +39,7 @@ class Estimate:
     threads: int
     memory: int
     disk: int
+    peak: int = 0
 
     def seconds(self, workers: int | None = None, *, gpu: bool = False) -> float:
         """Of the whole run: here, or on ``workers`` of a cluster with one core each.
@@ -103,7 +106,17 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     return Estimate(n, len(reference or ()) if learners else 0, _total(job.readers),
                     _total(learners), reading, passing, gpu, threads,
                     n * (NAME + ROW * len(job.readers)),
-                    int(n * (disk + 4 * max(bins, default=0))))
+                    int(n * (disk + 4 * max(bins, default=0))), peak())
+
+
+def peak() -> int:
+    """Bytes of memory that this process has held at most; 0 where the system does not tell."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # on Windows
+        return 0
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024)
 
 
 def _passing(job: Job, reads: Sequence) -> tuple[float, bytes]:

@@ -1,6 +1,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -293,6 +294,31 @@ def test_command_tells_what_it_will_take_and_does_not_begin(folder):
                   "4 workers of one core", "disk for scores"):
         assert words in done.stdout
     assert not [*folder.glob("ranking*")]
+
+
+def test_command_tells_what_a_pass_holds(folder):
+    """A model that takes 800 MB more in a pass."""
+    (folder / "large.py").write_text("""
+import own, torch
+
+class Large(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = own.build()
+
+    def forward(self, x):
+        return self.net(x) + torch.ones(200_000_000)[:1] - 1
+
+def build():
+    return Large()
+""")
+    told = []
+    for model in ("own.py", "large.py"):
+        done = subprocess.run([sys.executable, "-m", "dnnlib.cli", "rank", "--model",
+                               f"{model}:build", "--images", "photos", "--by", "gini",
+                               "--estimate"], capture_output=True, text=True, check=True)
+        told.append(int(re.search(r"a few passes: ([\d,]+) MB", done.stdout)[1].replace(",", "")))
+    assert 600 < told[1] - told[0] < 900
 
 
 def test_python_has_both_at_the_top(folder, tiny_model):
