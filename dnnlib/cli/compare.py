@@ -79,5 +79,7 @@ def compare(model: own.Model = "", images: own.Images = "",
         *(f"left out: {name}: {why}" for name, why in found.left.items()),
         *found.sentences, wrote, *left_out(images, photos, found.unread),
         *left_out(reference, seen, found.reference), found.used)
-    if photos.skipped or found.unread or seen and seen.skipped or found.reference:
+    asked = {*checks.words(by, "by"), *(checks.words(fuzz, "fuzz") if fuzz else ())}
+    if (photos.skipped or found.unread or seen and seen.skipped or found.reference
+            or asked & found.left.keys()):
         raise typer.Exit(SKIPPED)

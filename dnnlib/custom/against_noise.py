@@ -12,7 +12,9 @@ from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.runs import Found
 from dnnlib.custom.scoring import all_of
+from dnnlib.custom.told import reason
 from dnnlib.custom.worth import interval
+from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Campaign, Fuzzer, Noise
 
 
@@ -58,18 +60,25 @@ def options_of_all(fuzz: str, reference: bool,
 
 
 def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Mapping[str, Options],
-           seen: Photos | None, resamples: int, seed: int,
+           seen: Photos | None, resamples: int, seed: int, left: dict[str, str],
            ) -> tuple[pd.DataFrame, dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The table of ``Compared.fuzzers``; what each fuzzer, and noise of as many passes, breaks.
 
-    The last two: which of the inputs, bool (n,), by fuzzer.
+    The last two: which of the inputs, bool (n,), by fuzzer. A fuzzer that fails on some input is
+    not among them; why goes to ``left``.
     """
     n, made = len(x), {}
     for name, options in fuzzers.items():
-        reference = (all_of(model, seen, options.batch_size)[0]
-                     if name == "deephunter" and seen is not None else None)
-        made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
-                                options.iterations, options.at_once, seed)
+        try:
+            with of_one(reason):
+                reference = (all_of(model, seen, options.batch_size)[0]
+                             if name == "deephunter" and seen is not None else None)
+                made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
+                                        options.iterations, options.at_once, seed)
+        except ValueError as error:  # that no rehearsal could show
+            left[name] = str(error)
+    if not made:
+        return pd.DataFrame(), {}, {}
     least = next(iter(fuzzers.values()))
     most = max(least.iterations, *(round(passes / n) for _, _, passes, _ in made.values()))
     noise = Noise(budget=least.budget)

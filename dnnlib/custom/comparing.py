@@ -152,8 +152,8 @@ def compare(model: nn.Module, images: Images,
     told, found = [selectors_sentence(table, found_by)], pd.DataFrame()
     if fuzzers:
         found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
-                                         seen, resamples, seed)
-        told.append(fuzzers_sentence(found, broken, by_noise))
+                                         seen, resamples, seed, left)
+        told += [fuzzers_sentence(found, broken, by_noise)] if broken else []
     return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left,
                     {photos.paths[i]: why for i, why in unread.items()}, unseen,
                     identity_of(look, photos, seen, {}, compared=False).said(False))

@@ -11,7 +11,7 @@ from torch import nn
 import dnnlib
 from dnnlib import custom
 from dnnlib.custom import against_noise, comparing
-from dnnlib.fuzzing import Campaign
+from dnnlib.fuzzing import Campaign, DLFuzz
 from dnnlib.measures.faults import fault_detection_rate
 
 
@@ -103,6 +103,26 @@ def test_fuzzer_against_noise_of_as_many_passes(labelled):
     assert row["broken"] > row["noise_passes"] and row["lead_low"] > 0  # brightness is one step away
     assert row["lead"] == pytest.approx(row["broken"] - row["noise_passes"])
     assert found.sentences[1].startswith("At this distance, take dlfuzz: it breaks ")
+
+
+def test_a_fuzzer_that_fails_on_the_way_costs_itself_alone(labelled, monkeypatch):
+    """What the others found, of hours perhaps, is not lost."""
+    run = DLFuzz.run
+
+    def fails(self, model, inputs, labels, **more):
+        if len(inputs) > 8:  # not in a rehearsal
+            raise RuntimeError("singular matrix")
+        return run(self, model, inputs, labels, **more)
+
+    monkeypatch.setattr(DLFuzz, "run", fails)
+    options = {"l2": 0.9, "limit": 40, "iterations": 2, "rates": (10,), "resamples": 9}
+    found = custom.compare(Bright(), labelled, "gini", fuzz="dlfuzz,deepxplore", **options)
+    assert found.fuzzers["fuzzer"].tolist() == ["deepxplore"] and len(found.sentences) == 2
+    assert [*found.left] == ["dlfuzz"] and "singular matrix" in found.left["dlfuzz"]
+    alone = custom.compare(Bright(), labelled, "gini", fuzz="dlfuzz", **options)
+    assert alone.fuzzers.empty and len(alone.sentences) == 1
+    assert alone.selectors.drop(columns="seconds").equals(
+        found.selectors.drop(columns="seconds"))
 
 
 def test_inputs_of_all_classes_are_in_the_first_block(labelled, monkeypatch):
