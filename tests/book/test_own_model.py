@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import torch
+from PIL import Image
 from torch import nn
 
 from dnnlib import custom
@@ -14,9 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "own_model.md").read_text(encoding="utf-8")
 CHANGED = PAGE[PAGE.index("## Ordinary changes by strength"):]
 spec = importlib.util.spec_from_file_location(
-    "stress_picture", ROOT / "book/extensions/stress_picture.py")
-stress_picture = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(stress_picture)
+    "own_model_pictures", ROOT / "book/extensions/own_model_pictures.py")
+pictures = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pictures)
 
 
 def test_the_page_has_the_strengths_of_every_change():
@@ -35,10 +36,26 @@ def test_the_picture_is_that_of_the_page(tmp_path):
     found = custom.stress(nn.Sequential(nn.Flatten(), nn.Linear(36, 3)), torch.rand(12, 1, 6, 6))
     drawn = []
     for name in ("a.svg", "b.svg"):
-        stress_picture.draw(found, tmp_path / name)
+        pictures.draw_stress(found, tmp_path / name)
         drawn.append((tmp_path / name).read_text("utf-8"))
-    committed = stress_picture.TARGET.read_text("utf-8")
-    assert drawn[0] == drawn[1] and f"assets/{stress_picture.TARGET.name}" in PAGE
+    committed = pictures.STRESS.read_text("utf-8")
+    assert drawn[0] == drawn[1]
     titles = [re.findall(r"<!-- (\w+) -->", text) for text in (drawn[0], committed)]
     wanted = [{"jpeg": "JPEG"}.get(change, change) for change in CHANGES]
     assert all([text for text in found if text in wanted] == wanted for found in titles)
+
+
+def test_the_other_pictures_are_made_as_the_page_says(tmp_path):
+    """The photograph is torchvision's to the level; the test fails for every file that it names."""
+    assert pictures.draw_prepared(tmp_path / "prepared.png") == 0
+    pictures.draw_failures(tmp_path / "failures.png")
+    pictures.tell_test(tmp_path / "test.txt")
+    made, committed = ((path.read_text("utf-8")) for path in (tmp_path / "test.txt", pictures.KEPT))
+    for text in (made, committed):
+        named = re.findall(r'^    "(\S+\.png)": \d', text, re.M)
+        assert named and f"# {len(named)} failed in a moment" in text
+    for name in ("failures.png", "prepared.png"):
+        with Image.open(tmp_path / name) as mine, Image.open(pictures.ASSETS / name) as kept:
+            assert mine.size == kept.size
+    for path in (pictures.STRESS, pictures.FAILURES, pictures.PREPARED, pictures.KEPT):
+        assert f"assets/{path.name}" in PAGE
