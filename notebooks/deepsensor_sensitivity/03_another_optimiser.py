@@ -86,16 +86,16 @@ x, labels = data.images[chosen], data.labels[chosen]
 # Each point is a {term}`particle`, that is, an image, seen from the input (the star). We draw the
 # plane in which the particles are most spread out. Press *Play*, or go step by step, and switch
 # what the {term}`swarm` searches for. Under every {term}`fitness` the particles start at the same
-# random images, without a bound on their distance. Notice when the best fitness rises for the last
-# time, and compare with the swarms whose fitness is constant or random: these know nothing about
-# the network.
+# random images, brought within the bound. Does the best fitness ever rise, and when for the last time?
+# Where it never rises, the picture says so: then nothing that the flight finds draws the swarm. A random fitness
+# rises too, though it knows nothing about the network.
 
 # %% tags=["hide-input"]
 if max(data.shape[1:]) <= 32:
-    flying = studies.swarms(fuzzing.Swarm(population=population),
+    flying = studies.swarms(fuzzing.Swarm(population=population, budget=fuzzing.Budget(l2=l2)),
                             "sensitive excitable constant random", seed=seed)
     display(interactive.swarm_movie(
-        model, x[:2][-1], int(labels[:2][-1]), {key.reading: swarm for key, swarm in flying.items()},
+        model, x[0], int(labels[0]), {key.reading: swarm for key, swarm in flying.items()},
         iterations=iterations, classes=data.classes, seed=seed))
 
 # %% [markdown]

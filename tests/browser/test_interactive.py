@@ -363,7 +363,7 @@ def test_the_swarm_flies_step_by_step(opened):
     x, fitness = flown(Swarm(population=6, fitness=brightness), spot(), torch.zeros(1, SIZE, SIZE), 0,
                        iterations=5)
     wrong = int(spot()(x[-1]).argmax(1).sum())
-    assert f"Best so far: {fitness.max():.2f}" in said.inner_text()
+    assert f"Best so far: {fitness.max():#.3g}" in said.inner_text()
     assert f"{wrong} of 6 particles have another class than dark" in said.inner_text()
     assert page.locator(".particle.wrong").count() == page.locator(".dot.wrong").count() == wrong
 
@@ -392,6 +392,16 @@ def test_another_fitness_starts_alike_and_flies_elsewhere(opened, looks):
     assert places(page) != end
     page.get_by_role("slider", name="Iteration").press("Home")
     assert places(page) == start
+
+
+def test_a_fitness_that_never_rises_is_said_on_the_picture(opened):
+    page = opened("movie")
+    flat = page.get_by_text("the best fitness never rises")
+    assert not flat.is_visible()  # under the fitness bright it rises
+    page.get_by_role("button", name="constant").click()
+    assert flat.is_visible()
+    page.get_by_role("button", name="bright").click()
+    assert not flat.is_visible()
 
 
 def test_the_thumbnails_are_the_particles(opened):

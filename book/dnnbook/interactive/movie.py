@@ -62,7 +62,8 @@ def swarm_movie(model: nn.Module, image: torch.Tensor, label: int, swarms: Mappi
 
     Particles are small images and, seen from ``image`` (C, H, W) of class ``label``, points in the
     plane in which all swarms together are most spread out (principal components). ``swarms``: by a
-    name in words, all of one population; they start alike, from ``seed``. Raises ``ValueError`` for
+    name in words, all of one population; they start alike, from ``seed``. Where the best fitness
+    of a swarm never rises, the picture says so. Raises ``ValueError`` for
     other arguments, and what the swarms raise.
     """
     checks.images(image[None], "image")
@@ -117,7 +118,7 @@ def _scenes(name: str, model: nn.Module, image: torch.Tensor, plane: torch.Tenso
     levels = np.append(levels, np.zeros(len(levels) % 2, dtype=np.uint8))
     return {"name": name, "pixels": packed(levels[::2] << 4 | levels[1::2]),
             "places": places.tolist(), "class": found.tolist(), "leaders": leaders(fitness),
-            "fitness": [[round(v, 3) for v in row] for row in fitness.tolist()],
+            "fitness": [[round(v, 6) for v in row] for row in fitness.tolist()],
             "l2": [round(v, 2) for v in moved.flatten(2).norm(dim=2).mean(1).tolist()]}
 
 

@@ -27,7 +27,8 @@ function render(element, data) {
   const ring = svg("circle", { r: 10, class: "ring" });
   const tails = Array.from({ length: count }, () => svg("polyline", { class: "tail" }));
   const dots = Array.from({ length: count }, () => svg("circle", { r: 6, class: "dot" }));
-  plane.append(...tails, star, ring, ...dots);
+  const flat = svg("text", { x: S / 2, y: S - 8, "text-anchor": "middle", class: "flat" }, "the best fitness never rises");
+  plane.append(...tails, star, ring, ...dots, flat);
 
   // the thumbnails
   const cells = Array.from({ length: count }, () => {
@@ -54,8 +55,9 @@ function render(element, data) {
     const leader = swarm.places[bestTime][best];
     ring.setAttribute("cx", px(leader));
     ring.setAttribute("cy", py(leader));
+    flat.setAttribute("visibility", swarm.leaders.at(-1)[0] ? "hidden" : "visible");
     said.textContent = `Iteration ${t + 1} of ${swarm.length}, fitness ${swarm.name}. `
-      + `Best so far: ${swarm.fitness[bestTime][best].toFixed(2)}, found in iteration ${bestTime + 1}. `
+      + `Best so far: ${swarm.fitness[bestTime][best].toPrecision(3)}, found in iteration ${bestTime + 1}. `
       + `${lost} of ${count} particles have another class than ${data.classes[data.label]}; `
       + `mean L2 distance ${swarm.l2[t].toFixed(1)}.`;
     step.disabled = t + 1 >= swarm.length;
