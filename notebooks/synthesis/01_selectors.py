@@ -1,15 +1,17 @@
 # %% [markdown]
 # # Which inputs to label first?
 #
-# **The question.** You have many unlabelled images and can pay for the labels of a few. NSATP and
-# PEACEPACT rank the images by the {term}`softmax vector`. {term}`NSS` ranks them by
-# {term}`sensitive neurons <sensitive neuron>`, and compares itself with seven other selectors. Each
-# paper has its own data and its own measure. Here all selectors get the same
-# {term}`candidates <candidate>`, and we compare them in four measures: how many
-# {term}`faults <fault>` they find, how early the faults come, how many kinds of fault they find,
-# and what they cost.
-#
-# **What you will learn.** What to use, and what the choice depends on.
+# **The question.** You have many unlabelled images and can pay for the labels of a few: which ones? NSATP
+# and PEACEPACT rank the images by the {term}`softmax vector`, {term}`NSS` by
+# {term}`sensitive neurons <sensitive neuron>`, and each paper has its own data and its own measure. Here
+# all selectors get the same {term}`candidates <candidate>`.
+
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
+model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
+recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
+seeds = "0 1 2"  # of the trainings, and of all else that is random
+references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -26,21 +28,99 @@ from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies.ordering import Key
-from dnnbook.words import shown
+from dnnbook.words import listed, networks, shown, span
 from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 
 plots.style()
 
-# %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
-model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
-recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
-seeds = "0 1 2"  # of the trainings, and of all else that is random
-references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+asked = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
+    "quantity == 'fdr' and rate == 20")
+as_written = asked.query(
+    "method == 'nss' and difference == 'l1' and pair == 'remutated'")["value"].mean()
+asked = asked.groupby("method")["value"].mean()
+quiz("A fifth of the candidates is labelled, mean over all runs: who finds most faults?",
+     {"DeepGini, one pass": asked["gini"] > max(as_written, asked["random"]),
+      "NSS, as its text describes it": as_written > max(asked["gini"], asked["random"]),
+      "random order": asked["random"] > max(asked["gini"], as_written)},
+     f"Faults among the selected: DeepGini {asked['gini']:.0f} %, NSS {as_written:.0f} %, random "
+     f"order {asked['random']:.0f} %.")
+
+# %% tags=["hide-input", "records"]
+KNOWN = Key("nss", "original")  # told the image that a candidate was made from
+KNOWN_NAME = str(KNOWN)
+
+
+def best_first(rows: pd.DataFrame) -> list[str]:
+    """The selectors, that with the highest mean first."""
+    return [*rows.groupby("selector")["value"].mean().sort_values(ascending=False).index]
+
+
+CELL = ["dataset", "model"]
+RUN = [*CELL, "seed"]
+MUTANTS = {"recipe": "nss", "candidates": "random"}
+ENDS = ["random, expected", "best possible"]
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of selectors, and which it is: NSS by what is known, in the text's difference."""
+    rows = rows.reindex(columns=[*rows, *{"pair", "difference"}.difference(rows)])
+    rows = rows.query("method.notna() and (pair.isna() or difference == 'l1')")
+    return rows.assign(selector=rows["method"].where(rows["pair"] != KNOWN.pair, str(KNOWN)))
+
+
+def gains(rows: pd.DataFrame) -> pd.DataFrame:
+    """FDR of each selector, network and seed as a share of what the best order gains."""
+    rates = rows.query("quantity == 'fdr'").set_index([*RUN, "rate"])
+    ours = rates.query("method not in @ENDS")
+    low, high = (rates.loc[rates["method"] == end, "value"].reindex(ours.index) for end in ENDS)
+    return ours.assign(value=100 * (ours["value"] - low) / (high - low)).reset_index()
+
+
+def ranked(rows: pd.DataFrame, first: list[str]) -> pd.DataFrame:
+    """A line for each selector, in this order, a column for each network."""
+    return mean_and_interval(rows, index=["selector"], columns=CELL, order={"selector": first})
+
+
+found = named(records.existing("nss/fault_detection", **MUTANTS))
+extra = named(records.existing("deepsensor_excitable/selector", **MUTANTS)).query(
+    "method in ['excitable', 'random, expected', 'best possible'] and scale.isna()")
+gain = pd.concat([gains(found), gains(extra)])
+early = gain.query("rate == 5")
+order = best_first(early)
+
+# %% tags=["hide-input", "statements"]
+SOFTMAX, COUNTED = ["gini", "least_confidence", "pd", "margin"], ["nac", "kmnc", "npc", "nss"]
+mean = early.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
+sure, counted, dsa = mean.loc[SOFTMAX], mean.loc[COUNTED], mean.loc["dsa"]
+says(
+    (f"**The answer.** Those of which the network is unsure. {listed(SOFTMAX)} take one number from the softmax vector, "
+     "and at 5 % labelled each gains more than half of what the best order does, on average in every cell.",
+     sure.min(axis=None) > 50),
+    (f"Neuron coverage (NAC, KMNC), NPC, and NSS as its text describes it gain at most {counted.max(axis=None):.0f} % of "
+     "that.", counted.max(axis=None) < sure.min(axis=None)),
+    (f"DSA, which uses the distance from the training data, depends on the network and the data: it gains "
+     f"{span(dsa)} %.", dsa.max() > sure[dsa.idxmax()].max() and 0 < dsa.min() < sure[dsa.idxmin()].min()))
 
 # %% [markdown]
+# ## In one picture
+#
+# Each dot is a selector's **gain** over random order, which is zero, in percent of what the best possible
+# order gains.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
+plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
+           xlabel="gain at 5 % (%)")
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** What to use, and what the choice depends on: how many
+# {term}`faults <fault>` are found, how early, of how many kinds, and at what cost.
+#
 # ## All on the same candidates
 #
 # The candidates are test images, each changed by one of seven
@@ -57,16 +137,6 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 #   value;
 # - **kinds**: the share of all kinds of fault that are among the first candidates; a kind is a pair
 #   of true and given class.
-
-# %% tags=["hide-input", "records"]
-KNOWN = Key("nss", "original")  # told the image that a candidate was made from
-KNOWN_NAME = str(KNOWN)
-
-
-def best_first(rows: pd.DataFrame) -> list[str]:
-    """The selectors, that with the highest mean first."""
-    return [*rows.groupby("selector")["value"].mean().sort_values(ascending=False).index]
-
 
 # %% tags=["hide-input"]
 def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
@@ -132,60 +202,8 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
 # {\mathrm{FDR}_{\mathrm{best}} - \mathrm{FDR}_{\mathrm{random}}} .$$
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-asked = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
-    "quantity == 'fdr' and rate == 20")
-as_written = asked.query(
-    "method == 'nss' and difference == 'l1' and pair == 'remutated'")["value"].mean()
-asked = asked.groupby("method")["value"].mean()
-quiz("A fifth of the candidates is labelled, mean over all runs: who finds most faults?",
-     {"DeepGini, one pass": asked["gini"] > max(as_written, asked["random"]),
-      "NSS, as its text describes it": as_written > max(asked["gini"], asked["random"]),
-      "random order": asked["random"] > max(asked["gini"], as_written)},
-     f"Faults among the selected: DeepGini {asked['gini']:.0f} %, NSS {as_written:.0f} %, random "
-     f"order {asked['random']:.0f} %.")
-
 # %% tags=["hide-input", "records"]
-CELL = ["dataset", "model"]
-RUN = [*CELL, "seed"]
-MUTANTS = {"recipe": "nss", "candidates": "random"}
-ENDS = ["random, expected", "best possible"]
-
-
-def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows of selectors, and which it is: NSS by what is known, in the text's difference."""
-    rows = rows.reindex(columns=[*rows, *{"pair", "difference"}.difference(rows)])
-    rows = rows.query("method.notna() and (pair.isna() or difference == 'l1')")
-    return rows.assign(selector=rows["method"].where(rows["pair"] != KNOWN.pair, str(KNOWN)))
-
-
-def gains(rows: pd.DataFrame) -> pd.DataFrame:
-    """FDR of each selector, network and seed as a share of what the best order gains."""
-    rates = rows.query("quantity == 'fdr'").set_index([*RUN, "rate"])
-    ours = rates.query("method not in @ENDS")
-    low, high = (rates.loc[rates["method"] == end, "value"].reindex(ours.index) for end in ENDS)
-    return ours.assign(value=100 * (ours["value"] - low) / (high - low)).reset_index()
-
-
-def ranked(rows: pd.DataFrame, first: list[str]) -> pd.DataFrame:
-    """A line for each selector, in this order, a column for each network."""
-    return mean_and_interval(rows, index=["selector"], columns=CELL, order={"selector": first})
-
-
-found = named(records.existing("nss/fault_detection", **MUTANTS))
-extra = named(records.existing("deepsensor_excitable/selector", **MUTANTS)).query(
-    "method in ['excitable', 'random, expected', 'best possible'] and scale.isna()")
-gain = pd.concat([gains(found), gains(extra)])
-early = gain.query("rate == 5")
-order = best_first(early)
 ranked(early, order)
-
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
-plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
-           xlabel="gain at 5 % (%)")
-plt.show()
 
 # %% [markdown]
 # ### How early, and how many kinds
@@ -256,44 +274,28 @@ headed(pd.DataFrame(best).T)
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
-SOFTMAX = ["gini", "least_confidence", "pd", "margin"]
-COUNTED = ["nac", "kmnc", "npc", "nss"]
-mean = early.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
-sure, counted = mean.loc[SOFTMAX], mean.loc[COUNTED]
-cells = early[early["selector"].isin(COUNTED)].groupby(["selector", *CELL])["value"].agg(interval)
-beyond = {key: low > 0 or high < 0 for key, (low, high) in cells.items()}
-by_selector = pd.Series(beyond).groupby(level=0).sum()
-behind = [high < 0 for _, high in cells]
-dsa = mean.loc["dsa"]
+ends = early[early["selector"].isin(COUNTED)].groupby(["selector", *CELL])["value"].agg(interval)
+behind, beyond = ends.map(lambda end: end[1] < 0), ends.map(lambda end: end[0] > 0 or end[1] < 0)
 says(
-    (f"Four selectors take one number from the softmax vector ({', '.join(map(shown, SOFTMAX))}). In every cell, "
-     "each of them gains on average more than half of what the best possible order gains. They cost one pass of the "
-     "network.",
-     sure.min(axis=None) > 50),
-    (f"It matters less which of the four you use: within a cell, their gains differ by at most "
+    (f"Which of the four with the softmax vector you use matters less: within a cell, their gains differ by at most "
      f"{np.ptp(sure, axis=0).max():.0f} percentage points.", np.ptp(sure, axis=0).max() < 15),
-    (f"Neuron coverage (NAC, KMNC), NPC, and NSS as its text describes it gain at most "
-     f"{counted.max(axis=None):.0f} % of what the best order does. In {sum(behind)} of their {len(cells)} cells they find fewer "
-     "faults than random order, by more than chance explains.", counted.max(axis=None) < sure.min(axis=None) and sum(behind) > 0),
-    (f"But these orders are not simply random: {sum(beyond.values())} of the {len(cells)} intervals exclude 0, some "
-     "above it and some below ("
-     + ", ".join(f"{count} of {shown(name)}" for name, count in by_selector.items())
-     + "). So most of the orders measure something, but it has little to do with what the network gets wrong.",
-     sum(beyond.values()) > sum(behind) > 0 and (by_selector >= 3).sum() >= 3))
-says(
-    (f"DSA, which uses the distance from the training data, depends on the network and the data. With "
-     f"{shown(dsa.idxmax()[1])} on {shown(dsa.idxmax()[0])} its gain is {dsa.max():.0f} %, more than that of "
-     f"any of these four. With {shown(dsa.idxmin()[1])} on "
-     f"{shown(dsa.idxmin()[0])} it is {dsa.min():.0f} %, above random order but below any of the four.",
+    (f"In {behind.sum()} of their {len(ends)} cells, coverage, NPC and NSS find fewer faults than random order, by more "
+     "than chance explains.", behind.sum() > 0),
+    (f"But these orders are not simply random: {beyond.sum()} intervals exclude 0, some above it and some below. So most "
+     "of the orders measure something, but it has little to do with what the network gets wrong.",
+     beyond.sum() > behind.sum() > 0 and (beyond.groupby(level=0).sum() >= 3).sum() >= 3),
+    (f"DSA gains more than any of the four with {networks([dsa.idxmax()])}, and less than any of them, but "
+     f"more than random order, with {networks([dsa.idxmin()])}.",
      dsa.max() > sure[dsa.idxmax()].max() and 0 < dsa.min() < sure[dsa.idxmin()].min()))
 told, guessed = mean.loc[str(KNOWN)], mean.drop(str(KNOWN))
 late = apfd.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
 says(
-    (f"*{shown(str(KNOWN))}* compares each candidate with the clean image that it was made from. The other "
-     "selectors do not have that image. At 5 % labelled, this selector finds the most faults in "
-     f"{int((told > guessed.max()).sum())} of {len(told)} cells. But over the whole order its APFD is below "
-     "DeepGini's in every cell.",
+    (f"*{shown(str(KNOWN))}* compares each candidate with the clean image that it was made from, which the others do not "
+     f"have. At 5 % labelled, it finds the most faults in {int((told > guessed.max()).sum())} of {len(told)} cells. But "
+     "over the whole order its APFD is below DeepGini's in every cell.",
      (told > guessed.max()).mean() > 0.5 and (late.loc[str(KNOWN)] < late.loc["gini"]).all()))
+headed(pd.DataFrame({"cells": ends.groupby(level=0).size(), "interval below 0": behind.groupby(level=0).sum(),
+                     "interval above 0": (beyond & ~behind).groupby(level=0).sum()}))
 
 # %% [markdown]
 # ### What to use
