@@ -2,13 +2,22 @@
 # # Who breaks a given input, and how near?
 #
 # **The question.** You have inputs that the network gets right, and you look for others near them
-# that it gets wrong. Both {term}`DeepSensor` papers compare a {term}`swarm` with
-# {term}`DeepXplore`, {term}`DLFuzz` and {term}`DeepHunter`, and count errors at any distance. Here
-# all {term}`fuzzers <fuzzer>` have the same bounds on the {term}`L2 distance`, the same inputs and
-# the same number of iterations.
-#
-# **What you will learn.** What to use at which distance; and three questions to ask about every
-# such comparison: how far, for how many {term}`passes <pass>`, and compared with what?
+# that it gets wrong. Both {term}`DeepSensor` papers compare a {term}`swarm` with {term}`DeepXplore`,
+# {term}`DLFuzz` and {term}`DeepHunter`, and count errors at any distance. Here all
+# {term}`fuzzers <fuzzer>` have the same bounds on the {term}`L2 distance` and the same inputs.
+
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
+dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
+model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
+recipe = "default"  # how the network is trained
+seeds = "0 1 2"  # of the trainings, and of all else that is random
+inputs = 6  # benign inputs for each random seed
+iterations = 20  # of every fuzzer
+population = 10  # particles to an input; the second paper on DeepSensor has 100
+distances = "2 4 8"  # bounds on the L2 distance
+others = "lenet1 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
+references = 1000  # training images that give DeepHunter its neuron boundaries
+held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -22,28 +31,134 @@ from dnnbook.data import load
 from dnnbook.display import plots
 from dnnbook.display.colours import colours
 from dnnbook.display.tables import mean_and_interval
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import intervals, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, shown, span
 from dnnlib import checks, fuzzing
 
 plots.style()
 
-# %% tags=["parameters"]
-dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
-model_name = "lenet5"  # lenet1, lenet4, lenet5, or another of `dnnlib models`
-recipe = "default"  # how the network is trained
-seeds = "0 1 2"  # of the trainings, and of all else that is random
-inputs = 6  # benign inputs for each random seed
-iterations = 20  # of every fuzzer
-population = 10  # particles to an input; the second paper on DeepSensor has 100
-distances = "2 4 8"  # bounds on the L2 distance
-others = "lenet1 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
-references = 1000  # training images that give DeepHunter its neuron boundaries
-held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+asked = records.existing("deepsensor_sensitivity/test_errors").query(
+    "quantity == 'error_rate' and dataset == 'mnist' and bound == 2")
+asked = asked[(asked["setting"].fillna("paper") == "paper") | (asked["fuzzer"] == "noise")]
+asked = asked[(asked["fuzzer"] != "deepsensor") | (asked["swarm"] == "paper")]
+asked = asked.groupby("fuzzer")["value"].mean()
+quiz("MNIST, at most an L2 distance of 2 from the input: whose examples are most often errors?",
+     {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
+      "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
+      "noise of that length": asked["noise"] == asked.max()},
+     f"Errors among the examples: DLFuzz {asked['dlfuzz']:.0f} %, the swarm "
+     f"{asked['deepsensor']:.1f} %, noise {asked['noise']:.1f} %.")
+
+# %% tags=["hide-input", "records"]
+def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
+    """A line for each fuzzer, a column for each bound on the distance."""
+    table = mean_and_interval(rows, f"quantity == '{quantity}'", index=[*index, "fuzzer"],
+                              columns=["bound"])
+    return table.sort_index(axis=1).rename(columns="L2 {:g}".format)
+
+
+def named(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows, their fuzzers with their readings."""
+    return rows.assign(fuzzer=studies.keys(rows).map(str))
+
+
+CELL = ["dataset", "model"]
+sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
+    {"swarm": {"paper": "sensitive"}}).query("swarm not in ('random', 'released')")
+second = named(records.existing("deepsensor_excitable/test_errors").query("bound.notna()")).assign(run="excitable")
+excitable = second.query("swarm in ('excitable', 'excitable_scaled')")
+bounded = pd.concat([named(sensitive.query("bound.notna()")).assign(run="sensitive"), excitable]).sort_values(
+    CELL, kind="stable")
+rates = bounded[bounded["quantity"] == "error_rate"]
+PAIR = [*CELL, "bound", "seed"]
+
+# %% tags=["hide-input", "statements"]
+def rates_of(name: str, rows: pd.DataFrame = rates) -> pd.Series:
+    """A fuzzer's value for each network, bound and seed; a rival's in its best recorded setting."""
+    mine = rows[rows["fuzzer"].str.split(", ").str[0] == name] if name in RIVALS else (
+        rows[rows["fuzzer"] == name])
+    if name in RIVALS and "reading" in mine:
+        mine = mine[mine["reading"] != "single"]
+    return mine.groupby(PAIR)["value"].max()
+
+
+RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
+SENSITIVE, CONSTANT = "deepsensor, sensitive", "deepsensor, constant"
+EXCITABLE, SCALED = "deepsensor, excitable", "deepsensor, excitable_scaled"
+
+
+def means(name: str, where: str) -> pd.Series:
+    """The mean over the seeds of each network and bound that a query picks."""
+    found = rates_of(name).reset_index().query(where)
+    return found.groupby([*CELL, "bound"])["value"].mean()
+
+
+def lead(name: str, other: str, where: str, rows: pd.DataFrame = rates) -> dict[str, intervals.Estimate]:
+    """By network: a fuzzer's rate less another's of the same seed."""
+    found = (rates_of(name, rows) - rates_of(other, rows)).dropna().reset_index().query(where)
+    return {shown(model): intervals.estimate(part["value"]) for model, part in found.groupby("model")
+            if len(part) > 2}
+
+
+near, room = "dataset == 'mnist' and bound == 2", "dataset == 'mnist' and bound == 8"
+gradient, rest = means("dlfuzz", near), pd.concat(
+    [means(name, near) for name in ("deepxplore", "deephunter", SENSITIVE, CONSTANT, "noise")])
+nearest, next_best = (pd.concat([means(name, "dataset == 'cifar10' and bound == 1"),
+                                 means(name, "dataset == 'imagenet' and bound == 2")])
+                      for name in ("dlfuzz", "deepxplore"))
+above = (rates_of(SENSITIVE) - rates_of("noise")).dropna().reset_index().query(room).groupby("model")["value"].mean()
+per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
+theirs = second[second["quantity"] == "errors_per_1000_passes"]
+dear = [(rates_of(name, per_pass) - rates_of("noise", rows)).dropna().groupby([*CELL, "bound"]).mean()
+        for name, rows in ((SENSITIVE, per_pass), (EXCITABLE, theirs), (SCALED, theirs))]
+says(
+    ("**The answer.** Near an input, DLFuzz finds by far the most errors: it follows the gradient of the network's "
+     "decision.", gradient.min() > 10 * rest.max() and nearest.min() > 3 * next_best.max()),
+    f"Within a distance of {2} on MNIST, at least {gradient.min():.0f} % of its examples are errors in its better setting, "
+    f"and at most {rest.max():.1f} % of any other fuzzer's that ran there.",
+    (f"The swarm needs a large distance: at {8}, sensitive neurons guide it to more errors than noise has, on average with "
+     "every LeNet.", len(above) == 3 and above.min() > 0),
+    ("But for the same number of passes, each swarm with a fitness is below noise, at every distance and "
+     "with every network.", all((each < 0).all() for each in dear)))
 
 # %% [markdown]
+# ## In one picture
+#
+# Look at which line rises first, and where the swarms leave the noise. Errors are in percent of the
+# examples.
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between. On MNIST, excitable neurons were not run at 2 and 12, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
+shades = colours(map(shown, dict.fromkeys(rates["fuzzer"])))
+networks = list(rates.groupby(CELL, sort=False))
+lines = -(-len(networks) // 3)
+figure, axes = plt.subplots(lines, 3, figsize=(10.8, 3.0 * lines), sharey=True, squeeze=False)
+for axis, (cell, group) in zip(axes.flat, networks):
+    for name, part in group.groupby("fuzzer", sort=False):
+        spread = part.groupby("bound")["value"].agg(["mean", "min", "max"])
+        axis.plot(spread["mean"], "o-", ms=4, lw=1.3, color=shades[shown(name)], label=shown(name))
+        axis.fill_between(spread.index, spread["min"], spread["max"], color=shades[shown(name)],
+                          alpha=0.15, lw=0)
+    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(map(shown, cell)),
+             ylim=(-3, 103))
+    ticks = sorted(group["bound"].unique())
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.minorticks_off()
+for axis in axes.flat[len(networks):]:
+    axis.axis("off")
+for axis in axes[:, 0]:
+    axis.set_ylabel("test errors (%)")
+every = {name: line for axis in axes.flat for line, name in zip(*axis.get_legend_handles_labels())}
+figure.legend(every.values(), every, loc="outside lower center", ncols=4, fontsize=8)
+plt.show()
+
+# %% [markdown]
+# **What you will learn.** What to use at which distance; and three questions to ask about every
+# such comparison: how far, for how many {term}`passes <pass>`, and compared with what?
+#
 # ## The same inputs, bounds and iterations
 #
 # Beside the fuzzers of the papers, we run two that know nothing: **noise**, as strong as the bound
@@ -73,19 +188,6 @@ def measured(seed: int) -> pd.DataFrame:
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
 
-# %% tags=["hide-input", "records"]
-def by_bound(rows: pd.DataFrame, quantity: str, *index: str) -> pd.DataFrame:
-    """A line for each fuzzer, a column for each bound on the distance."""
-    table = mean_and_interval(rows, f"quantity == '{quantity}'", index=[*index, "fuzzer"],
-                              columns=["bound"])
-    return table.sort_index(axis=1).rename(columns="L2 {:g}".format)
-
-
-def named(rows: pd.DataFrame) -> pd.DataFrame:
-    """The rows, their fuzzers with their readings."""
-    return rows.assign(fuzzer=studies.keys(rows).map(str))
-
-
 # %% tags=["hide-input"]
 live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
     checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
@@ -106,7 +208,8 @@ by_bound(live, "errors_per_1000_passes")
 #
 # The same comparison with more inputs, from the {term}`records <record>` of [the chapter on sensitive
 # neurons](../deepsensor_sensitivity/02_test_errors) and of [the one on excitable
-# neurons](../deepsensor_excitable/01_test_errors). The values of
+# neurons](../deepsensor_excitable/01_test_errors). *Best* is the setting of a rival that found most errors
+# from other inputs; *single* is DeepXplore without other networks. The values of
 # {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean absolute value.
 # Their swarms start from the same inputs with LeNet-5 and VGG16; from as many with LeNet-1 and LeNet-4,
 # which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare excitable neurons only with
@@ -114,56 +217,13 @@ by_bound(live, "errors_per_1000_passes")
 # its images has more numbers than an image of MNIST, and an image of ImageNet has many more, so the
 # same distance is a smaller change there.
 
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-asked = records.existing("deepsensor_sensitivity/test_errors").query(
-    "quantity == 'error_rate' and dataset == 'mnist' and bound == 2")
-asked = asked[(asked["setting"].fillna("paper") == "paper") | (asked["fuzzer"] == "noise")]
-asked = asked[(asked["fuzzer"] != "deepsensor") | (asked["swarm"] == "paper")]
-asked = asked.groupby("fuzzer")["value"].mean()
-quiz("MNIST, at most an L2 distance of 2 from the input: whose examples are most often errors?",
-     {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
-      "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
-      "noise of that length": asked["noise"] == asked.max()},
-     f"Errors among the examples: DLFuzz {asked['dlfuzz']:.0f} %, the swarm "
-     f"{asked['deepsensor']:.1f} %, noise {asked['noise']:.1f} %.")
-
 # %% tags=["hide-input", "records"]
-CELL = ["dataset", "model"]
-sensitive = records.existing("deepsensor_sensitivity/test_errors").replace(
-    {"swarm": {"paper": "sensitive"}}).query("swarm not in ('random', 'released')")
-second = named(records.existing("deepsensor_excitable/test_errors").query("bound.notna()")).assign(run="excitable")
-excitable = second.query("swarm in ('excitable', 'excitable_scaled')")
-bounded = pd.concat([named(sensitive.query("bound.notna()")).assign(run="sensitive"), excitable]).sort_values(
-    CELL, kind="stable")
-rates = bounded[bounded["quantity"] == "error_rate"]
-PAIR = [*CELL, "bound", "seed"]
 by_bound(bounded, "error_rate", *CELL)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between. On MNIST, excitable neurons were not run at 2 and 12, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
-shades = colours(map(shown, dict.fromkeys(rates["fuzzer"])))
-networks = list(rates.groupby(CELL, sort=False))
-lines = -(-len(networks) // 3)
-figure, axes = plt.subplots(lines, 3, figsize=(10.8, 3.0 * lines), sharey=True, squeeze=False)
-for axis, (cell, group) in zip(axes.flat, networks):
-    for name, part in group.groupby("fuzzer", sort=False):
-        spread = part.groupby("bound")["value"].agg(["mean", "min", "max"])
-        axis.plot(spread["mean"], "o-", ms=4, lw=1.3, color=shades[shown(name)], label=shown(name))
-        axis.fill_between(spread.index, spread["min"], spread["max"], color=shades[shown(name)],
-                          alpha=0.15, lw=0)
-    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(map(shown, cell)),
-             ylim=(-3, 103))
-    ticks = sorted(group["bound"].unique())
-    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axis.minorticks_off()
-for axis in axes.flat[len(networks):]:
-    axis.axis("off")
-for axis in axes[:, 0]:
-    axis.set_ylabel("test errors (%)")
-every = {name: line for axis in axes.flat for line, name in zip(*axis.get_legend_handles_labels())}
-figure.legend(every.values(), every, loc="outside lower center", ncols=4, fontsize=8)
-plt.show()
+# %% tags=["hide-input", "statements"]
+says(("DeepXplore follows a gradient too. But its gradient leads to disagreement between networks and to more "
+      "coverage, and it may only change the light of the image or a patch. DeepHunter makes changes that keep "
+      "the meaning of an image, so they mostly keep its class as well.", means("deephunter", near).max() < 50))
 
 # %% [markdown]
 # ### At the same cost
@@ -191,99 +251,42 @@ by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
-def rates_of(name: str, rows: pd.DataFrame = rates) -> pd.Series:
-    """A fuzzer's value for each network, bound and seed; a rival's in its best recorded setting."""
-    mine = rows[rows["fuzzer"].str.split(", ").str[0] == name] if name in RIVALS else (
-        rows[rows["fuzzer"] == name])
-    if name in RIVALS and "reading" in mine:
-        mine = mine[mine["reading"] != "single"]
-    return mine.groupby(PAIR)["value"].max()
-
-
-RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
-SENSITIVE, CONSTANT = "deepsensor, sensitive", "deepsensor, constant"
-EXCITABLE, SCALED = "deepsensor, excitable", "deepsensor, excitable_scaled"
-
-
-def means(name: str, where: str) -> pd.Series:
-    """The mean over the seeds of each network and bound that a query picks."""
-    found = rates_of(name).reset_index().query(where)
-    return found.groupby([*CELL, "bound"])["value"].mean()
-
-
-def lead(name: str, other: str, where: str, rows: pd.DataFrame = rates) -> dict[str, tuple[float, float]]:
-    """By network: the interval of a fuzzer's rate less another's of the same seed."""
-    found = (rates_of(name, rows) - rates_of(other, rows)).dropna().reset_index().query(where)
-    return {shown(model): interval(part["value"]) for model, part in found.groupby("model")
-            if len(part) > 2}
-
-
-near = "dataset == 'mnist' and bound == 2"
-gradient, rest = means("dlfuzz", near), pd.concat(
-    [means(name, near) for name in ("deepxplore", "deephunter", SENSITIVE, CONSTANT, "noise")])
-nearest, next_best = (pd.concat([means(name, "dataset == 'cifar10' and bound == 1"),
-                                 means(name, "dataset == 'imagenet' and bound == 2")])
-                      for name in ("dlfuzz", "deepxplore"))
-says(
-    ("Near an input, DLFuzz finds by far the most errors: it follows the gradient of the network's decision.",
-     gradient.min() > 10 * rest.max() and nearest.min() > 3 * next_best.max()),
-    "Each rival counts here with its paper's setting or its best one, whichever is better for the network, distance and "
-    "random seed. *Best* is the setting that found most errors from other inputs. *Single*, which is DeepXplore without "
-    "other networks, is left out.",
-    f"Within an L2 distance of {2} on MNIST, {gradient.min():.0f} to {gradient.max():.0f} % of DLFuzz's "
-    f"examples are errors. For every other fuzzer that ran there, it is at most {rest.max():.1f} %.",
-    f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of DLFuzz's examples are errors, even at the "
-    f"smallest distance that we tried. For DeepXplore there, it is {next_best.min():.0f} to {next_best.max():.0f} %.")
-says(("DeepXplore follows a gradient too. But its gradient leads to disagreement between networks and to more "
-     "coverage, and it may only change the light of the image or a patch. DeepHunter makes changes that keep "
-     "the meaning of an image, so they mostly keep its class as well.", means("deephunter", near).max() < 50))
-room = "dataset == 'mnist' and bound == 8"
-
-
-def surely(found: dict[str, tuple[float, float]]) -> str:
+def surely(found: dict[str, intervals.Estimate]) -> str:
     """The networks with which a lead is more than chance; in brackets, those still undecided."""
-    more = [name for name, (low, _) in found.items() if low > 0]
+    more = [name for name, each in found.items() if each.low > 0]
     rest = [name for name in found if name not in more]
     return listed(more) + (f" ({listed(rest)}: not decided)" if rest else "")
 
 
-noise, unguided = lead(SENSITIVE, "noise", room), lead(SENSITIVE, CONSTANT, "bound == 8")
-above = (rates_of(SENSITIVE) - rates_of("noise")).dropna().reset_index().query(room).groupby("model")["value"].mean()
-open_yet = [name for name, (low, _) in noise.items() if low <= 0]
-says(
-    (f"The swarm needs a large distance. On MNIST at a distance of {8}, the swarm guided by sensitive neurons finds "
-     f"more errors than noise with every LeNet on average, by {above.min():.1f} to {above.max():.1f} points.",
-     len(noise) == 3 and above.min() > 0),
-    *([f"The lead differs so much from seed to seed that its interval still includes zero with {listed(open_yet)}."]
-      if open_yet else []),
-    (f"Compared seed by seed, it also finds more errors at distance {8} than a swarm with a constant "
-     f"fitness, with {surely(unguided)}. So with these, the neurons do guide the swarm.",
-     sum(low > 0 for low, _ in unguided.values()) > len(unguided) / 2))
+over_noise, unguided = lead(SENSITIVE, "noise", "bound == 8"), lead(SENSITIVE, CONSTANT, "bound == 8")
 beside = second.query("quantity == 'error_rate' and swarm.notna()")  # all swarms of one network
 better, scaled = lead(EXCITABLE, SENSITIVE, room, beside), lead(SCALED, EXCITABLE, room, beside)
-wide = "dataset == 'mnist' and bound == 12"
+behind, wide = lead("dlfuzz", SCALED, room), "dataset == 'mnist' and bound == 12"
 far, follow = means(SENSITIVE, wide), means("dlfuzz", wide)
-behind = lead("dlfuzz", SCALED, room)
 away = lead(EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8", beside)
 says(
-    (f"On MNIST at a distance of {8}, and with the same number of particles, excitable neurons guide the swarm to more "
-     f"errors than sensitive neurons do, with {surely(better)}.", sum(low > 0 for low, _ in better.values()) >= 2),
-    ("If the values of the excitable neurons are scaled, the swarm finds even more errors, with every LeNet.",
-     len(scaled) == 3 and all(low > 0 for low, _ in scaled.values())),
-    ("But on average it still finds fewer errors than DLFuzz, which uses the gradient; this is more than chance with "
-     f"{surely(behind)}.",
-     (means(SCALED, room) < means("dlfuzz", room)).all() and any(low > 0 for low, _ in behind.values())),
-    (f"At a distance of {12}, the swarm of sensitive neurons finds about as many as DLFuzz: {far.min():.0f} to "
-     f"{far.max():.0f} % of its examples are errors, and {follow.min():.0f} to {follow.max():.0f} % of DLFuzz's.",
+    "Each rival counts here with its paper's setting or its best one, whichever is better for the network, distance and "
+    "random seed; *single* is left out.",
+    f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of DLFuzz's examples are errors, even at the "
+    f"smallest distance that we tried. For DeepXplore there, it is {next_best.min():.0f} to {next_best.max():.0f} %.")
+says(
+    (f"At a distance of {8}, sensitive neurons guide the swarm to more errors than a constant fitness does, with "
+     f"{surely(unguided)}.", sum(each.low > 0 for each in unguided.values()) > len(unguided) / 2),
+    (f"On MNIST and with as many particles, excitable neurons guide it to more errors than sensitive ones do, with "
+     f"{surely(better)}.",
+     sum(each.low > 0 for each in better.values()) >= 2),
+    ("With scaled values it finds even more errors, with every LeNet, but on average still fewer than DLFuzz.",
+     len(scaled) == 3 and all(each.low > 0 for each in scaled.values())
+     and (means(SCALED, room) < means("dlfuzz", room)).all() and any(each.low > 0 for each in behind.values())),
+    (f"At a distance of {12}, the swarm of sensitive neurons finds about as many errors as DLFuzz, {span(far)} %.",
      (far - follow).abs().max() < 5),
     (f"On CIFAR-10 with {listed(away)}, and with values in nats, the swarm of excitable neurons has exactly as many "
-     "errors as one with a constant fitness, with every random seed.", set(away.values()) == {(0, 0)}))
-per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
-theirs = second[second["quantity"] == "errors_per_1000_passes"]
-dear = [(rates_of(name, per_pass) - rates_of("noise", rows)).dropna().groupby([*CELL, "bound"]).mean()
-        for name, rows in ((SENSITIVE, per_pass), (EXCITABLE, theirs), (SCALED, theirs))]
-says(("For the same number of passes, the mean of each swarm with a fitness is below that of noise, at every "
-      "distance and with every network.", all((each < 0).all() for each in dear)))
+     "errors as one with a constant fitness, with every random seed.",
+     {(each.low, each.high) for each in away.values()} == {(0, 0)}))
+pd.DataFrame({what: {name: f"{each.mean:.1f} ({each.low:.1f} to {each.high:.1f})" for name, each in found.items()}
+              for what, found in (("sensitive over noise", over_noise), ("sensitive over constant", unguided),
+                                  ("excitable over sensitive", better), ("scaled over excitable", scaled),
+                                  ("DLFuzz over scaled", behind))}).fillna("").rename_axis("points at L2 8")
 
 # %% [markdown]
 # **What to use.**
