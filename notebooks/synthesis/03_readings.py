@@ -4,15 +4,6 @@
 # **The question.** Where a paper's text allows more than one experiment, its chapter takes one
 # {term}`reading` for the {term}`verdict` and runs the others beside it. Would another choice have
 # led to another verdict?
-#
-# **What you will learn.** Which verdicts of this book depend on a choice of ours, and which do not.
-# You will also see that one sentence in a paper, about what is given or what is counted, can decide
-# a whole comparison.
-#
-# Only the rules run on this page: each {term}`claim` is judged again on the
-# {term}`records <record>` of the other readings. [The list of
-# inconsistencies](../../book/inconsistencies.md) has all places where the texts disagree with
-# themselves. This page has those where both sides were run.
 
 # %% tags=["hide-input"]
 from dataclasses import replace
@@ -30,10 +21,14 @@ from dnnbook.words import shown
 
 plots.style()
 
-# %% [markdown]
-# ## The readings
-#
-# For each column of the records, the table shows what is open and which values it can take.
+# %% tags=["remove-input"]
+from dnnbook.chapters.practice import quiz
+
+luck = 1 - 0.95 ** 5
+quiz("A claim is false under each of five readings, each tested with an error of 5 %. How likely is "
+     "it to hold under at least one, if the tests are independent?",
+     {"5 %": round(luck, 2) == 0.05, "23 %": round(luck, 2) == 0.23, "95 %": round(luck, 2) == 0.95},
+     f"One minus 0.95 to the fifth power is {100 * luck:.0f} %.")
 
 # %% tags=["hide-input", "records"]
 OPEN = {
@@ -70,27 +65,6 @@ def name(reading: str | list[str], column: str = "") -> str:
     return ("last" if reading in LAST_OR_ALL else "all" if reading in LAST_OR_ALL.values()
             else shown(reading))
 
-
-sentences(pd.DataFrame(
-    [{"what is open": text, "readings": "; ".join(dict.fromkeys(
-        name(value, column) for value in values or ["last", "all"]))} for column, (text, values) in OPEN.items()],
-    index=OPEN))
-
-# %% [markdown]
-# ## Each claim under each reading
-#
-# There is one row for each claim and each place that its paper leaves open. The row shows the verdict
-# under the reading that this book judges by, and the verdict under the other reading. In brackets are
-# the least and the greatest mean of a {term}`cell`; compare them with what the claim needs.
-
-# %% tags=["remove-input"]
-from dnnbook.chapters.practice import quiz
-
-luck = 1 - 0.95 ** 5
-quiz("A claim is false under each of five readings, each tested with an error of 5 %. How likely is "
-     "it to hold under at least one, if the tests are independent?",
-     {"5 %": round(luck, 2) == 0.05, "23 %": round(luck, 2) == 0.23, "95 %": round(luck, 2) == 0.95},
-     f"One minus 0.95 to the fifth power is {100 * luck:.0f} %.")
 
 # %% tags=["hide-input", "records"]
 def readings(claim: published.Claim) -> dict[str, list]:
@@ -129,8 +103,47 @@ places = rows[rows["verdict"] != "not run"].groupby(["id", "column"], sort=False
 rows = places.filter(lambda place: len(place) > 1)  # run in one reading only: nothing to compare
 depends = rows.groupby(["id", "column"])["verdict"].transform("nunique") > 1
 changed, rest = rows[depends], rows[~depends]
-print(f"{rows['id'].nunique()} claims have a place that was run in more than one reading; "
-      f"for {changed['id'].nunique()} the verdict depends on it")
+counts = rows.assign(depends=depends).groupby(["column", "id"])["depends"].any().groupby("column")
+counts = counts.agg(["size", "sum"]).set_axis(["claims judged", "verdict depends on it"], axis=1)
+
+# %% tags=["hide-input", "statements"]
+most = counts["verdict depends on it"].sort_values(ascending=False)
+says((f"**The answer.** Often: for {rows['id'].nunique()} claims, we ran more than one reading of something that the paper "
+      f"leaves open, and for {changed['id'].nunique()} of them the verdict depends on it.", len(changed) > 0),
+     ("Three choices change the most verdicts, and were tried with the most claims: what the method knows (`pair`), how far "
+      "it may search (`budget`), and which algorithm runs (`swarm`).",
+      set(counts["claims judged"].nlargest(3).index) == set(most.index[:3]) == {"pair", "budget", "swarm"}),
+     "So when you write a paper, say these three.")
+
+# %% tags=["hide-input", "records"]
+sentences(counts.rename_axis(None).assign(
+    **{"what is open": [OPEN[column][0] for column in counts.index]}))
+
+# %% [markdown]
+# **What you will learn.** One sentence in a paper, about what is given or what is counted, can decide
+# a whole comparison.
+#
+# Only the rules run on this page: each {term}`claim` is judged again on the
+# {term}`records <record>` of the other readings. [The list of
+# inconsistencies](../../book/inconsistencies.md) has all places where the texts disagree with
+# themselves. This page has those where both sides were run.
+#
+# ## The readings
+#
+# For each column of the records, the table shows what is open and which values it can take.
+
+# %% tags=["hide-input", "records"]
+sentences(pd.DataFrame(
+    [{"what is open": text, "readings": "; ".join(dict.fromkeys(
+        name(value, column) for value in values or ["last", "all"]))} for column, (text, values) in OPEN.items()],
+    index=OPEN))
+
+# %% [markdown]
+# ## Each claim under each reading
+#
+# There is one row for each claim and each place that its paper leaves open. The row shows the verdict
+# under the reading that this book judges by, and the verdict under the other reading. In brackets are
+# the least and the greatest mean of a {term}`cell`; compare them with what the claim needs.
 
 # %% [markdown]
 # Where the verdict depends on the reading:
@@ -168,15 +181,6 @@ plt.show()
 sentences(side_by_side(rest))
 
 # %% [markdown]
-# ## How often, and where
-
-# %% tags=["hide-input", "records"]
-counts = rows.assign(depends=depends).groupby(["column", "id"])["depends"].any().groupby("column")
-counts = counts.agg(["size", "sum"]).set_axis(["claims judged", "verdict depends on it"], axis=1)
-sentences(counts.rename_axis(None).assign(
-    **{"what is open": [OPEN[column][0] for column in counts.index]}))
-
-# %% [markdown]
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
@@ -188,39 +192,22 @@ def of(column: str) -> pd.DataFrame:
                          "depends": part["verdict"].nunique() > 1})
 
 
-most = counts["verdict depends on it"].sort_values(ascending=False)
-still = counts.index[counts["verdict depends on it"] == 0]
-says(f"For {rows['id'].nunique()} claims, we ran more than one reading of something that the paper leaves "
-     f"open. For {changed['id'].nunique()} of these claims, the verdict depends on the reading.",
-     ("Three choices change the most verdicts, and were tried with the most claims: what the method knows, how far it "
-      "may search, and which algorithm runs.", set(counts["claims judged"].nlargest(3).index) == set(most.index[:3])
-      and set(most.index[:3]) == {"pair", "budget", "swarm"}))
-pair = of("pair")
-faulty = pair[pair.index.str.startswith("nss-fdr")]
-says((f"- **What the method knows** (`pair`). NSS may or may not know the original that a candidate was made "
-      f"from. {len(faulty)} claims say how many faults NSS finds, alone or beside others. Without the original, they hold in "
-      f"{faulty['holds'].sum()} of {faulty['run'].sum()} cells. With the original, "
+pair, budget, swarm = of("pair"), of("budget"), of("swarm")
+faulty, lost = pair[pair.index.str.startswith("nss-fdr")], budget[budget["judged"] > 0]
+says((f"- **What the method knows** (`pair`). {len(faulty)} claims say how many faults NSS finds. Without the original that a "
+      f"candidate was made from, they hold in {faulty['holds'].sum()} of {faulty['run'].sum()} cells. With it, "
       f"{int((faulty['otherwise'] > 0).sum())} of them hold in more cells than before.",
       faulty["holds"].sum() < 0.05 * faulty["run"].sum()
       and (faulty["otherwise"] > faulty["judged"]).sum() == (faulty["otherwise"] > 0).sum() > 0))
-budget = of("budget")
-lost = budget[(budget["judged"] > 0)]
-says(f"- **How far the method may search** (`budget`). If nothing bounds the distance, a swarm that starts "
-      f"at noise is judged on images of noise. {len(lost)} claims hold in some cell without a bound and were "
-      f"also run within the chapter's small distance. Within that distance, "
-      f"{int((lost['otherwise'] == 0).sum())} of them hold in no cell.")
-swarm = of("swarm")
-says(f"- **Which algorithm runs** (`swarm`). We run the first DeepSensor paper's equations with many "
-      f"particles that start at random places; the paper does not say how many. Its released script has one "
-      f"particle, which starts at the input. The second paper's Shapley values can be in nats or scaled. "
-      f"{int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.")
-every, some = counts.loc["difference"]
-says((f"The other choices were tried with fewer claims, and change at most {most.iloc[3]} verdicts each. How we fit "
-      "NSATP's curve (`fit`) changes no verdict.", "fit" in still),
-     (f"How we measure the change of an activation (`difference`) changes {some} of {every} verdicts.",
-      some < every / 2),
-     "So when you write a paper, say what the method knows, how far it may search, and which algorithm you "
-     "ran.")
+says(f"- **How far the method may search** (`budget`). {len(lost)} claims hold in some cell without a bound, and were also run "
+     f"within the chapter's small distance. Within it, {int((lost['otherwise'] == 0).sum())} of them hold in no cell.")
+says("- **Which algorithm runs** (`swarm`): the first DeepSensor paper's equations or its released script, the second "
+     f"paper's values in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.")
+tried, some = counts.loc["difference"]
+says((f"The other choices were tried with fewer claims, and change at most {most.iloc[3]} verdicts each.",
+      counts["claims judged"].drop(["pair", "budget", "swarm"]).max() < counts["claims judged"].nlargest(3).min()),
+     ("How we fit NSATP's curve (`fit`) changes none.", counts.loc["fit", "verdict depends on it"] == 0),
+     (f"How we measure the change of an activation (`difference`) changes {some} of {tried}.", some < tried / 2))
 
 # %% [markdown]
 # ## Exercises
