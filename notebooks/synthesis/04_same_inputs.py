@@ -3,15 +3,11 @@
 #
 # **The question.** The five papers look at an input from three sides: how sure the network is of it
 # (NSATP, PEACEPACT), how far, or how many, neurons are moved by a change of it
-# ({term}`NSS`; the first {term}`DeepSensor` paper), and which neurons carry the change of loss (the second DeepSensor
-# paper). Each paper says that the inputs that stand out are the ones that break the network. No
-# paper asks whether they are the same inputs. And an input can break a network in more than one
-# way.
-#
-# **What you will learn.** How to tell whether two scores measure the same thing. You will also see
-# that "this input is fragile" and "this input is misclassified" are two different statements.
+# ({term}`NSS`; the first {term}`DeepSensor` paper), and which neurons carry the change of loss (the second
+# DeepSensor paper). Each says that the inputs that stand out are the ones that break the network. Are they
+# the same inputs?
 
-# %% tags=["parameters"]
+# %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
 model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dnnlib models`
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
@@ -37,7 +33,7 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import headed, mean_and_interval, wide
 from dnnbook.records import records
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults, fragility
 from dnnlib.perturb import mutations, vulnerability
@@ -46,7 +42,33 @@ plots.style()
 run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, trials=trials, references=references, inputs=inputs)
 
+# %% tags=["hide-input", "statements"]
+kept = records.frame("synthesis/same_inputs")
+CELLS = ["dataset", "model"]
+
+
+def means(quantity: str, method: str, other: str) -> pd.Series:
+    """The mean over the seeds for each network; missing where one of them is."""
+    found = kept[(kept["quantity"] == quantity) & (kept["method"] == method)
+                 & (kept["other"] == other)]
+    return found.groupby(CELLS)["value"].agg(lambda v: v.astype(float).mean(skipna=False))
+
+
+between = means("spearman", "gini", "nss")
+says(
+    ("**The answer.** No. Uncertainty (DeepGini) and sensitivity under a fresh mutation (NSS) are almost uncorrelated: "
+     f"their {len(between)} rank correlations are {span(between, 2)}.", between.abs().max() < 0.2),
+    ("The scores look at different kinds of failure: NSATP's (PD) best finds the inputs that a small patch changes, and "
+     "NSS those that its own mutation flips.",
+     all((means("auc", name, best) > means("auc", name, way)).all() for name, best, others in (
+         ("pd", "fragile", ("wrong", "flipped")), ("nss", "flipped", ("wrong", "fragile"))) for way in others)),
+    ("The inputs that the network gets wrong, the faults of its paper, NSS finds hardly better than chance.",
+     (means("auc", "nss", "wrong") - 0.5).abs().max() < 0.06))
+
 # %% [markdown]
+# **What you will learn.** How to tell whether two scores measure the same thing; and that "this input is
+# fragile" and "this input is misclassified" are two different statements.
+#
 # ## The candidates, and three ways to break
 #
 # The {term}`candidates <candidate>` are test images, each changed by one of seven
@@ -174,73 +196,32 @@ mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
-kept = records.frame("synthesis/same_inputs")
-CELLS = ["dataset", "model"]
-
-
-def means(quantity: str, method: str, other: str) -> pd.Series:
-    """The mean over the seeds for each network; missing where one of them is."""
-    found = kept[(kept["quantity"] == quantity) & (kept["method"] == method)
-                 & (kept["other"] == other)]
-    return found.groupby(CELLS)["value"].agg(lambda v: v.astype(float).mean(skipna=False))
-
-
-between, knows = means("spearman", "gini", "nss"), pd.concat(
-    [means("auc", "nss", way) for way in ("wrong", "fragile")])
 fragile, wrong, flipped = (pd.concat([means("auc", name, way) for name in ("gini", "pd")])
                            for way in ("fragile", "wrong", "flipped"))
+knows = pd.concat([means("auc", "nss", way) for way in ("wrong", "fragile")])
+also, turned, distant = means("also_broken", "wrong", "fragile"), means("also_broken", "wrong", "flipped"), means("auc", "dsa", "wrong")
 says(
-    (f"They are not the same inputs. Uncertainty (DeepGini) and sensitivity under a fresh mutation (NSS) "
-     f"are almost uncorrelated: their rank correlation is {between.min():.2f} to {between.max():.2f}.",
-     between.abs().max() < 0.2))
-says(
-    (f"DeepGini and PD find the *fragile* inputs almost perfectly, with areas of {fragile.min():.2f} and "
-     "more. A small patch changes the class of the inputs that are near a boundary between two classes, and "
-     "the softmax vector says how near they are.",
-     fragile.min() > 0.9),
-    (f"They find the *wrong* inputs well ({wrong.min():.2f} to {wrong.max():.2f}). They find the inputs "
-     f"that one mutation *flips* less well ({flipped.min():.2f} to {flipped.max():.2f}).",
+    ("DeepGini and PD find the *fragile* inputs almost perfectly. A small patch changes the class of the inputs that are "
+     "near a boundary between two classes, and the softmax vector says how near they are.", fragile.min() > 0.9),
+    ("They find the *wrong* inputs well, and those that one mutation *flips* less well.",
      0.75 < wrong.min() and flipped.max() < wrong.min()),
-    (f"NSS finds the flipped inputs ({means('auc', 'nss', 'flipped').min():.2f} and more), but it measures "
-     "the effect of the same mutation. For the wrong and the fragile inputs, NSS is near chance "
-     f"({knows.min():.2f} to {knows.max():.2f}).",
-     means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06))
-also = means("also_broken", "wrong", "fragile")
-turned = means("also_broken", "wrong", "flipped")
-distant = means("auc", "dsa", "wrong")
+    ("NSS finds the flipped inputs, but it measures the effect of the same mutation; for the others it is near chance.",
+     means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06),
+    ("DSA, which compares activations with those of the training images, finds wrong inputs too, but not with every "
+     "network.", distant.max() > wrong.min() and distant.min() < wrong.min()),
+    (f"Being wrong goes together with being fragile: at least {also.min():.0f} % of the wrong inputs are fragile, and at "
+     f"most {turned.max():.0f} % are flipped.", also.min() > turned.max()))
+count = means("spearman", "nss", "excitable")  # missing if all inputs have one number, with at least one seed
+tied, lenets = count.index[count.isna()], count.dropna().index
+found = kept.query("method == 'excitable' and quantity == 'auc'").astype({"value": float}).set_index(CELLS)["value"]
+others = pd.concat([means("auc", "excitable", way)[lenets] for way in ("wrong", "fragile")])
 says(
-    ("So the scores look at different kinds of failure. NSATP's finds the fragile inputs. NSS's finds the inputs "
-     "that its own mutation flips, but not the wrong ones, which are the faults of its paper.",
-     all((means("auc", name, best) > means("auc", name, way)).all() for name, best, others in (
-         ("pd", "fragile", ("wrong", "flipped")), ("nss", "flipped", ("wrong", "fragile"))) for way in others)),
-    (f"DSA, which compares activations with those of the training images, finds wrong inputs too, but not with "
-     f"every network: its areas are {distant.min():.2f} to {distant.max():.2f}.",
-     distant.max() > wrong.min() and distant.min() < wrong.min()),
-    (f"Being wrong goes together with being fragile: {also.min():.0f} to {also.max():.0f} % of the wrong "
-     f"inputs are fragile, and {turned.min():.0f} to {turned.max():.0f} % are flipped.",
-     also.min() > turned.max()))
-count = means("spearman", "nss", "excitable")
-tied = count.index[count.isna()]  # with at least one seed
-apart = kept.query("method == 'excitable' and quantity == 'auc'").astype({"value": float}).set_index(CELLS)["value"]
-apart = (apart[apart.index.isin(tied)] - 0.5).abs().max()
-lenets = count.dropna().index
-small = {"flipped": means("auc", "excitable", "flipped")[lenets],
-         "others": pd.concat([means("auc", "excitable", way)[lenets] for way in ("wrong", "fragile")])}
-says(
-    (f"The number of excitable neurons finds flipped inputs a little with the LeNets ({small['flipped'].min():.2f} to "
-     f"{small['flipped'].max():.2f}), and does not find the others ({small['others'].min():.2f} to "
-     f"{small['others'].max():.2f}).", small["flipped"].min() > 0.55 and (small["others"] - 0.5).abs().max() < 0.05),
-    ("With "
-     f"{listed(shown(model) for _, model in tied)}, it hardly orders them. With at least one random seed, all inputs have "
-     "the same number. With each seed, and for each way to break, its area differs from 0.5 by at most "
-     f"{apart:.3f}.",
-     len(tied) > 0 and apart < 0.01),
-    (f"With {listed(shown(model) for _, model in count.dropna().index)}, which have few neurons, the number agrees "
-     f"weakly with NSS: the rank correlation is {listed(f'{value:.2f}' for value in count.dropna())}.",
-     count.dropna().between(0.1, 0.6).all()),
-    ("DSA depends on the network: its rank correlation with DeepGini is between "
-     f"{means('spearman', 'gini', 'dsa').min():.2f} and {means('spearman', 'gini', 'dsa').max():.2f}.",
-     np.ptp(means("spearman", "gini", "dsa")) > 0.3))
+    ("The number of excitable neurons finds flipped inputs a little with the LeNets, and does not find the others.",
+     means("auc", "excitable", "flipped")[lenets].min() > 0.55 and (others - 0.5).abs().max() < 0.05),
+    (f"With {listed(shown(model) for _, model in tied)}, it hardly orders them: with at least one random seed, all inputs "
+     "have the same number.", len(tied) > 0 and (found[found.index.isin(tied)] - 0.5).abs().max() < 0.01))
+headed(pd.DataFrame({way: {name: span(means("auc", name, way), 2) for name in ("gini", "pd", "nss", "excitable", "dsa")}
+                     for way in ("wrong", "fragile", "flipped")}).rename_axis("area under the ROC curve"))
 
 # %% [markdown]
 # ## Exercises
