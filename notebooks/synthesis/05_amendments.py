@@ -1,13 +1,9 @@
 # %% [markdown]
 # # Which rules changed after the runs?
 #
-# The first {term}`claims <claim>` of the papers got their rules before any run was kept. Others were added
-# later, when records of most of their experiments existed already. Some of the first rules turned out to be
-# unfair: too generous, too strict, or on the wrong scale. Some of our procedures turned out to be wrong. So we
-# changed them. This page lists each such change, an *amendment*, with its reason and with both
-# {term}`verdicts <verdict>`: the first one, and the one that holds now. We chose no
-# amendment for its verdict. Each has its reason in the table: the paper's words, those of a method's authors,
-# statistics, or a measurement of ours. An amendment that concerns statistics applies to all claims alike.
+# **The question.** Some of the first rules of our {term}`claims <claim>` turned out to be unfair: too
+# generous, too strict, or on the wrong scale. Some of our procedures turned out to be wrong. So we changed
+# them: what did these *amendments* do to the {term}`verdicts <verdict>`?
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -22,8 +18,22 @@ from dnnbook.records import intervals, verdicts
 from dnnbook.records.extent import NAMES
 
 plots.style()
-first = pd.read_csv(places.results_dir() / "scoreboard_first.csv", index_col="id")
+
+# %% tags=["hide-input", "records"]
+RANK = {"not reproduced": 0, "undecided": 1, "not run": 1, "partly": 2, "reproduced where run": 3, "reproduced": 4}
+first, previous = (pd.read_csv(places.results_dir() / f"scoreboard_{when}.csv", index_col="id") for when in ("first", "before"))
 now = verdicts.scoreboard()
+words = verdict_plots.first_words(now["verdict"])
+moved, since = (words.map(RANK) - verdict_plots.first_words(board["verdict"]).map(RANK).reindex(now.index)
+                for board in (previous, first))
+
+# %% tags=["hide-input", "statements"]
+known = [claim for claim in first.index if claim in words.index]
+other = first["verdict"].loc[known].ne(words.loc[known])
+says(f"**The answer.** Of the {len(first)} claims that had a first verdict, {int(other.sum())} have another verdict now.",
+     ("So most claims keep their verdict.", other.mean() < 0.5),
+     f"Of those that changed, {int((since > 0).sum())} say more for the claim than before, and {int((since < 0).sum())} say less.",
+     f"Since then, {len(now) - len(known)} claims were added.")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
 verdict_plots.before_after(first, now, NAMES)
@@ -31,6 +41,11 @@ plt.show()
 
 # %% [markdown]
 # ## What changed
+#
+# The first claims of the papers got their rules before any run was kept. Others were added later, when
+# records of most of their experiments existed already. We chose no amendment for its verdict: each has its
+# reason in the table, the paper's words, those of a method's authors, statistics, or a measurement of ours.
+# An amendment that concerns statistics applies to all claims alike.
 
 # %% tags=["hide-input"]
 amendments = dict(enumerate(published.amendments(), start=1))
@@ -69,13 +84,6 @@ tables.sentences(both[~changed].set_index("claim"))
 # old word for *too few runs* and *nothing to compare*, and *partly* that for *mostly* and *partly, some fail*:
 # a new word alone is no change.
 
-# %% tags=["hide-input", "records"]
-now = verdicts.scoreboard()
-RANK = {"not reproduced": 0, "undecided": 1, "not run": 1, "partly": 2, "reproduced where run": 3, "reproduced": 4}
-previous = pd.read_csv(places.results_dir() / "scoreboard_before.csv", index_col="id")
-after, before = (verdict_plots.first_words(board["verdict"]).map(RANK) for board in (now, previous))
-moved = after - before.reindex(now.index)
-
 # %% tags=["hide-input", "statements"]
 says(f"Of {len(previous)} claims, {int((moved > 0).sum())} went up and {int((moved < 0).sum())} went down.")
 
@@ -110,17 +118,3 @@ says((f"In {sum(v < 0.05 for v in p)} of {len(p)} claims, the spreads of the cel
       unlike > 0 and sum(v < 0.05 for v in p) > stats.binom.ppf(0.95, len(p), 0.05)),
      "For these claims one spread would be wrong. So variances are moderated: how much the cells "
      "borrow follows from how much they differ.")
-
-# %% [markdown]
-# ## What it means
-
-# %% tags=["hide-input", "statements"]
-first = pd.read_csv(places.results_dir() / "scoreboard_first.csv", index_col="id")
-now = verdicts.scoreboard()
-known = now.loc[[claim for claim in first.index if claim in now.index]]
-other = first["verdict"].reindex(known.index).ne(verdict_plots.first_words(known["verdict"]))
-weaker = known["verdict"][other & first["verdict"].reindex(known.index).isin(["reproduced", "partly"])]
-says(f"Of the {len(first)} claims that had a first verdict, {int(other.sum())} have another verdict now.",
-     ("So most claims keep their verdict.", other.mean() < 0.5),
-     f"Of those that changed, {len(weaker)} were *reproduced* or *partly* at first. "
-     f"Since then, {len(now) - len(known)} claims were added.")
