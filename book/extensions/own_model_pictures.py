@@ -75,7 +75,8 @@ def draw_prepared(target: Path = PREPARED) -> int:
     square = [torch.nn.functional.pad(each, (0, 263 - each.shape[2], 0, 263 - each.shape[1]),
                                       value=255) for each in shown]
     titles = [f"a photograph\n{photo.width} x {photo.height}",
-              f"as published\n{apart[0]} levels off", f"--size 224\nup to {apart[1]} levels off", "the difference\ngray: none"]
+              f"as published\n{apart[0]} levels off",
+              f"--size 224\nup to {apart[1]} levels off", "the difference\ngray: none"]
     custom.sheet({"": (torch.stack(square) / 255, titles)}, columns=4).save(target, optimize=True)
     return apart[0]
 
@@ -91,8 +92,8 @@ def tell_test(target: Path = KEPT) -> None:
 
         example.write(Path(place) / "example")
         run("dnnlib.cli", "fuzz", "--model", example.MODEL,
-            "--weights", f"example/{example.WEIGHTS}", "--images", "example/digits", "--l2", "1", "--limit", "32", "--out", "failures",
-            "--pytest", "test_failures.py")
+            "--weights", f"example/{example.WEIGHTS}", "--images", "example/digits",
+            "--l2", "1", "--limit", "32", "--out", "failures", "--pytest", "test_failures.py")
         said = run("pytest", "-q", "--tb=no", "-p", "no:cacheprovider", "test_failures.py")
         test = (Path(place) / "test_failures.py").read_text("utf-8")
         said = re.sub(r"in [\d.]+s", "in a moment", said.replace(str(Path(place).resolve()), "."))

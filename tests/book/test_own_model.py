@@ -4,10 +4,12 @@ import importlib.util
 import re
 from pathlib import Path
 
+import nbformat
 import torch
 from PIL import Image
 from torch import nn
 
+from dnnbook.chapters import notebooks, statements
 from dnnlib import custom
 from dnnlib.custom.changes import CHANGES, LADDERS
 
@@ -59,3 +61,13 @@ def test_the_other_pictures_are_made_as_the_page_says(tmp_path):
             assert mine.size == kept.size
     for path in (pictures.STRESS, pictures.FAILURES, pictures.PREPARED, pictures.KEPT):
         assert f"assets/{path.name}" in PAGE
+
+
+def test_the_default_fuzzer_is_the_one_that_the_records_name():
+    """The chapter's sentence stands beside its condition: other records would take it away."""
+    cells = nbformat.read(notebooks.folder() / "synthesis" / "02_fuzzers.ipynb", 4).cells
+    said = " ".join(output.data[statements.MIME] for cell in cells
+                    if statements.TAG in cell.metadata.get("tags", ()) for output in cell.outputs)
+    assert "Near an input, DLFuzz finds by far the most errors" in said
+    assert custom.Options(l2=1.0).by == "dlfuzz"
+    assert "The default is `dlfuzz`: of the papers' fuzzers it found by far the most\nerrors" in PAGE
