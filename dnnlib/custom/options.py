@@ -1,8 +1,9 @@
 """What ``dnnlib fuzz`` can be asked for, and the fuzzer that stands for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, TypedDict, get_args
 
+import numpy as np
 import torch
 
 from dnnlib import checks
@@ -80,6 +81,9 @@ class Options:
     noise: bool = True
 
     def __post_init__(self):
+        for name in (field.name for field in fields(self)):
+            if isinstance(value := getattr(self, name), np.generic):  # as of an array or a table
+                object.__setattr__(self, name, value.item())
         checks.known(self.by, METHODS, "method")
         checks.known(self.labels, LABELS, "labels")
         for name in ("iterations", "batch_size"):

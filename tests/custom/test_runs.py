@@ -633,6 +633,14 @@ def test_what_was_wrong_before_stands_apart(folder, photos, tiny_model):
     assert found.misclassified.empty and not (folder / "other" / "misclassified.csv").exists()
 
 
+def test_numbers_of_an_array_are_numbers(tiny_model, tiny_data, tmp_path):
+    given = {"iterations": np.int64(2), "limit": np.int32(4), "l2": np.float32(2), "seed": np.uint8(1)}
+    found = custom.fuzz(tiny_model(), tiny_data.images, tmp_path / "a", by="noise", **given)
+    plain = custom.fuzz(tiny_model(), tiny_data.images, tmp_path / "a", by="noise",
+                        **{name: value.item() for name, value in given.items()})
+    assert found.inputs.equals(plain.inputs)  # the same run, gone on with
+
+
 def test_a_type_checker_knows_the_names_and_the_options_that_there_are():
     assert get_type_hints(Given) == get_type_hints(Options)
     assert get_args(selection.Method) == tuple(selection.SELECTORS)
