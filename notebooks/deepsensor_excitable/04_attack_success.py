@@ -2,13 +2,10 @@
 # # Does retraining on generated examples stop attacks?
 #
 # **The claims** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrain a network on 500 benign images and DeepSensor's
-# example of each. The success rate of the attack PGD then falls more than with any other
-# {term}`fuzzer's <fuzzer>` examples, about 1.6 times as much. Now compare with a network that is retrained
-# on PGD's own examples (PGD-AT). DeepSensor's network is no worse against FGSM, DeepFool, JSMA and PGD, and
-# better against DeepFool and JSMA. In every case the success rate falls by more than 70 %.
-#
-# **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
-# instead; and what happens to a network that is trained on images of noise with the labels of digits.
+# example of each: the success rate of the attack PGD then falls about 1.6 times as much as with any other
+# {term}`fuzzer's <fuzzer>` examples. DeepSensor's network is no worse against FGSM, DeepFool, JSMA and PGD than
+# one that is retrained on PGD's own examples (PGD-AT), and better against DeepFool and JSMA. In every case the
+# success rate falls by more than 70 %.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -56,7 +53,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
 from dnnbook.training import retraining
-from dnnbook.words import shown
+from dnnbook.words import shown, span
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()
@@ -74,6 +71,37 @@ from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-asr-pgd-at")
 
+# %% tags=["hide-input", "statements"]
+rows = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
+
+
+def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
+    """Success rates in percent, by seed, of a fuzzer or, by its name, a swarm's network."""
+    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
+    where = f"quantity == '{quantity}' and budget == '{budget}'"
+    return evidence.by_seed(mine, where + (f" and attack == '{attack}'" if attack else ""))
+
+
+def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
+    """Points by which retraining raised an attack's success: mean, low and high over the seeds."""
+    return evidence.spread(of(attack, name, budget) - of(attack, "before", budget)).loc[0]
+
+
+smaller = pd.DataFrame({name: rise("pgd, small", name) for name in ("excitable", "constant", "sensitive", "pgd_at")}).T
+slow = pd.concat([of(attack, name) for attack in ("deepfool", "jsma") for name in ("before", "excitable", "pgd_at")])
+says((f"**The answer.** No. At a small size, where PGD can fail, retraining on the excitable swarm's "
+      f"examples *raises* its success, by {smaller.loc['excitable', 'mean']:.0f} points on average.",
+      smaller.loc["excitable", "mean"] > smaller.loc["constant", "mean"] > smaller.loc["sensitive", "mean"]
+      and smaller.loc["excitable", "mean"] > 0),
+     (f"A constant fitness raises it by {smaller.loc['constant', 'mean']:.0f} points, and PGD's own examples by "
+      f"{smaller.loc['pgd_at', 'mean']:.0f}; the seeds do not decide about these.",
+      (smaller.loc[["constant", "pgd_at"], "low"] < 0).all() and (smaller.loc[["constant", "pgd_at"], "mean"] > 0).all()),
+     (f"DeepFool and JSMA succeed on {slow.min():.0f} % of the images before and after. So "
+      "they cannot show a gain, nor that one network is no worse than another.",
+      slow.min() == slow.max() == 100),
+     "The verdict on a fall by more than 70 points everywhere is "
+     f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -86,43 +114,15 @@ SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, smal
          "jsma": "jsma, small"}  # each attack, and what its second count is called
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 kept = run.recorded()
-fall = kept[kept["quantity"] == "asr_gain"]
-if fall.empty:
-    plots.nothing()
-else:
-    fall = at_best(fall, "dataset", "model")
-    campaign_plots.fuzzer_bars(
-        fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
-        group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
+fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
+plots.nothing() if fall.empty else campaign_plots.fuzzer_bars(
+    fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
+    group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
-SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
-         BENIGN]
-
-
-def four_attacks(rows: pd.DataFrame) -> plt.Figure:
-    """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
-    if rows.empty:
-        return plots.nothing()
-    rows = rows.assign(key=studies.keys(rows))
-    abreast = list(dict.fromkeys(rows["budget"]))
-    figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
-    means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
-    for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
-        for axis, budget in zip(line, abreast):
-            headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
-                                                                legend=False, xlabel="")
-            axis.set_title(f"bound on the examples: {budget}", fontsize=9)
-    figure.supylabel("decrease in ASR (points)", fontsize=9)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
-                  fontsize=8)
-    return figure
-
-
-four_attacks(fall if fall.empty else
-             fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
-plt.show()
+# %% [markdown]
+# **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
+# instead; and what happens to a network that is trained on images of noise with the labels of digits.
 
 # %% [markdown]
 # ## Attacks with a size, and without
@@ -285,6 +285,29 @@ plt.show()
 # ## Fig. 5
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack, as the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
+SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
+         BENIGN]
+
+
+def four_attacks(rows: pd.DataFrame) -> plt.Figure:
+    """Mean decrease in ASR by attack: the two sizes above each other, bounds abreast."""
+    if rows.empty:
+        return plots.nothing()
+    rows = rows.assign(key=studies.keys(rows))
+    abreast = list(dict.fromkeys(rows["budget"]))
+    figure, axes = plt.subplots(2, len(abreast), figsize=(9.5, 4.6), sharey=True, squeeze=False)
+    means = rows.groupby(["budget", "attack", "key"], sort=False)["value"].mean().unstack()
+    for line, size in zip(axes, (list(SMALL), list(SMALL.values()))):
+        for axis, budget in zip(line, abreast):
+            headed(means.loc[budget].loc[size, SHOWN]).plot.bar(ax=axis, rot=0, width=0.8,
+                                                                legend=False, xlabel="")
+            axis.set_title(f"bound on the examples: {budget}", fontsize=9)
+    figure.supylabel("decrease in ASR (points)", fontsize=9)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3,
+                  fontsize=8)
+    return figure
+
+
 four_attacks(fall)
 plt.show()
 
@@ -299,6 +322,11 @@ ours = run.recorded()
 wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in ('asr', 'accuracy', 'accuracy_unseen')",
      index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="measure")
 
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
+fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
+four_attacks(fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+plt.show()
+
 # %% [markdown]
 # The table shows DeepSensor's lead over the best baseline, and over PGD-AT, in points.
 
@@ -311,81 +339,34 @@ wide(ours, LEADS, index=["dataset", "model", "quantity", "attack", "setting"], c
 # %% tags=["hide-input"]
 run.verdicts()
 
-# %% tags=["hide-input", "records"]
-from dnnbook.words import span
+# %% [markdown]
+# **How our runs were made.**
 
-kept = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
-
-
-def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
-    """Success rates in percent, by seed, of a fuzzer or, by its name, a swarm's network."""
-    mine = kept[(kept["fuzzer"] == name) | (kept["swarm"] == name)]
-    where = f"quantity == '{quantity}' and budget == '{budget}'"
-    return evidence.by_seed(mine, where + (f" and attack == '{attack}'" if attack else ""))
-
-
-def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
-    """Points by which retraining raised an attack's success: mean, low and high over the seeds."""
-    return evidence.spread(of(attack, name, budget) - of(attack, "before", budget)).loc[0]
-
+# %% tags=["hide-input", "statements"]
+says(f"Our records cover {sizes(rows)}. FGSM and PGD attack {rows['attacked'].max()} "
+     f"images, DeepFool and JSMA {rows['attacked_long'].max()}.",
+     f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
 # %% [markdown]
-# **What it means.** First compare the network before with the claim. Where an attack succeeds against every
-# network, no retraining can take any points from it. Then compare `excitable` with `constant` and `random`.
-# What these three share comes from images of noise with a digit's label, and not from
-# {term}`excitable neurons <excitable neuron>`. And remember that the network retrained on PGD's examples
+# **What it means.** What `excitable`, `constant` and `random` share comes from images of noise with a digit's
+# label, and not from {term}`excitable neurons <excitable neuron>`. The network retrained on PGD's examples
 # learnt from the very attack by which it is judged.
 
 # %% tags=["hide-input", "statements"]
-says(f"Our records cover {sizes(kept)}. FGSM and PGD attack {kept['attacked'].max()} "
-     f"images, DeepFool and JSMA {kept['attacked_long'].max()}.",
-     f"The rivals ran {of_rivals(kept)}.", evidence.estimator(kept))
-LONG = ("deepfool", "jsma")
-every = pd.concat([of(attack, name) for attack in LONG for name in (
-    "before", "excitable", "pgd_at")])
-says((f"DeepFool and JSMA succeed on {every.min():.0f} % of the images before retraining, and after it on the excitable "
-      "swarm's examples or PGD's. So there is "
-      "no gain to compare, and these cells can show neither that the swarm's network is \"no worse\" nor that it is "
-      "\"better\". They stay open.",
-      every.min() == every.max() == 100),
-     "In the verdict on \"no worse than PGD-AT\" "
-     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at')}*), only the cells of FGSM and PGD therefore say "
-     "anything; in the verdict on \"better against DeepFool and JSMA\" "
-     f"(*{evidence.state('deepsensor-excitable-asr-pgd-at-better')}*), no cell does. The verdict on a large fall "
-     "everywhere is "
-     f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
-before, after = of("pgd", "before"), of("pgd", "excitable")
-fell = rise("pgd", "excitable")
-says((f"At the paper's size, PGD succeeds on {span(before)} % of the images before retraining, and on "
-      f"{span(after)} % after retraining on the excitable swarm's examples. The interval of the change is "
-      f"{fell['low']:.1f} to {fell['high']:.1f} points.", before.min() > 90 and after.min() > 90))
-smaller = {name: rise("pgd, small", name) for name in ("excitable", "constant", "sensitive", "pgd_at")}
+before, after, fell = of("pgd", "before"), of("pgd", "excitable"), rise("pgd", "excitable")
 accuracy = {name: of("", name, quantity="accuracy") for name in ("excitable", "dlfuzz", "pgd_at")}
-
-
-def points(name: str) -> str:
-    """By how much retraining changes PGD's success at the smaller size, with its interval."""
-    found = smaller[name]
-    return f"{found['mean']:+.0f} points ({found['low']:.1f} to {found['high']:.1f})"
-
-
-says((f"At the smaller size retraining can take something away. But retraining on the excitable swarm's examples "
-      f"*raises* PGD's success on average: it changes by {points('excitable')}. With the examples of the constant "
-      f"swarm it changes by {points('constant')}, and with those of the sensitive swarm by {points('sensitive')}.",
-      smaller["excitable"]["mean"] > smaller["constant"]["mean"] > smaller["sensitive"]["mean"]
-      and smaller["excitable"]["mean"] > 0),
-     (f"PGD's own examples change it by {points('pgd_at')}. After retraining on these or on DLFuzz's, the networks "
-      f"have an accuracy of {span(pd.concat([accuracy['dlfuzz'], accuracy['pgd_at']]))} %; after the excitable swarm's, "
-      f"they have at least {int(accuracy['excitable'].min())} %.",
-      smaller["pgd_at"]["mean"] > 10
-      and max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()))
 within = [rise("pgd, small", name, "2") for name in ("excitable", "constant", "sensitive")]
-says(("So the swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average.",
-      smaller["pgd_at"]["mean"] > 0),
-     "Its examples are a few hundred "
-     "images, made once against the network as it was. Perhaps the network learns them by heart at our learning rate; "
-     "the paper prints none. The method that is usually called PGD-AT attacks the network anew in every step of a "
-     "whole training.",
+says((f"At the paper's size, PGD succeeds on at least {min(before.min(), after.min()):.0f} % of the images, before "
+      f"retraining and after. The interval of the change is {fell['low']:.1f} to {fell['high']:.1f} points.",
+      before.min() > 90 and after.min() > 90),
+     (f"After retraining on PGD's examples or DLFuzz's, the accuracy is at most "
+      f"{max(accuracy['dlfuzz'].max(), accuracy['pgd_at'].max()):.0f} %; after the excitable swarm's, it is at least "
+      f"{int(accuracy['excitable'].min())} %.",
+      max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()),
+     ("The swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average.",
+      smaller.loc["pgd_at", "mean"] > 10),
+     "Its examples are a few hundred images, made once against the network as it was; the method that is usually called "
+     "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success by at most "
       f"{max(abs(each['mean']) for each in within):.1f} points on average.",
       max(abs(each["mean"]) for each in within) < 5))
