@@ -5,9 +5,6 @@
 # {term}`CLEVER` score by 0.12 on average: about three times as much as retraining on the other
 # {term}`fuzzers' <fuzzer>` examples. The score estimates an {term}`L2 distance` within which no
 # attack can succeed.
-#
-# **What you will learn.** That a CLEVER score from few samples is too large, and how an attack
-# shows it; and how to compare gains when some of them are losses.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -54,7 +51,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, clever
 from dnnbook.training import retraining
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()
@@ -70,6 +67,33 @@ from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-clever")
 
+# %% tags=["hide-input", "statements"]
+rows = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
+
+
+def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
+    """A quantity by seed, of a fuzzer or, by its name, of a swarm's network."""
+    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
+    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
+
+
+def longer(name: str, budget: str = "none") -> pd.Series:
+    """What retraining adds to DeepFool's way, by seed."""
+    return of("deepfool_l2", name, budget) - of("deepfool_l2", "before", budget)
+
+
+gain, way = (evidence.spread(each).loc[0] for each in (of("clever_gain", "excitable"), longer("excitable")))
+farther = [(name, bound) for name in (
+    "benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant", "random")
+    for bound in ("none", "2") if min(of("clever_gain", name, bound).min(), longer(name, bound).min()) > 0]
+says((f"**The answer.** Not on average: after retraining on the excitable swarm's examples the score changes by "
+      f"{gain['mean']:.2f}, where the paper has a gain of {0.12}. The verdict on that gain is "
+      f"*{evidence.state('deepsensor-excitable-clever-average')}*.", gain["mean"] < 0),
+     (f"DeepFool's way to the boundary changes by {way['mean']:.2f}. Both losses may be chance.",
+      max(gain["mean"], way["mean"]) < 0 < min(gain["high"], way["high"])),
+     (f"Only DLFuzz's examples within a distance of {2} move the boundary away with every seed, both by the score "
+      "and by DeepFool's way.", farther == [("dlfuzz", "2")]))
+
 # %% [markdown]
 # ## In one picture
 #
@@ -77,14 +101,14 @@ bet("deepsensor-excitable-clever")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score, mean over the random seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    kept = at_best(kept, "dataset", "model")
-    campaign_plots.fuzzer_bars(kept[kept["quantity"] == "clever_gain"], line=0.12,
-                               group=["dataset", "model", "budget"],
-                               ylabel="increase in CLEVER (L2)")
+plots.nothing() if kept.empty else campaign_plots.fuzzer_bars(
+    at_best(kept, "dataset", "model").query("quantity == 'clever_gain'"), line=0.12,
+    group=["dataset", "model", "budget"], ylabel="increase in CLEVER (L2)")
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** Why a CLEVER score from few samples is too large, and how an attack shows it; and how
+# to compare gains when some of them are losses.
 
 # %% [markdown]
 # ## When the score is no lower bound
@@ -276,65 +300,37 @@ wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], c
 # %% tags=["hide-input"]
 run.verdicts()
 
-# %% tags=["hide-input", "records"]
-from dnnbook.words import span
-
-kept = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
-
-
-def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
-    """A quantity by seed, of a fuzzer or, by its name, of a swarm's network."""
-    mine = kept[(kept["fuzzer"] == name) | (kept["swarm"] == name)]
-    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
-
-
-def longer(name: str, budget: str = "none") -> pd.Series:
-    """What retraining adds to DeepFool's way, by seed."""
-    return of("deepfool_l2", name, budget) - of("deepfool_l2", "before", budget)
-
-
 # %% [markdown]
-# **What it means.** A gain counts if it is larger than the gains of `benign` and `noise`, if the
-# {term}`swarm` with a `constant` {term}`fitness` does not have it as well, and if DeepFool's way
-# grew with it. If only the score grew, the gradients became smaller at the sampled points, but the
-# distance did not necessarily become larger.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-by_what = {"maximum": "the largest gradient, without a fit"}.get(kept["fit"].iloc[0], "a fit")
-says(f"Our records cover {sizes(kept)}; {kept['images'].max()} images have a score. CLEVER "
-     f"takes {by_what}, from {kept['batches'].max()} batches of {kept['samples'].max()} points. The paper's scale is "
+by_what = {"maximum": "the largest gradient, without a fit"}.get(rows["fit"].iloc[0], "a fit")
+says(f"Our records cover {sizes(rows)}; {rows['images'].max()} images have a score. CLEVER "
+     f"takes {by_what}, from {rows['batches'].max()} batches of {rows['samples'].max()} points. The paper's scale is "
      f"{500} batches of {1024:,} points.",
-     f"The rivals ran {of_rivals(kept)}.", evidence.estimator(kept))
-gain = evidence.spread(of("clever_gain", "excitable")).loc[0]
-way = evidence.spread(longer("excitable")).loc[0]
-says((f"Retraining on the excitable swarm's examples changes the score by {gain['mean']:.2f} on average "
-      f"({gain['low']:.2f} to {gain['high']:.2f}), where the paper has a gain of {0.12}. The verdict on the paper's gain "
-      f"is *{evidence.state('deepsensor-excitable-clever-average')}*.", gain["mean"] < 0),
-     (f"DeepFool's way changes by {way['mean']:.2f} ({way['low']:.2f} to {way['high']:.2f}).", way["mean"] < 0))
+     f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
+
+# %% [markdown]
+# **What it means.** A gain in the score counts only if DeepFool's way grew with it. If only the score grew, the
+# gradients became smaller at the sampled points, and the distance need not have become larger.
+
+# %% tags=["hide-input", "statements"]
 lower = [name for name in ("constant", "dlfuzz", "deephunter") if of("clever_gain", name).mean() < 0]
 excess = evidence.spread(of("clever_excess", "excitable")).loc[0]
-says(*([("The paper also claims three times the rivals' gain. We cannot judge this while DeepSensor's own gain is not "
-         f"above zero. Its excess over three times the rivals' mean is {excess['mean']:.2f} on average "
-         f"({excess['low']:.2f} to {excess['high']:.2f}), but such an excess can come from losses: whoever loses less "
-         "than three times what the rivals lose is ahead.", excess["mean"] > 0 > gain["mean"]),
+score, added = of("clever_gain", "sensitive"), longer("sensitive")
+cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
+says(*([(f"The paper also claims three times the rivals' gain. Our excess over that is {excess['mean']:.2f} on average "
+         f"({excess['low']:.2f} to {excess['high']:.2f}), but if everybody loses, this number can still be positive. So we "
+         "cannot judge the claim while DeepSensor's own gain is not above zero.", excess["mean"] > 0 > gain["mean"]),
         (f"On average the examples of {listed('the constant fitness' if each == 'constant' else shown(each) for each in lower)} "
          "lower the score too.", len(lower) == 3)] if gain["low"] <= 0 else
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
-        f"{excess['high']:.2f})."]))
-SETS = ("benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant",
-        "random")
-farther = {(name, bound): min(of("clever_gain", name, bound).min(), longer(name, bound).min()) > 0
-           for name in SETS for bound in ("none", "2")}
-score, added = of("clever_gain", "sensitive"), longer("sensitive")
-cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
-says((f"Only DLFuzz's examples within a distance of {2} move the boundary away with every seed, both by the score "
-      "and by DeepFool's way.", [each for each in farther if farther[each]] == [("dlfuzz", "2")]),
-     (f"They cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
-     (f"The examples of the sensitive swarm without a bound raise the score with every seed (by {score.min():.2f} to "
-      f"{score.max():.2f}), but DeepFool's way not with every seed (by {added.min():.2f} to {added.max():.2f}).",
-      score.min() > 0 > added.min() and added.mean() > 0),
+        f"{excess['high']:.2f})."]),
+     (f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
+     (f"The examples of the sensitive swarm without a bound raise the score with every seed, by at least {score.min():.2f}, "
+      "but DeepFool's way not with every seed.", score.min() > 0 > added.min() and added.mean() > 0),
      ("DeepFool refuted no score: it never came nearer than the score allows.",
-      kept.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
+      rows.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 
 # %% [markdown]
 # ## Exercises
