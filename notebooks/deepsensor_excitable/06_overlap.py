@@ -4,9 +4,6 @@
 # **The claim** (DeepSensor II, 6.3.1, Fig. 7). Take 100 examples each of PGD, JSMA, DeepFool and
 # {term}`DeepSensor`, and the ten most {term}`excitable neurons <excitable neuron>` of each. DeepSensor's ten
 # cover almost all of each attack's ten, while the tens of the attacks differ from each other.
-#
-# **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
-# shared by chance, and by any two images; and how stable a top ten is.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -40,7 +37,7 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
-from dnnbook.words import headed, shown
+from dnnbook.words import headed, out_of, shown, span
 from dnnlib import fuzzing, robustness
 from dnnlib.neurons import shapley
 
@@ -54,6 +51,26 @@ run = Experiment("deepsensor_excitable/overlap", profile, dataset=dataset, model
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-overlap")
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/overlap")
+
+
+def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
+    """A quantity by seed, of a swarm if one is named."""
+    return evidence.by_seed(rows, f"quantity == '{quantity}'" + (
+        f" and swarm == '{name}'" if name else ""), *cell)
+
+
+attacks, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks, more_than_inputs))
+stable = evidence.by_seed(rows, "quantity == 'stability'", "kind")
+mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start", "pgd, by permutations")}
+says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {ours_beyond.max():.1f} more with an "
+      "attack's than examples of different inputs do.", ours_beyond.max() < 0.2),
+     (f"Attacks share more with each other: {span(between, 1)}.", between.min() > max(0, ours_beyond.max())),
+     "Some overlap is certain, because a top ten always has ten neurons; so we compare with what any two inputs share.",
+     f"The verdict on the claim is *{evidence.state('deepsensor-excitable-overlap')}*.")
 
 # %% [markdown]
 # ## In one picture
@@ -84,11 +101,12 @@ def upset(rows: pd.DataFrame) -> None:
 
 
 kept = run.recorded("quantity == 'part'")
-if kept.empty:
-    nothing()
-else:
-    upset(kept[kept.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+nothing() if kept.empty else upset(kept[kept.groupby(["dataset", "model"], sort=False).ngroup() == 0])
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
+# shared by chance, and by any two images; and how stable a top ten is.
 
 # %% [markdown]
 # ## Sets of ten
@@ -294,54 +312,34 @@ wide(ours, "quantity in ('stability', 'chance')", index=["quantity", "kind"], co
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** A top ten always has ten neurons, whether their values are large or not, so some overlap is
-# certain. Compare it with three numbers: what chance gives, what any two inputs share, and what the same
-# method shares with itself when it runs again. Only an overlap above that of any two inputs says something
-# about the kind of example, and no overlap can be expected to exceed the method's own. To credit excitable
-# neurons with it, the overlap must also exceed that of the swarm with a constant {term}`fitness`, whose
-# examples are random images.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import out_of, span
-
-kept = records.existing("deepsensor_excitable/overlap")
-
-
-def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
-    """A quantity by seed, of a swarm if one is named."""
-    return evidence.by_seed(kept, f"quantity == '{quantity}'" + (
-        f" and swarm == '{name}'" if name else ""), *cell)
-
-
-swarm = values("swarm_gradients").max() if "swarm_gradients" in set(kept["quantity"]) else 1
-says(f"Our records cover {sizes(kept)}.",
-     evidence.estimator(kept),
+guides = values("swarm_gradients").max() if "swarm_gradients" in set(rows["quantity"]) else 1
+says(f"Our records cover {sizes(rows)}.", evidence.estimator(rows),
      "The top tens come from such values. The swarm itself was guided by values from "
-     f"{swarm:.0f} gradient{'s' if swarm > 1 else ''} each"
+     f"{guides:.0f} gradient{'s' if guides > 1 else ''} each"
      + (". This misses most neurons above half a nat, so the swarm's examples are nearly those of a constant fitness. "
-        "The claim is not yet tested for a swarm that is guided." if swarm == 1 else "."))
-between, other = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+        "The claim is not yet tested for a swarm that is guided." if guides == 1 else "."))
+
+# %% [markdown]
+# **What it means.** Only an overlap above that of any two inputs says something about the kind of example, and no
+# overlap can be expected to exceed the method's own. To credit excitable neurons with it, the overlap must also
+# exceed that of the swarm with a constant {term}`fitness`.
+
+# %% tags=["hide-input", "statements"]
 unguided = values("beyond", "constant", "attack")
-found = evidence.spread(other - unguided)
+lead = evidence.spread(more_than_inputs - unguided)
 raw = evidence.spread(values("overlap", "excitable", "attack") - values("overlap", "constant", "attack"))
-says((f"Attacks share neurons with each other: of ten, {span(evidence.spread(between)['mean'], 1)} more than examples of "
-      "different inputs share.", evidence.spread(between)["mean"].min() > 0),
-     (f"For the excitable swarm and an attack, this difference is {span(evidence.spread(other)['mean'], 1)}. So they "
-      f"share {'no' if evidence.spread(other)['mean'].max() <= 0 else 'hardly'} more than different inputs do.", evidence.spread(other)["mean"].max() < 0.2),
-     (f"By this difference, the constant swarm, whose examples are random images, is at most "
-      f"{found['mean'].abs().max():.1f} neurons from the excitable one, and the excitable one is ahead beyond chance for "
-      f"{out_of((found['low'] > 0).sum(), len(found))} attacks. By the overlap itself, the two "
-      f"differ by at most {raw['mean'].abs().max():.1f} neurons, and the excitable one is ahead beyond chance for "
-      f"{out_of((raw['low'] > 0).sum(), len(raw))} attacks.",
-      max(found["mean"].abs().max(), raw["mean"].abs().max()) < 1))
-stable = evidence.by_seed(kept, "quantity == 'stability'", "kind")
-mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start",
-                                               "pgd, by permutations")}
-says((f"A top ten is stable only in part. When the excitable swarm runs again with another seed, its examples keep "
-      f"{mean['excitable, another seed']:.1f} of the ten neurons. When PGD starts elsewhere, its examples keep "
-      f"{mean['pgd, another start']:.1f}. When permutations replace the diagonal, PGD's same examples keep "
-      f"{mean['pgd, by permutations']:.1f}.", 5 < min(mean.values()) and max(mean.values()) < 9),
-     f"The verdict on the claim is *{evidence.state('deepsensor-excitable-overlap')}*.")
+says((f"By the overlap beyond any two inputs', the constant swarm is at most {lead['mean'].abs().max():.1f} neurons from the "
+      f"excitable one. The excitable one is ahead beyond chance for {out_of((lead['low'] > 0).sum(), len(lead))} attacks.",
+      lead["mean"].abs().max() < 1),
+     (f"By the overlap itself, the two differ by at most {raw['mean'].abs().max():.1f} neurons. Here it is ahead beyond "
+      f"chance for {out_of((raw['low'] > 0).sum(), len(raw))} attacks.", raw["mean"].abs().max() < 1),
+     (f"A top ten is stable only in part: when the swarm runs again with another seed, {mean['excitable, another seed']:.1f} "
+      "of its ten neurons stay.", 5 < min(mean.values()) and max(mean.values()) < 9),
+     (f"When PGD starts elsewhere, {mean['pgd, another start']:.1f} stay, and about as many when permutations replace the "
+      "diagonal.", abs(mean["pgd, another start"] - mean["pgd, by permutations"]) < 0.5))
 
 # %% [markdown]
 # ## Exercises
