@@ -5,11 +5,6 @@
 # examples overlap with the class that they were made from, and {term}`DeepSensor`'s examples stand
 # apart from it. And DeepSensor's examples "closely resemble original images, with perturbation
 # nearly imperceptible to human eyes".
-#
-# **What you will learn.** How to test whether two sets of images can be told apart; what the test
-# says about swarms that are guided by {term}`excitable neurons <excitable neuron>`, by
-# {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all; and at which distance both
-# claims are made.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -41,9 +36,11 @@ from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import headed, wide
+from dnnbook.records import evidence, records
 from dnnbook.studies import Key
-from dnnbook.words import shown
+from dnnbook.words import shown, span
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
@@ -52,6 +49,32 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
                  recipe=recipe, seed=seed, inputs=inputs, seed_class=seed_class,
                  other_class=other_class, iterations=iterations, population=population,
                  points=points, near=near, far=far, others=others, references=references)
+
+# %% tags=["hide-input", "statements"]
+FAR = "distance_over_deephunter"
+rows = records.existing("deepsensor_excitable/examples")
+
+
+def of(quantity: str, budget: str, name: str) -> pd.Series:
+    """The values of the seeds, for one swarm."""
+    return evidence.by_seed(rows, f"quantity == '{quantity}' and budget == '{budget}' and swarm == '{name}'")
+
+
+guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
+near_1 = of("told_apart", "1", "excitable")
+says((f"**The answer.** Not those that stand apart. Without a bound, the excitable swarm's examples lie at least "
+      f"{guided.min():.1f} times as far from the benign images as DeepHunter's; this is "
+      f"*{evidence.state('deepsensor-excitable-clusters')}*.", guided.min() > 1),
+     (f"But the swarm that nothing guides is at least {start.min():.1f} times as far away. So most of the distance comes "
+      "from the random start, and not from the neurons.", start.min() > 2),
+     (f"Within a distance of {1}, where examples look like their inputs, the test tells at most {100 * near_1.max():.0f} % of "
+      "the points apart, about as many as for two sets that are alike. None of the swarm's examples is an error there.",
+      near_1.between(0.4, 0.6).all() and of("last_error_rate", "1", "excitable").max() == 0))
+
+# %% [markdown]
+# **What you will learn.** How to test whether two sets of images can be told apart, and what the test says about
+# swarms that are guided by {term}`excitable neurons <excitable neuron>`, by
+# {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all.
 
 # %% [markdown]
 # ## Examples from class "1"
@@ -241,6 +264,20 @@ for bound in bounds:
 run.save(data, device=device)
 wide(run.live, "quantity == 'distance_over_deephunter'", index="swarm", columns="budget")
 
+# %% tags=["hide-input"]
+def far_off(bound: str, key: Key) -> float:
+    """How well the examples are told apart from their class, in percent of the points."""
+    return 100 * apart(bound, key, None)
+
+
+small = list(bounds)[-1]
+errors = 100 * runs[small, EXCITABLE].errors[-1].double().mean()
+says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are told apart without a bound when "
+     f"excitable neurons guide, and {far_off('none', CONSTANT):.0f} % when nothing does; within an L2 distance "
+     f"of {small} it is {far_off(small, EXCITABLE):.0f} %, where alike sets have about 50. At that distance "
+     f"{errors:.0f} % of the guided examples are test errors. [How many there are](01_test_errors) at each "
+     "distance over all records is counted in another chapter.")
+
 # %% [markdown]
 # ## Over all records
 
@@ -255,64 +292,30 @@ wide(ours, index=["dataset", "model", "budget", "fuzzer", "swarm"], columns="qua
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The two claims belong to two different distances: images of noise make a
-# cluster of their own, and examples that resemble their inputs lie among the inputs. To see whether
-# excitable neurons lead to a cluster, do not compare with DeepHunter, but with a swarm that has the
-# same start and that nothing guides.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.display.comparisons import sizes
-from dnnbook.records import evidence, records
-from dnnbook.words import span
+says(f"Our records cover {sizes(rows)}, inputs of one class.", evidence.estimator(rows))
 
-kept = records.existing("deepsensor_excitable/examples")
+# %% [markdown]
+# **What it means.** To see whether excitable neurons lead to a cluster, do not compare with DeepHunter, but with
+# a swarm that has the same start and that nothing guides.
 
-
-def of(quantity: str, budget: str, name: str) -> pd.Series:
-    """The values of the seeds, for one swarm."""
-    return evidence.by_seed(kept, f"quantity == '{quantity}' and budget == '{budget}' and swarm == '{name}'")
-
-
-FAR = "distance_over_deephunter"
-guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
+# %% tags=["hide-input", "statements"]
 cluster = of("silhouette", "none", "excitable")
-hunter = evidence.by_seed(kept, "quantity == 'silhouette' and budget == 'none' and fuzzer == 'deephunter'")
-says(f"Our records cover {sizes(kept)}, inputs of one class.", evidence.estimator(kept))
-says((f"Without a bound, the excitable swarm's examples lie {span(guided, 1)} times as far from the benign images as "
-      f"DeepHunter's. The verdict on the claim is *{evidence.state('deepsensor-excitable-clusters')}*.",
-      guided.min() > 1),
-     (f"In the picture, the silhouette of these examples and their class is {span(cluster, 2)}; that of DeepHunter's is "
-      f"{span(hunter, 2)}. It is 0 where two sets are mixed, and 1 where they are two clusters.",
-      cluster.min() > hunter.max()),
-     (f"But the swarm that nothing guides is {span(start, 1)} times as far away. So most of the distance comes from "
-      "the random start, and not from the neurons.", start.min() > 2))
+hunter = evidence.by_seed(rows, "quantity == 'silhouette' and budget == 'none' and fuzzer == 'deephunter'")
 at_8, start_8, apart_8 = of(FAR, "8", "excitable"), of(FAR, "8", "constant"), of("told_apart", "8", "constant")
 errors_8, plain_8 = (of("last_error_rate", "8", name) for name in ("excitable", "constant"))
-says((f"At an L2 distance of {8}, excitable neurons add something with each random seed: {span(at_8, 1)} times "
-      f"DeepHunter's distance, against {span(start_8, 1)} times without guidance, and {span(errors_8)} % errors "
-      f"against {span(plain_8)} %.", (at_8 > start_8).all() and (errors_8 > plain_8).all()),
+says((f"In the picture without a bound, the silhouette of the swarm's examples and their class is at least "
+      f"{cluster.min():.2f}, and that of DeepHunter's at most {hunter.max():.2f}. It is 0 where two sets are mixed, and 1 "
+      "where they are two clusters.", cluster.min() > hunter.max()),
+     (f"At an L2 distance of {8}, excitable neurons add to the distance from the benign images with each random seed.",
+      (at_8 > start_8).all()),
+     (f"They add errors as well: at least {errors_8.min():.0f} % of the examples, against at most {plain_8.max():.0f} % "
+      "without guidance.", (errors_8 > plain_8).all() and errors_8.min() > plain_8.max()),
      (f"A cluster of its own is no sign of errors, though: the unguided examples are told apart for "
       f"{100 * apart_8.mean():.0f} % of the points as well, and few of them are errors.",
       apart_8.min() > 0.9 and plain_8.max() < 15))
-near_1 = of("told_apart", "1", "excitable")
-says((f"Within a distance of {1}, where examples look like their inputs, the excitable swarm's examples are told "
-      f"apart from their class for {span(100 * near_1)} % of the points, about as many as for two sets that are "
-      "alike, and none of the swarm's examples is an error.",
-      near_1.between(0.4, 0.6).all() and of("last_error_rate", "1", "excitable").max() == 0))
-
-# %% tags=["hide-input"]
-def far_off(bound: str, key: Key) -> float:
-    """How well the examples are told apart from their class, in percent of the points."""
-    return 100 * apart(bound, key, None)
-
-
-small = list(bounds)[-1]
-errors = 100 * runs[small, EXCITABLE].errors[-1].double().mean()
-says(f"In the run above, {far_off('none', EXCITABLE):.0f} % of the points are told apart without a bound when "
-     f"excitable neurons guide, and {far_off('none', CONSTANT):.0f} % when nothing does; within an L2 distance "
-     f"of {small} it is {far_off(small, EXCITABLE):.0f} %, where alike sets have about 50. At that distance "
-     f"{errors:.0f} % of the guided examples are test errors. [How many there are](01_test_errors) at each "
-     "distance over all records is counted in another chapter.")
 
 # %% [markdown]
 # ## Exercises
