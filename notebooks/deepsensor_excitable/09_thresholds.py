@@ -6,9 +6,6 @@
 # iterations 37 % of VGG16's neurons are excitable. Up to 0.6, raising $\lambda$ finds more errors
 # of all three kinds. $\epsilon$ is the share of excitable neurons at which the search stops. The
 # larger it is, the more errors are found.
-#
-# **What you will learn.** That the sum of all Shapley values bounds how many of them can be large;
-# which unit $\lambda$ could have; and how to see whether a threshold steers a search at all.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -46,7 +43,9 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
 from dnnbook.training import faulty
+from dnnbook.words import listed, span
 from dnnlib import checks, fuzzing
+from dnnlib.models import count
 from dnnlib.neurons import excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
 
@@ -60,6 +59,39 @@ run = Experiment("deepsensor_excitable/thresholds", profile, dataset=dataset, mo
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-lambda")
+
+# %% tags=["hide-input", "statements"]
+everything = records.existing("deepsensor_excitable/thresholds")
+large = everything[everything["model"] == "vgg16"]
+rows = everything.drop(large.index)
+error_shares = outcomes.error_shares(rows)
+SHARE = "quantity == 'excitable' and threshold == 0.5 and varied == 'lambda' and swarm == '{}'"
+POSSIBLE = "quantity == 'possible' and swarm == 'excitable'"
+FINE = "quantity == 'share' and gradients == 8 and scale == "
+over_half, scaled = (100 * evidence.by_seed(rows, SHARE.format(name), "errors").groupby("errors").mean()
+                 for name in ("excitable", "excitable_scaled"))
+vgg16, vgg16_scaled, vgg16_fine = (100 * evidence.by_seed(large, where).mean() for where in (
+    SHARE.format("excitable"), SHARE.format("excitable_scaled"), FINE + "'none' and swarm == 'excitable'"))
+of_scaled = 100 * evidence.by_seed(everything, FINE + "'total'", "swarm", "model").groupby(["swarm", "model"]).mean()
+players = count("vgg16").neurons
+
+
+def curve(kind: str) -> pd.DataFrame:
+    """Errors of the swarm in nats less those of a constant fitness, by the first threshold: points."""
+    where = f"errors == '{kind}' and swarm == "
+    found = evidence.by_seed(error_shares, where + "'excitable' and varied == 'lambda'", "threshold")
+    return evidence.spread(found - evidence.by_seed(error_shares, where + "'constant'"))
+
+
+curves = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
+first, last = ([line["mean"].iloc[at] for line in curves.values()] for at in (0, -1))
+says((f"**The answer.** In nats, an example makes less than one neuron of VGG16 excitable, on average. The paper has {37} % "
+      "of them.", players * max(vgg16, vgg16_fine) / 100 < 1),
+     (f"Raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from {span(first)} points "
+      f"to at most {max(last):.0f}.", all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in curves.values())),
+     f"Scaled, {span([*scaled, vgg16_scaled])} % of the neurons are excitable.",
+     ("But random images, which no swarm has moved, have most of these.",
+      all(of_scaled["constant", name] > 0.7 * of_scaled["excitable_scaled", name] for name in ("lenet5", "vgg16"))))
 
 # %% [markdown]
 # ## In one picture
@@ -76,6 +108,10 @@ if not kept.empty:  # one threshold is no line
     kept = kept.merge(several)
 nothing() if kept.empty else errors_against_thresholds(kept, list(SCALE))
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** Why the sum of all Shapley values bounds how many of them can be large; which unit
+# $\lambda$ could have; and how to see whether a threshold steers a search at all.
 
 # %% [markdown]
 # ## How many neurons can be above a threshold?
@@ -256,81 +292,37 @@ wide(ours, "quantity in ('test_errors_all_iterations', 'l2', 'passes')",
 run.verdicts({"with LeNet-5 on MNIST": {"dataset": "mnist", "model": "lenet5"}})
 
 # %% [markdown]
-# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the
-# more loss there is to share out, the more shares are large. Where no swarm reaches $\epsilon$, all
-# swarms make the same examples, and so errors automatically "never fall". For $\lambda$, first
-# compare the curve with its broken line. Where the curve does not rise above that line, there is
-# nothing to tune.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import listed, shown, span
-from dnnlib.models import count
+says(*evidence.left_out(rows), f"Our records cover {sizes(rows)}, for each kind of error. In the well trained network, at "
+     f"one value of each threshold, they also cover {sizes(large)}.", evidence.estimator(everything))
 
-every = records.existing("deepsensor_excitable/thresholds")
-large = every[every["model"] == "vgg16"]
-kept = every.drop(large.index)
-errors = outcomes.error_shares(kept)
-says(*evidence.left_out(kept), f"Our records cover {sizes(kept)}, for each kind of error; and {sizes(large)}, for the well trained network at "
-     "one value of each threshold.", evidence.estimator(every))
-AT = "quantity == 'excitable' and threshold == 0.5 and "
-SHARE = AT + "varied == 'lambda' and swarm == '{}'"
-POSSIBLE = "quantity == 'possible' and swarm == 'excitable'"
-share, scaled = (100 * evidence.by_seed(kept, SHARE.format(name), "errors").groupby("errors").mean()
-                 for name in ("excitable", "excitable_scaled"))
-possible = 100 * evidence.by_seed(kept, POSSIBLE).mean()
-FINE = "quantity == 'share' and gradients == 8 and scale == "
-vgg16, vgg16_scaled, vgg16_possible, vgg16_fine = (100 * evidence.by_seed(large, where).mean() for where in (
-    SHARE.format("excitable"), SHARE.format("excitable_scaled"), POSSIBLE, FINE + "'none' and swarm == 'excitable'"))
-of_scaled = 100 * evidence.by_seed(every, FINE + "'total'", "swarm", "model").groupby(["swarm", "model"]).mean()
-players = count("vgg16").neurons
-says((f"With VGG16 on CIFAR-10, an example makes {players * vgg16 / 100:.1f} of the {players:,} neurons excitable at "
-      f"half a nat, in the mean; by eight gradients it is {players * vgg16_fine / 100:.1f}. The paper has {37} %, and "
-      f"the verdict on this claim is *{evidence.state('deepsensor-excitable-share')}*. If the sum of the positive values "
-      f"were shared out evenly, it would be enough for {players * vgg16_possible / 100:.0f} neurons.",
-      max(vgg16, vgg16_fine) < vgg16_possible < 1),
-     (f"The LeNet-5 of MNIST has fewer neurons, and the examples make {span(share)} % of them excitable. Shared out "
-      f"evenly, the positive values in the well trained network would be enough for {possible:.0f} %.",
-      share.max() < 37 and share["adversarial"] < possible < 37),
-     f"When the values are scaled, the examples make {span(scaled)} % excitable with LeNet-5, and {vgg16_scaled:.0f} % "
-     "with VGG16.",
-     ("But random images, which no swarm has moved, have most of them. By eight gradients, it is "
-      + " and ".join(f"{of_scaled['constant', name]:.0f} % of the neurons in {shown(name)} (in the examples "
-                     f"{of_scaled['excitable_scaled', name]:.0f} %)" for name in ("lenet5", "vgg16")) + ".",
-      all(of_scaled["constant", name] > 0.7 * of_scaled["excitable_scaled", name] for name in ("lenet5", "vgg16"))))
+# %% [markdown]
+# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the more loss there
+# is to share out, the more shares are large. If no swarm reaches $\epsilon$, $\epsilon$ changes nothing.
 
-
-def curve(kind: str, varied: str = "lambda") -> pd.DataFrame:
-    """Errors of the swarm in nats less those of a constant fitness, by threshold: points."""
-    found = evidence.by_seed(errors, f"errors == '{kind}' and swarm == 'excitable' and "
-                             f"varied == '{varied}'", "threshold")
-    return evidence.spread(found - evidence.by_seed(
-        errors, f"errors == '{kind}' and swarm == 'constant'"))
-
-
-plain = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
-patched = curve("polluted")
-first, last = ([line["mean"].iloc[at] for line in plain.values()] for at in (0, -1))
-says((f"In nats, the curves fall where the paper's rise. In the well trained and the overfitted network, the swarm leads a "
-      f"constant fitness by {span(first)} points at the lowest threshold and by {span(last)} at the highest.",
-      all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in plain.values())),
-     *[(f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead is more than chance at "
-        f"{listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
-        ) for kind, line in plain.items() for sure in [line.index[line["low"] > 0]]],
+# %% tags=["hide-input", "statements"]
+possible, vgg16_possible = (100 * evidence.by_seed(table, POSSIBLE).mean() for table in (rows, large))
+says((f"If the sum of VGG16's positive values were shared out evenly, it would be enough for "
+      f"{players * vgg16_possible / 100:.0f} of its {players:,} neurons.", max(vgg16, vgg16_fine) < vgg16_possible < 1),
+     (f"The LeNet-5 of MNIST has fewer neurons, and {span(over_half)} % of them are excitable in the examples. Shared out "
+      f"evenly, the values in the well trained network would be enough for {possible:.0f} %.",
+      over_half.max() < 37 and over_half["adversarial"] < possible < 37),
+     *[f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead over a constant fitness is more "
+       f"than chance at {listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
+       for kind, line in curves.items() for sure in [line.index[line["low"] > 0]]],
      ("With scaled values, all examples are errors at every threshold.",
-      errors.query("varied == 'lambda' and swarm == 'excitable_scaled'")["value"].min() == 100),
-     ("For the polluted class there is no curve: at each threshold, and with a constant fitness too, all examples "
-      "are given that class. The verdicts count this cell as open.", patched["mean"].abs().max() == 0
-      and errors.query("errors == 'polluted' and swarm == 'excitable'")["value"].min() == 100))
-steps = evidence.by_seed(errors, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
+      error_shares.query("varied == 'lambda' and swarm == 'excitable_scaled'")["value"].min() == 100))
+steps = evidence.by_seed(error_shares, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
 change = evidence.spread(steps - steps[max(steps.index.get_level_values("threshold"))])
-says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average. The "
-      f"intervals reach down to a change of {change['low'].min():.0f} points. So the counts never fall, as claimed, but "
-      "that they rise may be chance.", change["mean"].abs().max() < 10
+says(("For the polluted class there is no curve: at each threshold, and with a constant fitness too, all examples "
+      "are given that class. The verdicts count this cell as open.", curve("polluted")["mean"].abs().max() == 0
+      and error_shares.query("errors == 'polluted' and swarm == 'excitable'")["value"].min() == 100),
+     (f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average. The counts "
+      "never fall, as claimed, but that they rise may be chance.", change["mean"].abs().max() < 10
       and change.loc[min(change.index), "high"] > 0
-      and (steps.unstack("threshold").diff(axis=1).min(axis=None) >= 0)),
-     f"The verdicts are *{evidence.state('deepsensor-excitable-lambda')}* on the claim about the first threshold, "
-     f"*{evidence.state('deepsensor-excitable-epsilon')}* on the claim about the second, and "
-     f"*{evidence.state('deepsensor-excitable-parameters')}* on the claim that the first hardly matters.")
+      and (steps.unstack("threshold").diff(axis=1).min(axis=None) >= 0)))
 
 # %% [markdown]
 # ## Exercises
