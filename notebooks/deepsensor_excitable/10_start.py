@@ -5,10 +5,6 @@
 # {term}`particles <particle>` start at random positions find more {term}`test errors <test error>`
 # than swarms that start at the input, whatever the cause of the errors: "more excitable neurons can
 # be found", and local optima are avoided.
-#
-# **What you will learn.** Whether a random start finds more
-# {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors. We
-# ask this with the same distance for both starts, and without.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -40,6 +36,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
 from dnnbook.training import faulty
+from dnnbook.words import out_of, span
 from dnnlib import fuzzing
 from dnnlib.neurons.excitable import ExcitableNeurons
 
@@ -53,6 +50,29 @@ run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_n
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-start")
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/start")
+error_shares = outcomes.error_shares(rows)
+
+
+def of(table: pd.DataFrame, name: str, start: str = "random", budget: str = "none") -> pd.DataFrame:
+    """Values: a line for each seed, a column for each kind of error."""
+    return evidence.by_seed(table, f"swarm == '{name}' and start == '{start}' and budget == '{budget}'",
+                            "errors").unstack("errors")
+
+
+clean = [kind for kind in error_shares["errors"].unique() if kind != "polluted"]
+from_random, at_input = of(error_shares, "excitable"), of(error_shares, "excitable", "seed")
+unguided, few = (of(table, "constant")[clean] for table in (error_shares, rows[rows["quantity"] == "excitable"]))
+says(("**The answer.** Yes, in the two networks that were trained on clean data: errors for at least "
+      f"{from_random[clean].mean().min():.0f} % of the inputs from a random start, and for at most "
+      f"{at_input[clean].mean().max():.0f} % from the input.", (from_random[clean] > at_input[clean]).all(axis=None)),
+     (f"But this needs no excitable neurons. With a constant fitness there are errors for at least "
+      f"{unguided.min(axis=None):.0f} % too, and at most {few.max(axis=None):.2f} % of the neurons are excitable.",
+      unguided.min(axis=None) > 70 and few.max(axis=None) < 0.5),
+     "Without a bound, a random start is a random image, and mostly an error before the first move.",
+     f"The verdict on the claim is *{evidence.state('deepsensor-excitable-start')}*.")
 
 # %% [markdown]
 # ## In one picture
@@ -73,6 +93,11 @@ def errors_by_start(rows: pd.DataFrame) -> None:
 kept = run.recorded()
 nothing() if kept.empty else errors_by_start(kept)
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** How to ask whether a random start finds more
+# {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors: with the same
+# distance for both starts, and without.
 
 # %% [markdown]
 # ## What the fitness says at the start
@@ -204,51 +229,30 @@ wide(ours, "quantity in ('test_errors_all_iterations', 'passes')",
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The paper gives a chain of reasons: a random start leads to more excitable
-# neurons, and these lead to more errors. Without a bound, a random start is a random image. It is
-# mostly an error before the first move, so these errors need no neurons. Within the bound the starts
-# still differ: a random start begins at the bound, which is about as far as a black image, and the other
-# start at the input itself. What the search adds is the difference from a constant fitness. A swarm at the input
-# has nothing to gain as long as no neuron is excitable.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import out_of, span
+says(f"Our records cover {sizes(rows)}, for each kind of error.", *evidence.left_out(rows), evidence.estimator(rows))
 
-kept = records.existing("deepsensor_excitable/start")
-shares = outcomes.error_shares(kept)
+# %% [markdown]
+# **What it means.** The paper gives a chain of reasons: a random start leads to more excitable neurons, and these
+# lead to more errors. Within the bound the starts still differ: one lies at the bound, about as far away as a
+# black image; the other lies at the input.
 
-
-def of(rows: pd.DataFrame, name: str, start: str = "random", budget: str = "none") -> pd.DataFrame:
-    """Values: a line for each seed, a column for each kind of error."""
-    return evidence.by_seed(rows, f"swarm == '{name}' and start == '{start}' and budget == '{budget}'",
-                            "errors").unstack("errors")
-
-
-away, neurons = (kept[kept["quantity"] == quantity] for quantity in ("l2", "excitable"))
-says(f"Our records cover {sizes(kept)}, for each kind of error.", *evidence.left_out(kept),
-     evidence.estimator(kept))
-clean = [kind for kind in shares["errors"].unique() if kind != "polluted"]
-from_random, at_input = of(shares, "excitable"), of(shares, "excitable", "seed")
+# %% tags=["hide-input", "statements"]
+away = rows[rows["quantity"] == "l2"]
 stays = f"{of(away, 'excitable', 'seed')[clean].max(axis=None):.1f}"
-says((f"In the two networks that were trained on clean data, the swarm has errors for "
-      f"{span(from_random[clean].mean())} % of the inputs from a random start, and for {span(at_input[clean].mean())} % "
-      f"from a start at the input. The verdict on the claim is *{evidence.state('deepsensor-excitable-start')}*.",
-      (from_random[clean] > at_input[clean]).all(axis=None)),
-     ("There, a swarm that starts at the input mostly stays there: the median distance of its examples is "
-      f"{'' if stays == '0.0' else 'at most '}{stays}.", float(stays) < 1),
+cost = {name: evidence.by_seed(rows, f"quantity == 'passes' and swarm == '{name}' and start == 'random' and "
+                                     "budget == 'near'", "errors") for name in ("sensitive", "excitable")}
+ahead = {name: evidence.spread((of(error_shares, "excitable", budget="near")
+                                - of(error_shares, name, budget="near"))[clean].unstack())
+         for name in ("constant", "sensitive")}
+says(("In the networks that were trained on clean data, a swarm that starts at the input mostly stays there: the median "
+      f"distance of its examples is {'' if stays == '0.0' else 'at most '}{stays}.", float(stays) < 1),
      (f"In the polluted network both starts end in the polluted class for {at_input['polluted'].min():.0f} % of the "
       "inputs, with every random seed, so there is nothing to compare.",
       (from_random["polluted"] == 100).all() and (at_input["polluted"] == 100).all()))
-plain, few = (of(rows, "constant")[clean] for rows in (shares, neurons))
-says((f"But in the networks that were trained on clean data, a constant fitness finds errors too, for at least "
-      f"{plain.min(axis=None):.0f} % of the inputs. In its examples at most {few.max(axis=None):.2f} % of the neurons are "
-      "excitable. So the middle link of the chain is missing.",
-      plain.min(axis=None) > 70 and few.max(axis=None) < 0.5))
-ahead = {name: evidence.spread((of(shares, "excitable", budget="near") - of(shares, name, budget="near"))[clean].unstack())
-         for name in ("constant", "sensitive")}
-cost = {name: evidence.by_seed(kept, f"quantity == 'passes' and swarm == '{name}' and start == 'random' and "
-                                     "budget == 'near'", "errors") for name in ("sensitive", "excitable")}
-says((f"Within the bound, in these two networks, excitable neurons find {span(ahead['constant']['mean'])} points more "
+says((f"Within the bound, in the other two networks, excitable neurons find {span(ahead['constant']['mean'])} points more "
       "errors than a constant fitness on average. This is more than chance for "
       f"{out_of((ahead['constant']['low'] > 0).sum(), len(ahead['constant']))} kinds of error.",
       ahead["constant"]["mean"].min() > 0),
