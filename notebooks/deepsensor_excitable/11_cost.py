@@ -4,11 +4,6 @@
 # **The claim** (DeepSensor II, Section 7). DeepSensor is slower than the others: it takes 260 s for
 # 100 examples in LeNet-5, while they take 168 s on average, since "each neuron needs to be
 # calculated N! times".
-#
-# **What you will learn.** What N! would take, and what an estimate takes; what the swarm guided by
-# {term}`excitable neurons <excitable neuron>` costs, compared with the
-# {term}`sensitive <sensitive neuron>` one and the rivals, in seconds and in {term}`passes <pass>`;
-# and what the more expensive {term}`fitness` buys.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -60,6 +55,25 @@ from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-cost")
 
+# %% tags=["hide-input", "statements"]
+rows = at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
+
+
+def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
+    """For 100 inputs, by seed, of a fuzzer or of a swarm by its name."""
+    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
+    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
+
+
+dearer = (of("passes", "excitable") / of("passes", "sensitive")).mean()
+gradients = round(dearer / 3)
+parts = [(of("passes", name) / of("passes", "excitable")).max() for name in ("deepxplore", "dlfuzz", "deephunter")]
+says((f"**The answer.** Much, but no factorial. With gradients a value takes three passes for each, so the excitable swarm takes "
+      f"{dearer:.1f} times as many passes as the sensitive one.", abs(dearer - 3 * gradients) < 0.5),
+     (f"The rivals take about {100 * max(parts):.0f} % of its passes, or less. So the paper is right that excitable neurons "
+      "are expensive, but wrong about why.", max(parts) < 1),
+     f"The verdict on the claim about seconds is *{evidence.state('deepsensor-excitable-cost')}*.")
+
 # %% [markdown]
 # ## In one picture
 #
@@ -77,6 +91,10 @@ else:
                          group=["dataset", "model"], ylabel="seconds for 100 examples")
     figure.axes[0].set_yscale("log")
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** What N! would take, and what an estimate takes; what each {term}`swarm` and each rival
+# costs in seconds and in {term}`passes <pass>`; and what the more expensive {term}`fitness` buys.
 
 # %% [markdown]
 # ## N! and what can be done
@@ -282,42 +300,28 @@ wide((1000 * errors / passes).reset_index(), index=[*CELL, "fuzzer", "swarm", "s
 run.verdicts()
 
 # %% [markdown]
-# **What it means.** The paper is right that excitable neurons are expensive, but wrong about why:
-# with gradients they cost three passes for each point, and no factorial. A price says nothing
-# without what it buys.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-kept = at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
+says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.",
+     evidence.estimator(rows.assign(points=gradients)))
 
+# %% [markdown]
+# **What it means.** A price says nothing without what it buys.
 
-def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
-    """For 100 inputs, by seed, of a fuzzer or of a swarm by its name."""
-    mine = kept[(kept["fuzzer"] == name) | (kept["swarm"] == name)]
-    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
-
-
-times = (of("passes", "excitable") / of("passes", "sensitive")).mean()
-points = round(times / 3)
-says(f"Our records cover {sizes(kept)}.", f"The rivals ran {of_rivals(kept)}.",
-     f"The excitable swarm takes {times:.1f} times as many passes as the sensitive one. ",
-     evidence.estimator(kept.assign(points=points)))
-others = [of("passes", name) for name in ("deepxplore", "dlfuzz", "deephunter")]
+# %% tags=["hide-input", "statements"]
+possible = 100 * rows["iterations"].max()
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-says((f"Each rival takes about {100 * max((each / of('passes', 'excitable')).max() for each in others):.0f} % or less of the "
-      f"excitable swarm's passes. The verdict on the claim about seconds is "
-      f"*{evidence.state('deepsensor-excitable-cost')}*.",
-      all((each < of("passes", "excitable")).all() for each in others)),
-     (f"Without a bound, {100 * kept['iterations'].max():,.0f} errors are possible from a hundred inputs in {kept['iterations'].max():.0f} iterations. The swarm finds nearly "
-      f"all of them, {plain.mean():,.0f} on average with {points} gradients and {more.mean():,.0f} with eight; with a "
-      f"constant fitness it finds {unguided.mean():,.0f}. So this count cannot show what more gradients buy.",
-      min(plain.min(), more.min()) > 1980 and unguided.max() < 1980))
-near = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
-none = (near["excitable"] == 0).sum()
-says((f"Within the bound, the swarm finds {near['excitable'].mean():.0f} errors on average, and none in "
-      f"{out_of(none, len(near['excitable']))} runs; with eight gradients it finds the same. DLFuzz finds "
-      f"{near['dlfuzz'].mean():,.0f}. So before you pay for a fitness, compare errors within a bound and for the same "
-      "passes.", near["excitable"].max() < near["dlfuzz"].min() and none > 0
-      and near["excitable"].equals(near["excitable_8"])))
+close = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
+none = (close["excitable"] == 0).sum()
+says((f"Without a bound, the swarm finds nearly all of the {possible:,.0f} errors that are possible. With a constant fitness "
+      f"it finds {unguided.mean():,.0f} on average. So this count cannot show what more gradients buy.",
+      min(plain.min(), more.min()) > 1980 and unguided.max() < 1980),
+     (f"Within the bound it finds {close['excitable'].mean():.0f} errors on average, and none in "
+      f"{out_of(none, len(close['excitable']))} runs; eight gradients find the same. DLFuzz finds "
+      f"{close['dlfuzz'].mean():,.0f}.", close["excitable"].max() < close["dlfuzz"].min() and none > 0
+      and close["excitable"].equals(close["excitable_8"])),
+     "So before you pay for a fitness, compare errors within a bound and for the same passes.")
 
 # %% [markdown]
 # ## Exercises
