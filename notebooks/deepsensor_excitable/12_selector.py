@@ -5,10 +5,6 @@
 # labels those first whose {term}`sensitive neurons <sensitive neuron>` then move most. What if
 # {term}`excitable neurons <excitable neuron>` take the place of the sensitive ones? No paper asks this, but the
 # two methods together have all that is needed.
-#
-# **What you will learn.** How to compute {term}`Shapley values <Shapley value>` of a loss without labels; whether
-# the number of excitable neurons finds {term}`faults <fault>`; and how to take a score apart until it is clear which
-# part of it works.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -35,7 +31,7 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.ordering import Key
-from dnnbook.words import listed, shown
+from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import excitable, shapley
@@ -44,6 +40,26 @@ from dnnlib.perturb import mutations
 plots.style()
 run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, candidates="random", points=points)
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/selector")
+rows = rows[rows["points"] == rows["points"].max()]
+
+
+def found_by(method: str, at: int = 20) -> pd.Series:
+    """Fault detection rate in percent, by network and seed; of the count in nats, not scaled."""
+    mine = rows[rows["scale"].isna()] if method == "excitable" else rows
+    return evidence.by_seed(mine, f"quantity == 'fdr' and method == '{method}' and rate == {at}", "model")
+
+
+zero = evidence.by_seed(rows[rows["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
+chance = pd.concat([evidence.spread(found_by("excitable", at) - found_by("random, expected", at))["mean"] for at in (5, 20)])
+says((f"**The answer.** Hardly more than chance does: the fault detection rate differs from that of a random order by "
+      f"{chance.min():.1f} to {chance.max():.1f} points on average.", chance.max() < 2),
+     (f"For {span(zero)} % of the candidates the count is zero. It cannot order them: beyond the first few percent, the "
+      "order is that of the data.", zero.min() > 90),
+     ("DeepGini, which needs no neuron and one pass, finds more than twice as many faults.",
+      (found_by("gini") / found_by("excitable")).min() > 2 and (found_by("gini", 5) / found_by("excitable", 5)).min() > 2))
 
 # %% [markdown]
 # ## In one picture
@@ -54,12 +70,13 @@ run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, mode
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected: mean over the seeds, lines give the range.", "name": "fig-excitable-selector-records"}}
 CELL = ["dataset", "model"]
 kept = run.recorded()
-if kept.empty:
-    plots.nothing()
-else:
-    plots.dots(named(kept.query("quantity == 'fdr' and rate == 5")), row="selector", panel=CELL,
-               xlabel="FDR at 5 % (%)")
+plots.nothing() if kept.empty else plots.dots(
+    named(kept.query("quantity == 'fdr' and rate == 5")), row="selector", panel=CELL, xlabel="FDR at 5 % (%)")
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** How to compute {term}`Shapley values <Shapley value>` of a loss without labels, and how to
+# take a score apart until it is clear which part of it works.
 
 # %% [markdown]
 # ## The score
@@ -229,46 +246,26 @@ wide(run.recorded(), AHEAD, index=[*CELL, "quantity"], columns="rate")
 # There is no claim to judge; the tables above are the answer.
 
 # %% [markdown]
-# **What it means.** The count looks at one fresh mutation, and asks whether the network would change its mind. If
-# `loss` and `flip` find as many faults as the count, then dividing the change of the loss among the neurons added
-# nothing. And `true labels` shows whether it is the missing label that holds the count back.
+# **What it means.** If `loss` and `flip` find as many faults as the count, then dividing the change of the loss among
+# the neurons added nothing.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.words import span
-
-kept = records.existing("deepsensor_excitable/selector")
-kept = kept[kept["points"] == kept["points"].max()]
-
-
-def found(method: str, at: int = 20) -> pd.Series:
-    """Fault detection rate in percent, by network and seed; of the count in nats, not scaled."""
-    mine = kept[kept["scale"].isna()] if method == "excitable" else kept
-    return evidence.by_seed(mine, f"quantity == 'fdr' and method == '{method}' and rate == {at}", "model")
-
-
-zero = evidence.by_seed(kept[kept["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
-says(f"Our records cover {listed(map(shown, kept['model'].unique()))} on MNIST, with "
-     f"{kept['seed'].nunique()} seeds.", evidence.estimator(kept))
-says((f"The count is zero for {span(zero)} % of the candidates. These keep the order in which they came. So beyond "
-      "the first few percent, the order is that of the data.", zero.min() > 90),
-     *([(f"With {listed(map(shown, all_tied))} it is zero for all candidates, so the faults found there only show "
+flip, early = (evidence.spread(found_by("flip", at) - found_by("excitable", at)) for at in (20, 5))
+gini = found_by("gini") / found_by("excitable")
+says(f"Our records cover {listed(map(shown, rows['model'].unique()))} on MNIST, with "
+     f"{rows['seed'].nunique()} seeds.", evidence.estimator(rows))
+says(*([(f"With {listed(map(shown, all_tied))} the count is zero for all candidates, so the faults found there only show "
          "the order of the data.",
-         evidence.by_seed(kept[kept["scale"].isna()], "quantity == 'auc' and method == 'excitable'", "model")[all_tied]
+         evidence.by_seed(rows[rows["scale"].isna()], "quantity == 'auc' and method == 'excitable'", "model")[all_tied]
          .eq(0.5).all())] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100])
-       else []))
-chance = {at: evidence.spread(found("excitable", at) - found("random, expected", at)) for at in (5, 20)}
-flip, first = (evidence.spread(found("flip", at) - found("excitable", at)) for at in (20, 5))
-gini = found("gini") / found("excitable")
-says((f"Compared with what a random order finds on average, the count's fault detection rate differs by "
-      f"{span(chance[5]['mean'], 1)} points with the fewest labels, and by {span(chance[20]['mean'], 1)} with the most.",
-      chance[5]["mean"].max() < 2),
-     (f"`flip` asks whether the mutation changed the prediction, and then by how much the loss rose; it divides nothing "
-      f"among neurons. With the most labels it is {span(flip['mean'])} "
-      f"points above the count. With the fewest it is {span(-first['mean'])} below on average, which is more than chance "
-      f"only with {listed(shown(name) for name in first.query('high < 0').index)}.",
-      flip["low"].min() > 0 > first["mean"].max() and 0 < (first["high"] < 0).sum() < len(first)),
-     (f"With the most labels, DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass; with the "
-      f"fewest, {span(found('gini', 5) / found('excitable', 5), 1)} times.", gini.min() > 2))
+       else []),
+     (f"`flip` divides nothing among neurons: it asks whether the mutation changed the prediction, and then by how much the "
+      f"loss rose. With the most labels it is {span(flip['mean'])} points above the count.", flip["low"].min() > 0),
+     (f"With the fewest labels it is {span(-early['mean'])} below on average, which is more than chance only with "
+      f"{listed(shown(name) for name in early.query('high < 0').index)}.",
+      early["mean"].max() < 0 < (early["high"] < 0).sum() < len(early)),
+     (f"With the most labels, DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass.",
+      gini.min() > 2))
 
 # %% [markdown]
 # ## Exercises
