@@ -99,7 +99,7 @@ says((f"**The answer.** No. At a small size, where PGD can fail, retraining on t
      (f"DeepFool and JSMA succeed on {slow.min():.0f} % of the images before and after. So "
       "they cannot show a gain, nor that one network is no worse than another.",
       slow.min() == slow.max() == 100),
-     "The verdict on a fall by more than 70 points everywhere is "
+     f"The verdict on a fall by more than {70} points everywhere is "
      f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
 
 # %% [markdown]
