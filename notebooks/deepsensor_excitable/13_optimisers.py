@@ -5,11 +5,6 @@
 # <excitable neuron>` with other optimisers, "i.e., genetic algorithm, ant colony optimization". They
 # report that the "test errors found are not sensitive to optimization solutions". The paper has no
 # table of this, and no settings.
-#
-# **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and
-# {term}`differential evolution` make new images out of old ones. And how to tell two reasons apart
-# why optimisers find equally many errors: because all of them search well, or because the search
-# does not matter.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -32,10 +27,14 @@ import torch
 
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
+from dnnbook.words import span
 from dnnlib import fuzzing
 from dnnlib.fuzzing.numbers import Numbers
 
@@ -48,6 +47,30 @@ run = Experiment("deepsensor_excitable/optimisers", profile, dataset=dataset, mo
 from dnnbook.chapters.practice import bet
 
 bet("deepsensor-excitable-optimisers")
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/optimisers")
+PAPERS, RIVALS = ["genetic algorithm", "ant colony"], ["genetic algorithm", "ant colony", "differential evolution"]
+
+
+def of(quantity: str, optimiser: str, budget: str, fitness: str = "excitable") -> pd.Series:
+    """The values of the seeds."""
+    return evidence.by_seed(rows, f"quantity == '{quantity}' and optimiser == '{optimiser}' and "
+                                  f"budget == '{budget}' and fitness == '{fitness}'")
+
+
+free = pd.concat([of("errors_over_swarm", name, "none") for name in PAPERS])
+start = of("errors_over_swarm", "no search", "none")
+rates = {name: of("error_rate", name, "near") for name in ("no search", "swarm", *RIVALS)}
+best = rates["differential evolution"]
+says((f"**The answer.** Not without a bound, but there the search does not matter either. A genetic algorithm and an ant "
+      f"colony find {span(free, 2)} times the swarm's errors, and a start that nothing moves as many.",
+      free.between(0.8, 1.2).all() and start.between(0.8, 1.2).all()),
+     f"The claim is *{evidence.state('deepsensor-excitable-optimisers')}*, but the agreement says nothing about optimisers.",
+     (f"Within a bound, where only {rates['no search'].mean():.0f} % of the start's images are errors, the optimiser does "
+      "matter.", rates["no search"].max() < min(each.min() for name, each in rates.items() if name != "no search")),
+     (f"The swarm then has {rates['swarm'].mean():.0f} % errors and differential evolution {best.mean():.0f} %, with every seed "
+      "the most.", all((best > each).all() for name, each in rates.items() if name != "differential evolution")))
 
 # %% [markdown]
 # ## In one picture
@@ -70,6 +93,10 @@ def errors_by_optimiser(rows: pd.DataFrame) -> None:
 kept = run.recorded()
 nothing() if kept.empty else errors_by_optimiser(kept)
 plt.show()
+
+# %% [markdown]
+# **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and {term}`differential evolution`
+# make new images out of old ones; and how to see whether a search matters at all.
 
 # %% [markdown]
 # ## Four ways to make the next images
@@ -195,64 +222,33 @@ wide(run.recorded(), index=["dataset", "model", "fitness", "budget", "optimiser"
 run.verdicts({"within the bound": {"budget": "near"}})
 
 # %% [markdown]
-# **What it means.** Two optimisers that find equally many errors may both be good, or both may be
-# useless. The row without a search tells which: if the random start alone finds as many, then the
-# errors come from the start, and no optimiser can add much. Compare the optimisers where the start
-# finds few errors, that is, within the bound.
+# **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.chapters.statements import says
-from dnnbook.display.comparisons import sizes
-from dnnbook.records import evidence, records
-from dnnbook.words import span
+says(f"Our records cover {sizes(rows)}.", evidence.estimator(rows))
 
-kept = records.existing("deepsensor_excitable/optimisers")
-PAPERS, RIVALS = ["genetic algorithm", "ant colony"], ["genetic algorithm", "ant colony", "differential evolution"]
+# %% [markdown]
+# **What it means.** Two optimisers that find equally many errors may both be good, or both may be useless. Compare
+# them where the start finds few errors, that is, within the bound.
 
-
-def of(quantity: str, optimiser: str, budget: str, fitness: str = "excitable") -> pd.Series:
-    """The values of the seeds."""
-    return evidence.by_seed(kept, f"quantity == '{quantity}' and optimiser == '{optimiser}' and "
-                                  f"budget == '{budget}' and fitness == '{fitness}'")
-
-
-free = pd.concat([of("errors_over_swarm", name, "none") for name in PAPERS])
-start = of("errors_over_swarm", "no search", "none")
-state = evidence.state("deepsensor-excitable-optimisers")
-says(f"Our records cover {sizes(kept)}.", evidence.estimator(kept))
-says((f"Without a bound, the genetic algorithm and the ant colony find {span(free, 2)} times the errors of the swarm: "
-      f"about as many. The verdict on the claim is *{state}*.", free.between(0.8, 1.2).all()),
-     (f"But the start that nothing moves finds as many too, {span(start, 2)} times the swarm's. So the agreement says "
-      "nothing about optimisers: a random image is an error before any of them begins.",
-      start.between(0.8, 1.2).all()))
-rates = {name: of("error_rate", name, "near") for name in ("no search", "swarm", *RIVALS)}
-best = rates["differential evolution"]
-says((f"Within the bound, the start is an error for only {rates['no search'].mean():.0f} % of the examples, and there "
-      f"the optimiser does matter. The swarm has {rates['swarm'].mean():.0f} % errors, the genetic algorithm "
-      f"{rates['genetic algorithm'].mean():.0f} %, the ant colony {rates['ant colony'].mean():.0f} %, and differential "
-      f"evolution {best.mean():.0f} %. With every random seed, differential evolution finds the most.",
-      rates["no search"].max() < min(each.min() for each in rates.values() if each is not rates["no search"])
-      and all((best > each).all() for name, each in rates.items() if name != "differential evolution")),
-     (f"It also makes the most neurons excitable: {of('reached', 'differential evolution', 'near').mean():.1f} % of "
-      f"them, against {of('reached', 'swarm', 'near').mean():.1f} % for the swarm. So the best search of this "
-      "fitness also finds the most errors here.",
-      all((of("reached", "differential evolution", "near") > of("reached", name, "near")).all()
-          for name in rates if name != "differential evolution")))
-ratio = of("errors_over_swarm", "differential evolution", "near", "sensitive")
-others = [of("error_rate", name, "none", "sensitive") for name in RIVALS]
+# %% tags=["hide-input", "statements"]
+reach = {name: of("reached", name, "near") for name in ("no search", "swarm", *RIVALS)}
+evolved, other = (of(quantity, "differential evolution", "near", "sensitive") for quantity in (
+    "errors_over_swarm", "error_rate"))
 fewer, reached = (pd.concat([of(quantity, "swarm", "none", "sensitive"), of(quantity, "no search", "none", "sensitive")],
                             axis=1, keys=["swarm", "start"]) for quantity in ("error_rate", "reached"))
-says((f"With the first paper's fitness it is the same: within the bound, differential evolution finds "
-      f"{span(ratio, 1)} times the swarm's errors, and with every seed the most.", ratio.min() > 1.5 and all(
-          (of("error_rate", "differential evolution", "near", "sensitive")
-           > of("error_rate", name, "near", "sensitive")).all() for name in ("swarm", *PAPERS))),
-     ("Without a bound, the swarm even loses errors by that fitness; the three other optimisers have "
-      f"{span([each.mean() for each in others])} %. The swarm makes more neurons sensitive than the start "
-      f"({reached['swarm'].mean():.1f} against {reached['start'].mean():.1f} %) and has fewer errors "
-      f"({fewer['swarm'].mean():.0f} against {fewer['start'].mean():.0f} %). Its examples are "
-      "nearer to the input, which may be why; we have not tested it.",
-      min(each.mean() for each in others) > fewer["start"].mean()
-      and (reached["swarm"] > reached["start"]).all() and (fewer["swarm"] < fewer["start"]).all()
+says((f"Within the bound, differential evolution also makes the most neurons excitable: "
+      f"{reach['differential evolution'].mean():.1f} % of them. So the best search of this fitness also finds the most "
+      "errors here.", all((reach["differential evolution"] > each).all()
+                          for name, each in reach.items() if name != "differential evolution")),
+     (f"With the first paper's fitness it is the same: it finds at least {evolved.min():.1f} times the swarm's errors, and "
+      "with every seed the most.", evolved.min() > 1.5 and all(
+          (other > of("error_rate", name, "near", "sensitive")).all() for name in ("swarm", *PAPERS))),
+     ("Without a bound, the swarm even loses errors by that fitness: it makes more neurons sensitive than the start and "
+      f"has fewer errors, {fewer['swarm'].mean():.0f} % against {fewer['start'].mean():.0f} %.",
+      (reached["swarm"] > reached["start"]).all() and (fewer["swarm"] < fewer["start"]).all()),
+     ("The three other optimisers do not. The swarm's examples are nearer to the input, which may be why; we have not "
+      "tested it.", min(of("error_rate", name, "none", "sensitive").mean() for name in RIVALS) > fewer["start"].mean()
       and of("l2", "swarm", "none", "sensitive").mean() < of("l2", "no search", "none", "sensitive").mean()))
 
 # %% [markdown]
