@@ -1,14 +1,10 @@
 # %% [markdown]
 # # Does it matter how the swarm estimates Shapley values?
 #
-# **The question.** The {term}`swarm` needs the {term}`Shapley values <Shapley value>` of all neurons, for every image
-# that it looks at. The paper does not say how it gets them (DeepSensor II, Section 4). This book takes a cheap
-# estimate by a few gradients. Part of its error stays, however many gradients it takes ([the first
-# chapter](00_players)). An estimate by random orders is right on average, but chance makes each single one wrong. Does
-# the swarm find other errors if it is guided by such orders?
-#
-# **What you will learn.** How to find out whether a search depends on the estimate that it maximises, and what the
-# estimates cost.
+# **The question.** The paper does not say how its {term}`swarm` gets the {term}`Shapley values <Shapley value>` of all
+# neurons (DeepSensor II, Section 4). This book takes a cheap estimate by a few gradients, part of whose error stays
+# ([the first chapter](00_players)). Does the swarm find other errors if it is guided by random orders, which are
+# right on average?
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -33,10 +29,15 @@ import torch
 
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
+from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
+from dnnbook.records import evidence, records
+from dnnbook.records.intervals import interval
 from dnnbook.studies import outcomes
+from dnnbook.words import span
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -45,6 +46,28 @@ plots.style()
 run = Experiment("deepsensor_excitable/estimators", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
                  permutations=permutations, judged=judged, near=near)
+
+# %% tags=["hide-input", "statements"]
+rows = records.existing("deepsensor_excitable/estimators")
+GRADIENTS = ["1 gradient", "4 gradients", "16 gradients"]
+
+
+def of(quantity: str, budget: str) -> pd.DataFrame:
+    """A line for each guide, a column for each seed."""
+    return evidence.by_seed(rows, f"quantity == '{quantity}' and budget == '{budget}'", "guide").unstack("seed")
+
+
+inside, sent = of("error_rate", "near"), of("passes", "near").mean(axis=1)
+ahead = inside.loc[GRADIENTS] - inside.loc["orders"]
+low, high = interval(ahead.loc["4 gradients"])
+says((f"**The answer.** Orders, the dearest estimate, do not find the most errors here. Within a bound they have "
+      f"{inside.loc['orders'].mean():.0f} % errors, and four gradients {inside.loc['4 gradients'].mean():.0f} %.",
+      (ahead.loc[GRADIENTS[1:]] > 0).all(axis=None)),
+     (f"Four and sixteen gradients find more than the orders with every random seed, but the interval of the mean lead of four "
+      f"is {low:.0f} to {high:.0f} points" + (": more than chance." if low > 0 else ", so it may be chance."),
+      (ahead.loc[GRADIENTS[1:]] > 0).all(axis=None)),
+     (f"Yet the orders take {sent['orders'] / sent['4 gradients']:.0f} times the passes of four gradients.",
+      sent["orders"] > 10 * sent["4 gradients"]))
 
 # %% [markdown]
 # ## In one picture
@@ -78,6 +101,10 @@ quiz("A gradient counts as three passes. Of 42 neurons, what takes more passes f
      {name: count == max(passes.values()) for name, count in passes.items()},
      f"Four gradients are {passes['four gradients']} passes. In an order, each neuron that joins takes a pass: "
      f"{passes['ten orders']} in all.")
+
+# %% [markdown]
+# **What you will learn.** How to find out whether a search depends on the estimate that it maximises, and what the
+# estimates cost.
 
 # %% [markdown]
 # ## The guides
@@ -148,56 +175,29 @@ wide(run.recorded(), index=["dataset", "model", "budget", "guide"], columns="qua
 # Compare each guide with *orders*, on the same inputs and with the same random seeds.
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.chapters.statements import says
-from dnnbook.display.comparisons import sizes
-from dnnbook.records import evidence, records
-from dnnbook.records.intervals import interval
-from dnnbook.words import listed, span
-
-kept = records.existing("deepsensor_excitable/estimators")
-GRADIENTS = ["1 gradient", "4 gradients", "16 gradients"]
-
-
-def of(quantity: str, budget: str) -> pd.DataFrame:
-    """A line for each guide, a column for each seed."""
-    return evidence.by_seed(kept, f"quantity == '{quantity}' and budget == '{budget}'", "guide").unstack("seed")
-
-
-inside, reach, sent = of("error_rate", "near"), of("reached", "near"), of("passes", "near").mean(axis=1)
-free = of("reached", "none")
-ahead = inside.loc[GRADIENTS] - inside.loc["orders"]
-low, high = interval(ahead.loc["4 gradients"])
-says(f"Our records cover {sizes(kept)}. *Orders* are {kept['permutations'].max():.0f}; the judge has "
-     f"{kept['judged'].max():.0f} others.")
-says((f"**Orders, the dearest estimate, do not find the most errors here.** Within an L2 distance of {near:g}, the swarm guided by orders "
-      f"has {inside.loc['orders'].mean():.0f} % errors, and "
-      + listed(f"{inside.loc[name].mean():.0f} % with {name}" for name in GRADIENTS) + ". With every random seed, four "
-      "and sixteen gradients find more than the orders do.", (ahead.loc[GRADIENTS[1:]] > 0).all(axis=None)),
-     f"The lead of four gradients is {span(ahead.loc['4 gradients'])} points, and the interval of its mean is {low:.0f} to "
-     f"{high:.0f}" + (": more than chance." if low > 0 else ", so it may be chance."),
-     (f"Yet the orders take {sent['orders'] / sent['4 gradients']:.0f} times the passes of four gradients.",
-      sent["orders"] > 10 * sent["4 gradients"]))
+reach, free, free_errors = of("reached", "near"), of("reached", "none"), of("error_rate", "none")
 parts = records.frame("deepsensor_excitable/players", estimator="diagonal").query(
     "players == 'network' and quantity == 'error'")
-error = parts.groupby(["by", "setting"])["value"].mean()
-rough = error["permutation", kept["permutations"].max()]
-says((f"But {kept['permutations'].max():.0f} orders are no exact values either. In [the first chapter](00_players), and in "
-      f"a network of this kind, they miss the true values by {100 * rough:.0f} % of their length, and four gradients by "
-      f"{100 * error['diagonal', 4]:.0f} %. Fifty orders miss them by {100 * error['permutation', 50]:.0f} %; we have not "
-      "guided a swarm by so many.", error["permutation", 50] < rough < error["diagonal", 4]))
-says((f"Within the bound and on average, the judge sees no loss with four gradients. By its {kept['judged'].max():.0f} orders, the last examples "
-      f"make {reach.loc['4 gradients'].mean():.1f} % of the neurons excitable with four gradients, and "
-      f"{reach.loc['orders'].mean():.1f} % with orders. With no search it is {reach.loc['no search'].mean():.1f} %. Without a "
-      f"bound it is {free.loc['4 gradients'].mean():.1f} % with four gradients and {free.loc['orders'].mean():.1f} % with orders.",
+miss = parts.groupby(["by", "setting"])["value"].mean()
+rough = miss["permutation", rows["permutations"].max()]
+says(f"Our records cover {sizes(rows)}. *Orders* are {rows['permutations'].max():.0f}; the judge has "
+     f"{rows['judged'].max():.0f} others.")
+says((f"So few orders are no exact values either. In [the first chapter](00_players), and in a network of this kind, they "
+      f"miss the true values by {100 * rough:.0f} % of their length, and four gradients by {100 * miss['diagonal', 4]:.0f} %.",
+      rough < miss["diagonal", 4]),
+     (f"Fifty orders miss them by {100 * miss['permutation', 50]:.0f} %; we have not guided a swarm by so many.",
+      miss["permutation", 50] < rough))
+says((f"Within the bound and on average, the judge sees no loss with four gradients: they make "
+      f"{reach.loc['4 gradients'].mean():.1f} % of the neurons excitable, and orders {reach.loc['orders'].mean():.1f} %.",
       reach.loc["4 gradients"].mean() >= reach.loc["orders"].mean() > reach.loc["no search"].mean()),
+     f"Without a bound it is {free.loc['4 gradients'].mean():.1f} % against {free.loc['orders'].mean():.1f} %.",
      (f"One gradient is too few: it finds {inside.loc['1 gradient'].mean():.0f} % errors, and the start alone "
       f"{inside.loc['no search'].mean():.0f} %.",
       (inside.loc["1 gradient"] < inside.loc[GRADIENTS[1:]].min()).all()),
-     "We have not tested why gradients lead to more errors than orders do.")
-free = of("error_rate", "none")
-says((f"Without a bound, the guide hardly matters: the random start has {free.loc['no search'].mean():.0f} % errors "
-      f"already, and every swarm has between {free.drop('no search').mean(axis=1).min():.0f} and "
-      f"{free.drop('no search').mean(axis=1).max():.0f} %.", free.mean(axis=1).min() > 80))
+     "We have not tested why gradients lead to more errors than orders do.",
+     (f"Without a bound, the guide hardly matters: the random start has {free_errors.loc['no search'].mean():.0f} % errors "
+      f"already, and every swarm at least {free_errors.drop('no search').mean(axis=1).min():.0f} %.",
+      free_errors.mean(axis=1).min() > 80))
 
 # %% [markdown]
 # ## Exercises
