@@ -53,7 +53,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
 from dnnbook.training import retraining
-from dnnbook.words import shown, span
+from dnnbook.words import shown
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()

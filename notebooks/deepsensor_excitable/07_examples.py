@@ -40,7 +40,7 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
-from dnnbook.words import shown, span
+from dnnbook.words import shown
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 

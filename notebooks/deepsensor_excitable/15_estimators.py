@@ -37,7 +37,6 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import outcomes
-from dnnbook.words import span
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
