@@ -227,7 +227,7 @@ run.beside(published.table("nsatp", 4), TEXT + "== 'correlation'", on=ON, **PAPE
 
 # %% tags=["hide-input"]
 run.beside(published.table("nsatp", 4), TEXT.replace("examples", "bins") + "== 'correlation'",
-           on=ON, **PAPER)
+           on=ON, digits=3, **PAPER)
 
 # %% [markdown]
 # How far is each reading of "points" from the printed correlation? The table gives the mean over

@@ -68,7 +68,7 @@ says(
 # %% [markdown]
 # **In one picture.** The worse network is red, the better one blue.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 3 from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
 def against_strength(rows, panel, **line):
     """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
     rows = rows.query("quantity == 'sensitivity' and mutations == 'paper'")

@@ -61,7 +61,7 @@ says(
      (text["mean"] < 0).all() and (text["high"] < 0).any()),
     ("With the known original it is clearly above random selection with no network.", (known["low"] <= 0).all()))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 of the paper from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
 curves(named(run.recorded("quantity == 'ftcr'", recipe="nss")), xlabel="labelled (%)", ylabel="kinds of fault (%)")
 plt.show()
 

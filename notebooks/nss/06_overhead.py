@@ -61,7 +61,7 @@ says(
     (f"KMNC takes {span(by_method['kmnc']['mean'], 1)} times as long: seconds and not hours, with these networks and "
      "channels as neurons.", by_method["kmnc"]["high"].max() < 10 and lasting[["nac", "kmnc"]].max(axis=None) < 60))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records: seconds to select from 10,000 candidates, against the share selected, mean over the seeds. Each selector orders all candidates once, whatever share is taken, so each line is flat. Random selection takes no time.", "name": "fig-nss-overhead-rates"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 5 from the records: seconds to select from 10,000 candidates, against the share selected, mean over the seeds. Each selector orders all candidates once, whatever share is taken, so each line is flat. Random selection takes no time.", "name": "fig-nss-overhead-rates"}}
 RATES = (5, 10, 15, 20)
 whole = run.recorded("quantity == 'seconds' and candidates == 10000 and method != 'random'")
 figure = curves(pd.concat([whole.assign(rate=rate) for rate in RATES]), xlabel="selected (%)",
