@@ -570,7 +570,7 @@ lead = {f"added, {where}": guidance(budget).apply(
     lambda line: f"{line['mean']:.1f} ({line['low']:.1f} to {line['high']:.1f})", axis=1)
     for budget, where in (("none", "no bound"), ("8", "L2 8"), ("16", "L2 16"))}
 constant = rate("deepsensor", "none", "constant").groupby("model").mean()
-headed(pd.DataFrame({"constant, no bound (%)": constant.map("{:.0f}".format), **lead}).fillna("").rename_axis("model"))
+headed(pd.DataFrame({"constant (%)": constant.map("{:.0f}".format), **lead}).fillna("").rename_axis("model"))
 
 # %% [markdown]
 # ## Exercises
