@@ -85,16 +85,23 @@ says((f"**The answer.** Yes, but this is close to true by definition. An error h
 # %% [markdown]
 # **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
 # layer, before and after the mutation. The number below is the map's *Shapley value*: its share, in nats,
-# of what the mutation adds to the loss. A map with more than the threshold is framed: it is *excitable*.
-# How many are there when the network still sees the right digit, and how many when it does not?
+# of what the mutation adds to the loss; orange adds, blue takes away. A map with more than the threshold is
+# framed: it is *excitable*. The strongest rotation breaks all four digits, and the weakest none. How many maps are
+# framed when the network still sees the right digit, and how many when it does not?
 
 # %% tags=["hide-input"]
 data = load(dataset)
 few = training.trained(small, dataset, recipe_name=recipe, seed=seed, device=device)
 if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_submodule(layer), nn.Linear):
-    mine = studies.benign(few, data.images, data.labels, seed=seed)[:4]
-    mutated = {name: torch.stack([mutations.mutate(data.images[mine], name, strength=s, seed=seed).images
-                                  for s in mutations.STRENGTHS]) for name in ("rotation", "shear", "contrast")}
+    def mutants(of, name):
+        return torch.stack([mutations.mutate(data.images[of], name, strength=s, seed=seed).images
+                            for s in mutations.STRENGTHS])
+
+    many = studies.benign(few, data.images, data.labels, seed=seed)[:200]
+    lost = torch.stack([inference.predict(few, after).argmax(1) != data.labels[many]
+                        for after in mutants(many, "rotation")])
+    mine = many[lost[-1] & ~lost[0]][:4]  # the weakest rotation leaves their class, the strongest does not
+    mutated = {name: mutants(mine, name) for name in ("rotation", "shear", "blur")}
     shares = {name: torch.stack([shapley.exact(shapley.Game(
         few, data.images[mine], after, data.labels[mine], layers=[layer])).values for after in found])
         for name, found in mutated.items()}

@@ -473,6 +473,38 @@ def test_shapley_values_frame_the_maps_that_carry_the_loss(opened):
     assert framed.count() == 0
 
 
+def test_what_adds_to_the_loss_and_what_takes_from_it_differ_in_colour(opened):
+    page = opened("shares")
+    page.get_by_role("slider", name="Strength").press("ArrowLeft")
+    assert page.locator(".map .adds").all_inner_texts() == ["map 1: 0.20", "map 2: 0.60"]
+    assert page.locator(".map .takes").all_inner_texts() == ["map 3: -0.10"]
+    colours = page.evaluate("""() => [".adds", ".takes"].map(
+      kind => getComputedStyle(document.querySelector(kind)).borderBottomColor)""")
+    assert len(set(colours)) == 2
+
+
+def test_it_opens_on_an_image_that_loses_its_class(browser):
+    images = torch.zeros(3, 1, SIZE, SIZE)
+    model = nn.Sequential(nn.Conv2d(1, 2, 1), nn.Flatten(), nn.Linear(2 * SIZE**2, 2)).eval()
+    with torch.no_grad():
+        model[2].weight.copy_(torch.stack([-torch.ones(2 * SIZE**2), torch.ones(2 * SIZE**2)]))
+        model[2].bias.copy_(torch.tensor([1.0, 0.0]))
+        model[0].weight.fill_(1)
+        model[0].bias.zero_()
+    brighter = images.clone()
+    brighter[[0, 2]] = 1
+    block = interactive.lighting_up(model, images, torch.tensor([1, 0, 0]), {"brighter": brighter[None]},
+                                    layers=["0"])  # the first was misread before
+    page = browser.new_page()
+    page.set_content(block._repr_html_())
+    thumbs = page.get_by_role("group", name="Choose an image").get_by_role("button")
+    assert [b.get_attribute("aria-pressed") for b in thumbs.all()] == ["false", "false", "true"]
+    assert page.locator(".inputs canvas.broken").count() == 1
+    thumbs.nth(1).click()
+    assert page.locator(".inputs canvas.broken").count() == 0
+    page.close()
+
+
 # The label-budget game
 
 

@@ -24,6 +24,9 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
                 values: Mapping[str, torch.Tensor] | None = None) -> Block:
     """A figure of the neurons of a layer, before and after a mutation that the reader chooses.
 
+    It opens on the first image that the first mutation, at its greatest strength, takes from its
+    class; without one, on the first image.
+
     - ``model``: see :func:`networks.exported`; it runs in the browser.
     - ``images``: a few, (N, C, H, W) in [0, 1]; ``labels``: (N,); ``classes``: their names.
     - ``mutated``: by the name of a mutation the same images at rising strength, (S, N, C, H, W).
@@ -66,9 +69,11 @@ def lighting_up(model: nn.Module, images: torch.Tensor, labels: torch.Tensor,
                               "values": values[name].double().round(decimals=4).tolist()})
                           for name, found in mutated.items()]}
     first = next(iter(mutated))
-    after = as_shown(mutated[first][-1][:1])
-    still = _still(model, x[:1], after, layers[-1], maps[layers[-1]]["to"], threshold,
-                   None if values is None else values[first][-1][0])
+    after = as_shown(mutated[first][-1])
+    broken = (predict(model, x).argmax(1) == labels) & (predict(model, after).argmax(1) != labels)
+    data["first"] = i = int(broken.int().argmax())
+    still = _still(model, x[i:i + 1], after[i:i + 1], layers[-1], maps[layers[-1]]["to"], threshold,
+                   None if values is None else values[first][-1][i])
     return Block("lighting_up", "Neurons lighting up", data, still,
                  f"The maps of layer {layers[-1]} of an image and of its mutation by {first}; "
                  "neurons that change most are marked.")

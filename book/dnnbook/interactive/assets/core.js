@@ -45,7 +45,7 @@ function choice(label, options, change) {
 
 /** Buttons of which one is pressed: at first that of number `first`. */
 function buttons(label, contents, change, first = 0) {
-  const all = contents.map((content, i) => make("button", { type: "button", "aria-pressed": i === first,
+  const all = contents.map((content, i) => make("button", { type: "button", "aria-pressed": String(i === first),
     ...(content.label ? { "aria-label": content.label } : {}), onclick: () => press(i) },
     content.content ?? content));
   const press = (i) => {

@@ -10,7 +10,7 @@ function render(element, data) {
   };
   const images = cut(data.images), count = images.length;
   for (const mutation of data.mutations) mutation.all = cut(mutation.images);
-  const state = { image: 0, mutation: 0, strength: data.mutations[0].strengths,
+  const state = { image: data.first, mutation: 0, strength: data.mutations[0].strengths,
     layer: data.layers.at(-1), threshold: data.threshold };
 
   const before = make("canvas", { role: "img", "aria-label": "The image" });
@@ -22,7 +22,7 @@ function render(element, data) {
 
   const outputs = (x) => {
     const all = [], p = softmax(network.logits(x, all)), c = largest(p);
-    return { all, text: `${data.classes[c]} with ${p[c].toFixed(2)}` };
+    return { all, first: c, text: `${data.classes[c]} with ${p[c].toFixed(2)}` };
   };
   const show = () => {
     const mutation = data.mutations[state.mutation];
@@ -34,6 +34,7 @@ function render(element, data) {
     const one = outputs(x), two = outputs(y), a = one.all[place], b = two.all[place];
     words[0].textContent = `before: ${one.text}`;
     words[1].textContent = `after: ${two.text}`;
+    after.classList.toggle("broken", one.first === data.labels[state.image] && two.first !== one.first);
     if (drawn.length !== channels) {
       drawn = Array.from({ length: channels }, (_, i) => {
         const pair = [make("canvas"), make("canvas")], text = make("div", { class: "quiet" });
@@ -73,6 +74,8 @@ function render(element, data) {
       pair.forEach((canvas, k) => paint(canvas, pictures[k], [3, height, width]));
       text.textContent = `map ${i + 1}: ${values ? values[i].toFixed(2) : `${here} of ${n}`}`;
       box.classList.toggle("marked", here > 0);
+      text.classList.toggle("adds", Boolean(values && values[i] > 0));
+      text.classList.toggle("takes", Boolean(values && values[i] < 0));
       marked += here;
     });
     said.textContent = values ? `${marked} of ${channels} maps have a Shapley value above `
@@ -83,7 +86,8 @@ function render(element, data) {
   };
 
   const thumbs = buttons("Choose an image", images.map((x, i) => ({ label: `image of class ${data.classes[data.labels[i]]}`,
-    content: paint(make("canvas", { class: "thumb" }), x, shape) })), (i) => { state.image = i; show(); });
+    content: paint(make("canvas", { class: "thumb" }), x, shape) })), (i) => { state.image = i; show(); },
+  data.first);
   const kind = choice("Mutation", data.mutations.map((m, i) => [i, m.name]), (i) => {
     state.mutation = +i;
     strength.input.max = data.mutations[state.mutation].strengths;
@@ -107,7 +111,7 @@ function render(element, data) {
     make("div", { class: "lit" }, make("div", { class: "inputs" }, make("div", {}, before, words[0]),
       make("div", {}, after, words[1])),
       make("div", {}, make("div", { class: "head" }, `The maps, each before and after; ${shared
-        ? "framed: a large Shapley value" : "marked neurons are orange"}`),
+        ? "framed: a large Shapley value; orange adds to the loss, blue takes from it" : "marked neurons are orange"}`),
         maps)), said);
   show();
 }
