@@ -17,6 +17,8 @@ def label_game(images: torch.Tensor, labels: torch.Tensor, predicted: torch.Tens
                classes: Sequence[str] | None = None, most: int = 200) -> Block:
     """A figure in which the reader buys labels, and the fault detection rate counts up.
 
+    A tenth of the candidates have labels at first.
+
     - ``images``: candidates (N, C, H, W) in [0, 1]; ``labels``, ``predicted``: true and predicted
       classes (N,); ``classes``: their names.
     - ``orders``: by the name of a method all candidates, most worth a label first (N,).

@@ -4,7 +4,7 @@ function render(element, data) {
   const n = data.labels.length, methods = Object.keys(data.orders), all = bytes(data.images);
   const size = all.length / n, wrong = data.labels.map((label, i) => label !== data.predicted[i]);
   const share = wrong.filter(Boolean).length / n;
-  const state = { method: methods[0], budget: 0, known: false };
+  const state = { method: methods[0], budget: Math.round(n / 10), known: false };
   const tried = new Set();
   const order = (method) => (state.known && data.knowing[method]) || data.orders[method];
   const found = (method) => order(method).slice(0, state.budget).filter((i) => wrong[i]).length;
@@ -45,7 +45,7 @@ function render(element, data) {
     deal();
     show();
   });
-  const budget = slider("Labels", { min: 0, max: n, value: 0, change: (v) => { state.budget = v; show(); } });
+  const budget = slider("Labels", { min: 0, max: n, value: state.budget, change: (v) => { state.budget = v; show(); } });
   budget.box.classList.add("wide");
   const known = make("input", { type: "checkbox", onchange: () => {
     state.known = known.checked;
