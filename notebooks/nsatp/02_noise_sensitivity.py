@@ -44,7 +44,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq1-exponential")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["model", "dataset", "distance"]
 rows = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp")
 rows = rows[rows["distance"] != "certainty"]
@@ -54,8 +54,6 @@ slope, single, bins = (means[key].unstack("distance") for key in (
 curve = rows[(rows["fit"] == "curve") & (rows["points"] == "examples") & (rows["quantity"] == "correlation")]["value"]
 orders = rows[rows["quantity"] == "spearman"].groupby(CELL)["value"].max().unstack("distance")  # of all images
 printed = published.table("nsatp", 4).set_index(CELL)["value"].unstack("distance")
-
-# %% tags=["hide-input", "statements"]
 apart = (bins - printed)["pd"].dropna().abs()
 says(
     ("**The answer.** Yes: by PD and by PV, the more decided a network is, the less often a small patch changes its "
@@ -245,14 +243,12 @@ headed(gap.rename(columns={"examples": "images, less the paper's", "bins": "bins
 # How steep are the curves for PD? Here are the slopes beside the printed ones, with the least and the greatest
 # test accuracy of the networks:
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["value"].unstack("distance")
 steep = pd.DataFrame({"ours": slope["pd"], "paper": paper["pd"].reindex(slope.index)})
 steep["ours / paper"] = steep["ours"] / steep["paper"]
 accuracies = rows[rows["quantity"] == "accuracy"].groupby(["model", "dataset"])["value"].agg(["min", "max"])
 headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), ")))
-
-# %% tags=["hide-input", "statements"]
 times = steep["ours / paper"].dropna()
 says(("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep on CIFAR-10. "
       "For Net-1, the printed slopes are more than twice as steep as ours on every dataset.",

@@ -43,7 +43,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq2-better")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["model", "dataset", "distance"]
 rows = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp")
 means = rows[rows["distance"].notna()].groupby(["definition", "quantity", *CELL])["value"].mean()
@@ -53,8 +53,6 @@ paper = published.table("nsatp", 5).query("quantity == 'inc'").set_index(CELL)["
 claim = {claim.id: claim for claim in published.claims("nsatp")}["nsatp-rq2-size"]
 outcomes = verdicts.verdict(claim).cells["outcome"].value_counts()
 single = rows.query("definition == 'samples' and quantity == 'inc'")["value"].astype(float)
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** Yes: a ranking finds the first success sooner than random order, on average over the seeds. "
      f"This is so in each of the {len(saving)} cells (a network, a dataset and a distance) that were run.",

@@ -42,7 +42,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nsatp-rq3-pd-best")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 rows = records.frame("nsatp/rq3", trials=100, patch="random", recipe="nsatp")
 rows = rows[rows["distance"].notna()]
 each = rows.pivot_table("value", ["quantity", "model", "dataset", "seed"], "distance")
@@ -53,8 +53,6 @@ steepest, unit = (means.loc[quantity].idxmax(axis=1) for quantity in ("slope", "
 early = means.loc["met_in_first_tenth"]
 many = early.drop("mnist", level="dataset")
 mnist, cifar = (early.xs(dataset, level="dataset") for dataset in ("mnist", "cifar10"))
-
-# %% tags=["hide-input", "statements"]
 says(
     f"**The answer.** By the paper's own measure, the slope, PD is best in {(steepest == 'pd').sum()} of "
     f"the {len(steepest)} cells that were run (means over the seeds).",

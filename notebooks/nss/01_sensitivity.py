@@ -46,6 +46,8 @@ bet("nss-sensitivity-worse")
 
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
+
+# %% tags=["hide-input", "statements"]
 rows = records.frame("nss/sensitivity").query("mutations == 'paper'")
 claims = {claim.id: claim for claim in published.claims("nss")}
 of_worse, of_strength = (verdicts.verdict(claims[f"nss-sensitivity-{name}"]) for name in ("worse", "strength"))
@@ -55,8 +57,6 @@ holds, below = (by_network["outcome"].agg(lambda outcomes: (outcomes == what).al
 mean = rows.query("quantity == 'sensitivity' and difference == 'l1'").set_index(
     [*CELL, "state", "strength", "seed", "neurons"])["value"].unstack("neurons")
 lead = mean["sensitive"] / mean["random"]
-
-# %% tags=["hide-input", "statements"]
 says(
     (f"**The answer.** It depends on the network. With {networks(holds)}, the worse network has the more sensitive neurons, "
      "at every strength.", {cell[1] for cell in holds} == {"resnet20", "lenet5_nss"}),
@@ -71,7 +71,7 @@ says(
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 3 from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
 def against_strength(rows, panel, **line):
     """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
-    rows = rows.query("quantity == 'sensitivity' and mutations == 'paper'")
+    rows = rows if rows.empty else rows.query("quantity == 'sensitivity' and mutations == 'paper'")
     if rows.empty:
         return plots.nothing()
     groups = list(rows.groupby(panel, sort=False))

@@ -49,8 +49,10 @@ bet("nss-fdr-best")
 
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
-rows = records.frame("nss/fault_detection", candidates="random", recipe="nss")
 table_5 = published.table("nss", 5).query("quantity == 'fdr'")
+
+# %% tags=["hide-input", "statements"]
+rows = records.frame("nss/fault_detection", candidates="random", recipe="nss")
 detected = rows.query("quantity == 'fdr' and difference != 'squared_normalised'")
 detected = detected.assign(who=detected["method"] + detected["pair"].map({"original": " (original)"}).fillna(""))
 detected = detected.set_index([*CELL, "rate", "seed", "who"])["value"].unstack("who")
@@ -66,8 +68,6 @@ def firsts(*printed_ones: str) -> int:
     """In how many cells NSS is first if the original is known, with some rivals' printed numbers."""
     beside = rivals.assign(**{name: printed.loc[ours.index, name] for name in printed_ones})
     return int((ours["nss (original)"] > beside.max(axis=1)).sum())
-
-# %% tags=["hide-input", "statements"]
 says(
     (f"**The answer.** Of the paper's eight selectors, DeepGini finds the most faults in {(leader == 'gini').sum()} of "
      f"{len(leader)} cells (a network, a dataset and a rate), and DSA in the others.",
@@ -354,11 +354,9 @@ run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity 
 # "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from our
 # mean over the seeds, for every network and each of the four rates.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 above = (ours[printed.columns] - printed.loc[ours.index]).agg(["min", "max"]).T
 headed(above.round(0).astype(int).rename(columns={"min": "least", "max": "greatest"}).rename_axis("ours less the paper's"))
-
-# %% tags=["hide-input", "statements"]
 says((f"Random selection agrees with the paper to within {above.loc['random'].abs().max():.0f} points, and NAC to "
       f"within {above.loc['nac'].abs().max():.0f}. DeepGini and ATS find more faults than printed in every cell, and DSA "
       "finds far more in some. NSS, as the text describes it, finds far fewer in all.",
@@ -421,12 +419,10 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # still those of the text here. The table says in how many cells NSS is first, with some rivals' printed numbers in
 # place of ours.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 pd.Series({"none": firsts(), "DeepGini": firsts("gini"), "DeepGini and ATS": firsts("gini", "ats"),
            "DeepGini, ATS and DSA": firsts("gini", "ats", "dsa")},
           name=f"cells of {len(ours)}").to_frame().rename_axis("rivals with printed numbers")
-
-# %% tags=["hide-input", "statements"]
 at_20, paper_20 = ours.xs(20, level="rate"), printed.loc[ours.index].xs(20, level="rate")
 beyond, deep = at_20["nss (original)"] - paper_20["nss"], at_20["gini"] - paper_20["gini"]
 known, theirs = at_20["nss (original)"] - at_20["gini"], paper_20["nss"] - paper_20["gini"]
@@ -451,13 +447,11 @@ says(
 # How many points are they above what a random order finds on average? Least and greatest over the four rates, in
 # means over the seeds:
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 over = {method: over_seeds(detected[method] - detected["random, expected"], [*CELL, "rate"]).sort_index()
         for method in ("nac", "kmnc", "npc", "dsa")}
 headed(pd.DataFrame({method: points["mean"].groupby(CELL, sort=False).agg(
     lambda means: f"{means.min():+.0f} to {means.max():+.0f}") for method, points in over.items()}))
-
-# %% tags=["hide-input", "statements"]
 clear = {(method, side): over[method].query(side).index.droplevel("rate").nunique()
          for method in ("kmnc", "npc") for side in ("low > 0", "high < 0")}
 lenets = [cell for cell in over["dsa"].index if cell[1].startswith("lenet")]

@@ -46,6 +46,9 @@ from dnnbook.chapters.practice import bet
 bet("nss-fdr-each-mutation")
 
 # %% tags=["hide-input", "records"]
+RESNET = dict(dataset="cifar10", model="resnet20", recipe="nss")
+
+# %% tags=["hide-input", "statements"]
 claim = {claim.id: claim for claim in published.claims("nss")}["nss-fdr-each-mutation"]
 text, known = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
                for pair in ("remutated", "original"))
@@ -53,14 +56,11 @@ means = {pair: cells.cells.set_index(["candidates", "rate"])["mean"].unstack("ra
          for pair, cells in (("text", text), ("known", known))}
 above, below = ((means["known"] > 0).all(axis=1), (means["known"] < 0).all(axis=1))
 CELL = ["dataset", "model", "candidates", "rate"]
-RESNET = dict(dataset="cifar10", model="resnet20", recipe="nss")
 rates = records.frame("nss/fault_detection", **RESNET).query(
     "quantity == 'fdr' and method in ('gini', 'nss') and difference != 'squared_normalised'")
 rates = rates.assign(who=rates["pair"].fillna("gini")).set_index([*CELL, "seed", "who"])["value"].unstack("who")
 ahead = over_seeds(rates["gini"] - rates["original"], CELL)
 single = ahead.drop("random", level="candidates")
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** As the text describes it, NSS is clearly worse than random selection in "
      f"{out_of(text.fails, text.run)} cells (a mutation and a rate).", text.fails > text.run / 2),
@@ -71,8 +71,9 @@ says(
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate at 5 % for each mutation, mean over the seeds; lines give the range.", "name": "fig-nss-one-mutation"}}
 PAPER = RESNET | {"candidates": "each"}
-plots.bars(named(run.recorded("quantity == 'fdr' and rate == 5", **PAPER)), group=["candidates"],
-           hue="selector", ylabel="FDR at 5 % (%)")
+kept = run.recorded("quantity == 'fdr' and rate == 5", **PAPER)
+plots.nothing() if kept.empty else plots.bars(named(kept), group=["candidates"], hue="selector",
+                                              ylabel="FDR at 5 % (%)")
 plt.show()
 
 # %% [markdown]

@@ -43,7 +43,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nss-diversity-best")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model"]
 area = records.frame("nss/diversity", recipe="nss").query("quantity == 'area'")
 area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
@@ -51,8 +51,6 @@ area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
 over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
 text, known = over["nssremutated"], over["nssoriginal"]
 best = area.groupby(CELL).mean()
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** ATS, which was made for diversity, shows the most kinds of fault in the mean of every network.",
      best.idxmax(axis=1).eq("ats").all()),
@@ -62,7 +60,7 @@ says(
     ("With the known original it is clearly above random selection with no network.", (known["low"] <= 0).all()))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
-curves(named(run.recorded("quantity == 'ftcr'", recipe="nss")), xlabel="labelled (%)", ylabel="kinds of fault (%)")
+curves(run.recorded("quantity == 'ftcr'", recipe="nss"), xlabel="labelled (%)", ylabel="kinds of fault (%)")
 plt.show()
 
 # %% [markdown]

@@ -47,7 +47,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nss-repair-best")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model", "test"]
 rows = records.frame("nss/repair", recipe="nss")
 gained = rows.query("quantity == 'gain'").fillna({"rate": 0})
@@ -62,8 +62,6 @@ longer = by_none.groupby(CELL).mean().xs("clean", level="test")
 claim = {claim.id: claim for claim in published.claims("nss")}["nss-repair-best"]
 text, known = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
                for pair in ("remutated", "original"))
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** On changed images, yes: with every selector, the mean gain on independently mutated images is above "
      f"that of training alone. A fifth of the candidates adds {helped[20].min(axis=None):.1f} to "
@@ -202,7 +200,7 @@ run.verdicts({"had the original been known": {"pair": "original"}})
 # add to training alone: the least and the greatest of the mean gains, over the selectors and rates on the clean images,
 # and over the selectors at 20 % on the others.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 def ends(points: pd.DataFrame) -> pd.Series:
     """The least and the greatest of each line."""
     return points.agg(lambda line: f"{line.min():+.2f} to {line.max():+.2f}", axis=1)
@@ -210,8 +208,6 @@ def ends(points: pd.DataFrame) -> pd.Series:
 
 headed(pd.DataFrame({"none, clean": longer.map("{:+.2f}".format), "added, clean": ends(clean),
                      "added, mutated": ends(helped[20]), "added, new": ends(fresh[20])}))
-
-# %% tags=["hide-input", "statements"]
 harsh = {"nssoriginal", "dsa"}
 most = [set(line.nlargest(2).index) for _, row in helped.iterrows()
         for rate in sorted(added.columns.unique("rate")) for line in [row[rate]]]

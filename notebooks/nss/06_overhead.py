@@ -42,7 +42,7 @@ from dnnbook.chapters.practice import bet
 
 bet("nss-overhead")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model", "method"]
 rows = records.frame("nss/overhead")
 multiples = over_seeds(rows.query("quantity == 'times_nss' and method != 'random'").set_index(
@@ -51,8 +51,6 @@ by_method = {method: part for method, part in multiples.groupby(level="method")}
 lasting = rows.query("quantity == 'seconds' and candidates == 10000").groupby(
     ["dataset", "model", "method"])["value"].mean().unstack("method")
 passes = lasting["nss"] / lasting["one pass"]
-
-# %% tags=["hide-input", "statements"]
 says(
     (f"**The answer.** NSS is cheap, as the paper says. It takes {span(passes, 1)} times as long as one pass: its two "
      "passes and little more.", 2 <= passes.min() and passes.max() < 3),

@@ -47,6 +47,8 @@ bet("nss-neurons-more")
 
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
+
+# %% tags=["hide-input", "statements"]
 rates = records.frame("nss/neurons", recipe="nss").query("quantity == 'fdr'").set_index(
     ["pair", *CELL, "seed", "layer", "share"])["value"]
 by_layer, by_share = rates.xs(20, level="share").unstack("layer"), rates.xs(-1, level="layer").unstack("share")
@@ -58,8 +60,6 @@ deep = of_layers.index.difference(lenets)
 chance = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
     "quantity == 'fdr' and method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
 from_chance = rates["remutated"].unstack(["layer", "share"]).sub(chance, axis=0).groupby(CELL).mean()
-
-# %% tags=["hide-input", "statements"]
 of_share, of_layer = (found.max(axis=1) - found.min(axis=1) for found in (of_shares, of_layers))
 says(
     ("**The answer.** If the original is known, the share of the neurons matters more with the LeNets, and the layer with "
@@ -189,7 +189,7 @@ says(
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
            digits=1, recipe="nss")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 headed(pd.DataFrame({"first layer": of_layers[1].round(1), "paper's first": paper_layers[1],
                      "last layer": of_layers[-1].round(1), "paper's last": paper_layers[-1]}))
 

@@ -42,7 +42,7 @@ from dnnbook.chapters.practice import bet
 
 bet("peacepact-correlation")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 CELL = ["model", "dataset"]
 rows = records.frame("peacepact/correlation", trials=100, patch="random", split="test", recipe="nsatp")
 rows = rows[rows["model"].isin(["net1_peacepact", "net1"])]
@@ -51,8 +51,6 @@ slope, single = (means["loglinear", "examples", quantity] for quantity in ("b", 
 bins, curve = means["loglinear", "bins", "correlation"], means["curve", "examples", "correlation"]
 rising = rows[rows["quantity"] == "rising_steps"].groupby(CELL)["value"].mean()
 clearly = rows[rows["quantity"] == "rising_clearly"]["value"].astype(float)
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** Eff falls as PD grows, with PEACEPACT's Net-1 and with NSATP's, on each dataset that was run.",
      (slope < 0).all()),

@@ -43,14 +43,12 @@ from dnnbook.chapters.practice import bet
 
 bet("peacepact-size")
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input", "statements"]
 rows = records.frame("peacepact/against_random", trials=100, patch="random", split="test", recipe="nsatp")
 means = rows.groupby(["quantity", "model", "dataset"])["value"].mean()
 ranked, random, saved, share = (means[quantity] for quantity in (
     "f_measure_ranked", "f_measure_random", "inc", "share_fragile"))
 table = published.table("peacepact", 6).query("quantity == 'inc'").set_index("dataset")["value"].astype(float)
-
-# %% tags=["hide-input", "statements"]
 says(
     ("**The answer.** Sorting by PD works: the first input that we try nearly always breaks. This is so on each of the "
      f"{len(saved)} pairs of a network and a dataset that were run.", ranked.max() < 1.05),
