@@ -78,6 +78,7 @@ def results(way: Callable, seed: int, source: Path = RESULTS) -> Iterator[Path]:
 
 def beginning(text: str) -> str:
     """The start of a sentence up to its first number, which says which one it is."""
+    text = re.sub(r"^\*\*.*?\*\* ", "", text)  # such as "The answer."
     return re.split(r"[\d*]", text, maxsplit=1)[0][:60].strip()
 
 
@@ -103,7 +104,7 @@ def conditions(path: Path) -> dict[str, bool]:
             continue
         names["says"] = says
         try:
-            source = re.sub(r"from dnnlib\.book\.statements import .*", "", cell.source)
+            source = re.sub(r"from dnnbook\.chapters\.statements import .*", "", cell.source)
             exec(compile(source, str(path), "exec"), names)
         except Exception as error:  # scrambled records may end a cell in any error: that is noticed
             found[f"a cell ends in {type(error).__name__}"] = False
