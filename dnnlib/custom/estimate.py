@@ -1,10 +1,12 @@
 """What a ranking will take, by a look at a few batches: passes, time, memory and disk."""
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import torch
 from safetensors.torch import load
@@ -111,12 +113,14 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
 
 def peak() -> int:
     """Bytes of memory that this process has held at most; 0 where the system does not tell."""
-    try:
+    status = Path("/proc/self/status")
+    if status.exists():  # on Linux, where getrusage counts what the starting program held, too
+        return 1024 * int(re.search(r"^VmHWM:\s*(\d+)", status.read_text(), re.M)[1])
+    if sys.platform == "darwin":
         import resource
-    except ModuleNotFoundError:  # on Windows
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
-        1 if sys.platform == "darwin" else 1024)
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return 0
 
 
 def _passing(job: Job, reads: Sequence) -> tuple[float, bytes]:

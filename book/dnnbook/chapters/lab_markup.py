@@ -301,6 +301,11 @@ def _figure(source: str, options: Mapping[str, str], body: str, page: Page, line
         f"\n\n{caption}" if caption else "")
 
 
+def _included(file: str, options: Mapping[str, str], body: str, page: Page, line: int) -> str:
+    text = (page.root / PurePosixPath(page.name).parent / file).read_text(encoding="utf-8")
+    return f"```{options.get('language', '')}\n{text}```"
+
+
 def _grid(columns: str, options: Mapping[str, str], body: str, page: Page, line: int) -> str:
     return markdown(body, page, line).strip("\n")
 
@@ -326,7 +331,8 @@ def _entries(body: str) -> list[tuple[list[str], str]]:
 
 
 DIRECTIVES = {"admonition": _admonition, "note": _named("Note"), "figure": _figure,
-              "grid": _grid, "grid-item-card": _card, "glossary": _glossary}
+              "literalinclude": _included, "grid": _grid, "grid-item-card": _card,
+              "glossary": _glossary}
 BLOCKS = {  # what the parser finds, by its name there
     "fence": _fence, "colon_fence": _fence, "code_block": lambda token, raw, page, line: raw,
     "math_block": lambda token, raw, page, line: raw,
