@@ -131,7 +131,7 @@ def streamed(source: custom.Photos, model: torch.nn.Module, by: str, seen: custo
     job = custom.prepared_job(model, source, by.split(","), reference=seen if needs else None,
                               seed=None, layers=None, probabilities=None, batch_size=BATCH,
                               block=1024)
-    learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
+    learners = {name: chosen for name, chosen in job.selectors.items() if chosen.keeps}
     known, failed, _ = learn_at_once(Lessons(job.model, seen, learners, BATCH, 1024))
     if failed:
         raise SystemExit(str(failed))

@@ -49,7 +49,7 @@ def cost(name: str, model: nn.Module, photos: Photos) -> dict[str, float]:
                               probabilities=None, batch_size=64, block=1024)
     passes = estimate(job, seen).passes
     if seen is not None:
-        known, failed, _ = learn_at_once(Lessons(job.model, seen, job.readers, 64, 1024))
+        known, failed, _ = learn_at_once(Lessons(job.model, seen, job.selectors, 64, 1024))
         if failed:
             raise SystemExit(f"{name}: {failed[name]}")
         job.__dict__["known"] = known
@@ -60,7 +60,7 @@ def cost(name: str, model: nn.Module, photos: Photos) -> dict[str, float]:
             files.write_atomically(path, *made.values())
         passed = time.process_time()
         kept = load(paths[0].read_bytes())[name][0].nbytes
-        finished(name, job.readers[name], paths, job.known, Path(folder))
+        finished(job, name, paths, Path(folder))
         return {"passes": passes, "bytes": kept, "passing": passed - start,
                 "ordering": time.process_time() - passed}
 

@@ -1,8 +1,10 @@
 """Without the extras and the book: the engine works, and what needs one says which, in one line."""
 
 import os
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -52,6 +54,20 @@ def test_no_file_of_the_engine_is_large():
     sizes = {path.relative_to(ROOT).as_posix(): path.stat().st_size
              for path in (ROOT / "dnnlib").rglob("*") if path.suffix not in (".pyc", "")}
     assert len(sizes) > 80 and {name for name, size in sizes.items() if size > 300_000} == set()
+
+
+def test_type_checkers_can_follow_an_editable_install(tmp_path):
+    """They read a path, and not the code that setuptools else puts in its place."""
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "dnnlib").mkdir()
+    (tmp_path / "dnnlib" / "__init__.py").touch()
+    build = "from setuptools import build_meta; print(build_meta.build_editable('.'))"
+    done = subprocess.run([sys.executable, "-c", build], cwd=tmp_path, capture_output=True,
+                          text=True, check=True)
+    with zipfile.ZipFile(tmp_path / done.stdout.splitlines()[-1]) as wheel:
+        (pointer,) = (name for name in wheel.namelist() if name.endswith(".pth"))
+        assert wheel.read(pointer).decode().strip() == str(tmp_path)
 
 
 def own(folder):

@@ -27,7 +27,7 @@ from dnnlib.measures import faults, first_success, fragility, uncertainty
 from dnnlib.neurons import activations, excitable, gates, relevance, sensitivity, shapley
 from dnnlib.perturb import evolution, metamorphic, mutations, patches
 from dnnlib.robustness import clever
-from dnnlib.selection import paths, surprise
+from dnnlib.selection import npc, surprise
 
 spec = importlib.util.spec_from_file_location("elsewhere", Path(__file__).with_name("elsewhere.py"))
 elsewhere = importlib.util.module_from_spec(spec)
@@ -246,13 +246,13 @@ def test_what_sees_traces_wherever_they_lie(device):
     given = case(False, False, False)
     a, b = (activations.record(given.model, x).values for x in (given.x, given.reference))
     bits = a > 0
-    abstract = paths.abstract_paths(bits, given.y, CLASSES)
+    abstract = npc.abstract_paths(bits, given.y, CLASSES)
     away = elsewhere.away
     traces = (a, given.y, b, given.reference_labels)
     assert surprise.dsa(*map(away, traces)).equal(surprise.dsa(*traces))
     assert surprise.dsa(*traces, device=elsewhere.DEVICE).equal(surprise.dsa(*traces))
-    assert paths.snpc(*map(away, (bits, given.y, abstract))).bins.equal(
-        paths.snpc(bits, given.y, abstract).bins)
+    assert npc.snpc(*map(away, (bits, given.y, abstract))).bins.equal(
+        npc.snpc(bits, given.y, abstract).bins)
     assert clever.location(away(a[:, 0].abs())) == clever.location(a[:, 0].abs())
     moved = (a, a + 1, torch.ones(N))
     assert elsewhere.home(sensitivity.neuron_sensitivity(*map(away, moved))).equal(

@@ -188,7 +188,7 @@ def _estimate(job, reference, workers: int | None) -> None:
     print_table(pd.DataFrame([(where, duration(seconds), round(found.images / seconds))
                               for where, seconds in rows],
                              columns=["where", "time", "images/s"]),
-                f"{found.images:,} images by {', '.join(job.readers)}, about")
+                f"{found.images:,} images by {', '.join(job.selectors)}, about")
     say(f"passes over an image: {found.passes}"
         + (f"; over each of {found.reference:,} training images: {found.passes_reference}"
            if found.reference else ""),

@@ -11,7 +11,6 @@ from dnnlib import checks
 
 FILLS = ("random", "ctm")
 FIRST = ("most", "random")
-SEARCH = ("greedy", "pass")
 ROWS, CELLS = 4096, 2**22  # worked on at once: inputs, and bins
 
 
@@ -89,19 +88,16 @@ def ctm(covered: Covered) -> torch.Tensor:
 
 
 def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
-        search: str = "greedy", generator: torch.Generator | None = None,
-        folder: Path | None = None) -> torch.Tensor:
+        generator: torch.Generator | None = None, folder: Path | None = None) -> torch.Tensor:
     """Coverage-additional order: always the input that covers most of what is uncovered.
 
     Returns int64 (N,), a permutation; ties go to the lowest index. When no input adds anything,
     the rest follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects),
     'ctm' (dnn-tip), or None, the order ends there (DeepGini). ``first``: 'most' (dnn-tip), or
     'random' as in DeepGini's and ATS's code; default the former, which is what greedy means.
-    ``search``: 'greedy', or 'pass' (ATS's KMNC): one pass by index over the inputs, in which
-    those that add anything are taken. Random choices need a ``generator``. ``covered`` is left
-    as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
-    memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides
-    N comparisons a pick.
+    Random choices need a ``generator``. ``covered`` is left as it was. ``folder``: where to keep a
+    file of 4 x N x columns bytes meanwhile, which is in memory without; bins may be of a mapped
+    file too. Takes O(N x columns) updates in all, besides N comparisons a pick.
 
     >>> from dnnlib.coverage import nac
     >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()
@@ -110,21 +106,12 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
     if fill is not None:
         checks.known(fill, FILLS, "fill")
     checks.known(first, FIRST, "first")
-    checks.known(search, SEARCH, "search")
     if generator is None and "random" in (fill, first):
         raise ValueError("generator: expected a torch.Generator for random choices, got None")
     n = len(_bins(covered))
-    start = (int(torch.randint(n, (1,), generator=generator)) if first == "random"
-             else int(covered.counts.argmax()))
-    if search == "pass":
-        order = torch.tensor([start, *(i for i in range(n) if i != start)])
-        adds = gained(covered, order) > 0
-        adds[0] |= first == "random"
-        picked = order[adds]
-    else:
-        with tempfile.TemporaryDirectory(dir=folder) as place:
-            picked = torch.from_numpy(_greedy(covered, start if first == "random" else None,
-                                              place if folder else None))
+    start = int(torch.randint(n, (1,), generator=generator)) if first == "random" else None
+    with tempfile.TemporaryDirectory(dir=folder) as place:
+        picked = torch.from_numpy(_greedy(covered, start, place if folder else None))
     if fill is None:
         return picked
     left = torch.ones(n, dtype=torch.bool)

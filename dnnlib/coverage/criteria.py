@@ -33,8 +33,7 @@ def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
     return Covered(_flags(values.numpy() > threshold))
 
 
-def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both",
-         constant: bool = False, outer: bool = False) -> Covered:
+def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both") -> Covered:
     """K-multisection coverage: the section of [low, high] that an activation is in (DeepGauge).
 
     ``values``: (N, neurons). Section i of k goes from low + i (high - low) / k to the next; an
@@ -42,11 +41,8 @@ def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both",
 
     ``edges``: whether low and high belong to the first and last section, 'both' (DeepGauge's
     closed range; DeepHunter), 'low' only (dnn-tip) or 'high' only (NeuraL-Coverage, which rounds
-    up). ``constant``: let a neuron with low = high cover its first section with that value;
-    default not, as nowhere: it has no sections. ``outer``: as DeepGini's and ATS's code, k edges
-    that make k - 1 sections, and two more that count, k - 1 below and k above the range; exactly
-    theirs with ``edges='low'``. Default not: what is outside is for :func:`nbc`. Their coverage
-    divides by k, where there are k + 1 items.
+    up). A neuron with low = high has no sections. DeepGini's and ATS's code also counts what is
+    below and above the range, which is for :func:`nbc`.
 
     >>> from dnnlib.coverage import boundaries
     >>> kmnc([[0.0], [2.9], [4.0], [4.1]], boundaries([[0.0], [4.0]]), 4).bins[:, 0].tolist()
@@ -55,30 +51,22 @@ def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both",
     values = matrix(values, seen)
     checks.positive(sections, "sections")
     checks.known(edges, EDGES, "edges")
-    inner = sections - 1 if outer else sections
-    if inner < 1:
-        raise ValueError("sections: expected at least two edges with outer=True, got 1")
-    total = inner + 2 if outer else inner
     low, high = seen.low, seen.high
     flat = low == high
     span = torch.where(flat, 1, high - low)
-    kind = _integer(total)
+    kind = _integer(sections)
 
     def bins(a: torch.Tensor) -> torch.Tensor:
         # multiplied first: whole numbers then give exact sections
-        place = (a - low).mul_(inner).div_(span)
+        place = (a - low).mul_(sections).div_(span)
         place = place.ceil_().sub_(1) if edges == "high" else place.floor_()
-        place.clamp_(0, inner - 1)
+        place.clamp_(0, sections - 1)
         below = a <= low if edges == "high" else a < low
         above = a >= high if edges == "low" else a > high
-        place.masked_fill_(flat, -1)
-        place.masked_fill_(below, inner if outer else -1)
-        place.masked_fill_(above, inner + 1 if outer else -1)
-        if constant:
-            place.masked_fill_(flat & (a == low), 0)
+        place.masked_fill_(flat | below | above, -1)
         return place.to(kind)
 
-    return Covered(by_rows(bins, values), total)
+    return Covered(by_rows(bins, values), sections)
 
 
 def snac(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,

@@ -211,12 +211,12 @@ def _layers_for(name: str, layers: Sequence[str] | None) -> Sequence[str] | None
 def _ordered(name: str, job: Job, seen: Photos | None,
              workers: int | None) -> tuple[np.ndarray, dict[str, float], Run]:
     """The order by one method alone, what it took, and the run."""
-    reader = job.readers[name]
+    chosen = job.selectors[name]
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         run = Run(place)
         places, found = run.go(job, seen, workers, None)
-    passes = reader.shared + reader.passes
-    share = 1 + (len(seen) / len(places) if reader.keeps and seen is not None else 0)
+    passes = chosen.shared + chosen.passes
+    share = 1 + (len(seen) / len(places) if chosen.keeps and seen is not None else 0)
     cost = {"passes": passes * share, "seconds": time.perf_counter() - start}
     return found[name]["order"].numpy(), cost, run

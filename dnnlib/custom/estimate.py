@@ -68,11 +68,9 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     ``reference``: training images; one batch of them is looked at.
 
     >>> from dnnlib import models, selection
-    >>> from dnnlib.selection.streaming import reader
     >>> x, model = torch.rand(8, 1, 28, 28), models.build("lenet1")
     >>> photos = Photos(x, tuple(map(str, range(8))))
-    >>> found = estimate(Job(model, photos, {"gini": reader(selection.selector("gini"), model, x)},
-    ...                      2, 4))
+    >>> found = estimate(Job(model, photos, {"gini": selection.selector("gini")}, 2, 4))
     >>> found.images, found.passes
     (8, 1)
     """
@@ -83,13 +81,13 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     start = time.perf_counter()
     reads = list(batches(job.photos, lists, workers=0))
     reading = (time.perf_counter() - start) / count
-    learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
+    learners = {name: chosen for name, chosen in job.selectors.items() if chosen.keeps}
     if learners and reference is not None:
         some = reference.some(size)
         few = Photos(some, tuple(map(str, range(len(some)))))
         known, failed, _ = learn_at_once(Lessons(job.model, few, learners, size, size), workers=0)
-        readers = {name: reader for name, reader in job.readers.items() if name not in failed}
-        job = replace(job, known=known, readers=readers)
+        selectors = {name: chosen for name, chosen in job.selectors.items() if name not in failed}
+        job = replace(job, known=known, selectors=selectors)
     passing, content = _passing(job, reads)
     gpu = float("nan")
     if torch.cuda.is_available() and device_of(job.model).type == "cpu":
@@ -105,9 +103,9 @@ def estimate(job: Job, reference: Photos | None = None) -> Estimate:
     bins = [value[0].numel() for value in kept.values()
             if value.ndim == 2 and not value.is_floating_point()]
     threads = torch.get_num_threads() if device_of(job.model).type == "cpu" else 0
-    return Estimate(n, len(reference or ()) if learners else 0, _total(job.readers),
+    return Estimate(n, len(reference or ()) if learners else 0, _total(job.selectors),
                     _total(learners), reading, passing, gpu, threads,
-                    n * (NAME + ROW * len(job.readers)),
+                    n * (NAME + ROW * len(job.selectors)),
                     int(n * (disk + 4 * max(bins, default=0))), peak())
 
 
@@ -136,7 +134,7 @@ def _passing(job: Job, reads: Sequence) -> tuple[float, bytes]:
     return (times[-1][0] - times[first][0]) / max(1, sum(n for _, n in times[first:])), content
 
 
-def _total(readers: Mapping) -> int:
-    """Passes over an image: one that is shared, and each reader's own."""
-    found = list(readers.values())
-    return any(reader.shared for reader in found) + sum(reader.passes for reader in found)
+def _total(selectors: Mapping) -> int:
+    """Passes over an image: one that is shared, and each selector's own."""
+    found = list(selectors.values())
+    return any(chosen.shared for chosen in found) + sum(chosen.passes for chosen in found)

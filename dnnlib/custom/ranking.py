@@ -22,8 +22,7 @@ from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.data.pictures import Pictures
 from dnnlib.inference import leaves_modes, predict
-from dnnlib.measures.uncertainty import indecision
-from dnnlib.selection.streaming import reader
+from dnnlib.selection.protocol import Vectors
 
 TOP = 0.05  # of the candidates, unless another share is asked for
 
@@ -200,14 +199,14 @@ def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequen
            batch_size: int, block: int) -> Job:
     """The same after :func:`looks.first_look`, which gave the first two."""
     two = some[:2] if len(some) > 1 else some.repeat(2, 1, 1, 1)
-    readers = {}
+    selectors = {}
     shown = None if reference is None else few(model, reference)
     for name in methods:
         options = options_of(name, model, two, reference=shown, seed=seed, layers=layers,
                              batch_size=batch_size)
         rehearse(name, options, model, two)
-        readers[name] = reader(selection.selector(name, **options), model, two)
-    return Job(model, photos, readers, batch_size, block)
+        selectors[name] = selection.selector(name, **options).settled(model, two)
+    return Job(model, photos, selectors, batch_size, block)
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str],
@@ -238,7 +237,7 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
     table["margin"] = pd.Series((two[:, 0] - two[:, 1]).numpy())
     for name in methods:
         try:
-            score, order = _from_outputs(name, p, len(p), seed)
+            score, order = _from_outputs(name, p, seed)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)
@@ -247,16 +246,12 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
     return merged(table, chosen) if merge else table
 
 
-def _from_outputs(name: str, p: torch.Tensor | None, n: int,
+def _from_outputs(name: str, p: torch.Tensor,
                   seed: int | None) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """Scores, None where the method has none, and the order, of n softmax vectors."""
-    given = {} if seed is None else {"seed": seed}
-    if name == "random":  # needs their number only
-        return None, selection.Random(**given).order(None, torch.zeros(n, 1, 1, 1))
-    if name == "ats":
-        return None, selection.ATS(**given).arrange(p)
-    score = indecision(p, name)
-    return score, selection.by_score(score)
+    """Scores, None where the method has none, and the order, of softmax vectors (N, n)."""
+    given = {"seed": seed} if seed is not None and name in ("ats", "random") else {}
+    chosen = selection.selector(name, **given)
+    return chosen.finish(chosen.read(Vectors(p), {}), p.argmax(1), {})
 
 
 def _add(table: pd.DataFrame, name: str, score, order: torch.Tensor, chosen: int) -> None:

@@ -11,9 +11,8 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.told import sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
-from dnnlib.neurons.activations import record_classes
 from dnnlib.neurons.layers import matching
-from dnnlib.selection.surprise import last_hidden
+from dnnlib.selection.protocol import passed
 
 FROM_OUTPUTS = ("ats", "gini", "least_confidence", "margin", "pd", "pe", "pv", "random")
 FAULTS = (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError, AttributeError)
@@ -43,12 +42,12 @@ def rehearse(name: str, options: dict, model: nn.Module, x: torch.Tensor) -> Non
     """
     if name not in FROM_OUTPUTS:
         outputs_only(name, model)
-    small = options | {"reference": options["reference"][:2]} if "reference" in options else options
     try:
-        if name == "dsa":  # which would ask for training images of two classes
-            record_classes(model, x[:2], layers=[options.get("layer") or last_hidden(model, x)])
+        chosen = selection.selector(name, **options).settled(model, x)
+        if chosen.keeps:
+            chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
         else:
-            selection.selector(name, **small).order(model, x[:2])
+            chosen.order(model, x[:2])
     except FAULTS as error:
         raise ValueError(f"{name}: {line(error)}") from error
 

@@ -5,7 +5,7 @@ it is killed, ends with the same bytes.
 """
 
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from dnnlib.custom.identity import Identity, check_left_out
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
-from dnnlib.selection.batches import Reader
+from dnnlib.inference import device_of
 
 Found = dict[str, dict[str, torch.Tensor]]
 
@@ -68,7 +68,7 @@ class Run:
 
     def _learn(self, job: Job, reference: Photos | None, workers: int | None, client) -> Job:
         """The job with what its methods learned, without those that could not."""
-        learners = {name: reader for name, reader in job.readers.items() if reader.keeps}
+        learners = {name: chosen for name, chosen in job.selectors.items() if chosen.keeps}
         paths = {name: self.folder / "learned" / f"{name}.safetensors" for name in learners}
         known: Found = {}
         if reference is not None and not all([kept.whole(path) for path in paths.values()]):
@@ -77,7 +77,7 @@ class Run:
             meanwhile = self.folder / kept.MEANWHILE
             meanwhile.mkdir(exist_ok=True)
             known, self.failed, self.unread = learn(lessons, blocks, meanwhile)
-            if set(job.readers) <= set(self.failed):
+            if set(job.selectors) <= set(self.failed):
                 self._leave(meanwhile, self.folder / lessons.folder)
             self._some_left(job)
             for name in learners:
@@ -91,8 +91,8 @@ class Run:
             if notes["failed"] is not None:
                 self.failed[name] = notes["failed"]
         self._some_left(job)
-        readers = {name: reader for name, reader in job.readers.items() if name not in self.failed}
-        return replace(job, readers=readers, known=known)
+        left = {name: each for name, each in job.selectors.items() if name not in self.failed}
+        return replace(job, selectors=left, known=known)
 
     def _leave(self, *folders: Path) -> None:
         """Remove what was written, for a run that cannot be."""
@@ -131,25 +131,25 @@ class Run:
         if len(places) < 2:
             raise ValueError(f"images: {len(places)} of {len(job.photos)} could be read; the "
                              f"first reason: {next(iter(self.skipped.values()))}")
-        for name, reader in job.readers.items():
+        for name in job.selectors:
             if name not in self.failed:
                 meanwhile.mkdir(exist_ok=True)
                 try:
-                    found[name] = finished(name, reader, paths, job.known, meanwhile)
+                    found[name] = finished(job, name, paths, meanwhile)
                 except FAULTS as error:
                     self.failed[name] = line(error)
                 shutil.rmtree(meanwhile)
         self._some_left(job)
         tensors = {f"{name}.{what}": value for name, parts in found.items()
                    for what, value in parts.items()}
-        if any(reader.shared for reader in job.readers.values()):
+        if any(chosen.shared for chosen in job.selectors.values()):
             tensors |= {name: kept.joined(paths, name, meanwhile) for name in OUTPUTS}
         files.save_tensors(result, tensors | {"places": places}, notes={
             "methods": list(found), "skipped": self.skipped, "unread": self.unread,
             "failed": self.failed})
 
     def _some_left(self, job: Job) -> None:
-        if set(job.readers) <= set(self.failed):
+        if set(job.selectors) <= set(self.failed):
             names: dict[str, list[str]] = {}  # by reason, so that each is given once
             for name, why in self.failed.items():
                 names.setdefault(why, []).append(name)
@@ -162,11 +162,11 @@ def _read(path: Path, names: Iterable[str] | None = None) -> tuple[dict[str, tor
     return tensors, metadata["notes"]
 
 
-def finished(name: str, reader: Reader, paths: Sequence[Path],
-             known: Mapping[str, Mapping[str, torch.Tensor]],
+def finished(job: Job, name: str, paths: Sequence[Path],
              meanwhile: Path) -> dict[str, torch.Tensor]:
     """The 'order' of a method's rows in all blocks, and the 'score' if it has one."""
-    rows = kept.joined(paths, name, meanwhile)
-    predicted = kept.joined(paths, "predicted", meanwhile) if reader.shared else torch.empty(0)
-    score, order = reader.finish(rows, predicted, known.get(name, {}), meanwhile)
+    chosen, rows = job.selectors[name], kept.joined(paths, name, meanwhile)
+    classes = kept.joined(paths, "predicted", meanwhile) if chosen.shared else torch.empty(0)
+    score, order = chosen.finish(rows, classes, job.known.get(name, {}), folder=meanwhile,
+                                 device=device_of(job.model))
     return {"order": order} | ({} if score is None else {"score": score})

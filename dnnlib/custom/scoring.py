@@ -16,8 +16,9 @@ from dnnlib.custom import kept
 from dnnlib.custom.answering import spared, unanswered
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
+from dnnlib.inference import classes_of as classes_of_logits
 from dnnlib.inference import device_of, predict
-from dnnlib.selection.batches import Batch, Reader, passed
+from dnnlib.selection.protocol import Batch, Selector, passed
 
 Known = Mapping[str, Mapping[str, torch.Tensor]]
 # of an image: its class, the class's probability, and how far that is above the next
@@ -28,12 +29,12 @@ OUTPUTS = ("predicted", "confidence", "lead")
 class Blocks:
     """Images that methods look at together, block by block; it can be sent to another machine.
 
-    ``readers``: by method; ``block``: how many images make a file, in passes of ``batch_size``.
+    ``selectors``: by method; ``block``: how many images make a file, in passes of ``batch_size``.
     """
 
     model: nn.Module
     photos: Photos
-    readers: Mapping[str, Reader]
+    selectors: Mapping[str, Selector]
     batch_size: int
     block: int
 
@@ -86,14 +87,14 @@ class Blocks:
 
         An image on which the model fails is no fault of a method: the error goes on.
         """
-        left = {name: reader for name, reader in self.readers.items() if name not in failed}
+        left = {name: chosen for name, chosen in self.selectors.items() if name not in failed}
         batch = shown(self.model, read, left)
         found = self.of_all(batch)
-        for name, reader in left.items():
+        for name, chosen in left.items():
             try:
-                found |= self.of_one(name, reader, batch)
+                found |= self.of_one(name, chosen, batch)
             except FAULTS as error:
-                if batch.p is None and unanswered(self.model, read.x):
+                if batch.logits is None and unanswered(self.model, read.x):
                     raise
                 failed[name] = line(error)
         return found
@@ -102,7 +103,7 @@ class Blocks:
         """What is kept of a batch, whatever the methods."""
         return {}
 
-    def of_one(self, name: str, reader: Reader, batch: Batch) -> dict[str, torch.Tensor]:
+    def of_one(self, name: str, chosen: Selector, batch: Batch) -> dict[str, torch.Tensor]:
         """What a method keeps of it, by names that begin with the method's."""
         raise NotImplementedError
 
@@ -120,14 +121,14 @@ class Job(Blocks):
 
     def of_all(self, batch):
         found = {"places": batch.places}
-        if batch.p is not None:
+        if batch.logits is not None:
             two = batch.p.topk(2).values
             found |= {"predicted": batch.classes, "confidence": two[:, 0],
                       "lead": two[:, 0] - two[:, 1]}
         return found
 
-    def of_one(self, name, reader, batch):
-        return {name: reader.read(batch, self.known.get(name, {}))}
+    def of_one(self, name, chosen, batch):
+        return {name: chosen.read(batch, self.known.get(name, {}))}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,16 +137,18 @@ class Lessons(Blocks):
 
     folder = "lessons"
 
-    def of_one(self, name, reader, batch):
-        return {f"{name}.{what}": value for what, value in reader.learn(batch).items()}
+    def of_one(self, name, chosen, batch):
+        return {f"{name}.{what}": value for what, value in chosen.learn(batch).items()}
 
 
-def shown(model: nn.Module, read: Read, readers: Mapping[str, Reader]) -> Batch:
-    """A batch after the pass that its readers share, if one of them needs it."""
-    sharing = [reader for reader in readers.values() if reader.shared]
+def shown(model: nn.Module, read: Read, selectors: Mapping[str, Selector]) -> Batch:
+    """A batch after the pass that its selectors share, if one of them needs it."""
+    sharing = [chosen for chosen in selectors.values() if chosen.shared]
     if not sharing:
-        return Batch(model, read.x, read.places, None, {})
-    return passed(model, read.x, read.places, sharing)
+        return Batch(model, read.x, read.places)
+    batch = passed(model, read.x, read.places, sharing)
+    classes_of_logits(batch.logits)  # what is not finite is the fault of an image, not of a method
+    return batch
 
 
 def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
@@ -159,11 +162,11 @@ def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
         notes = files.load_tensors(path, ())[1]["notes"]
         skipped |= {lessons.photos.paths[int(i)]: why for i, why in notes["skipped"].items()}
         failed |= {name: why for name, why in notes["failed"].items() if name not in failed}
-    for name, reader in lessons.readers.items():
+    for name, chosen in lessons.selectors.items():
         if name not in failed:
             try:
-                known[name] = reader.learned({what: kept.joined(paths, f"{name}.{what}", meanwhile)
-                                              for what in reader.keeps})
+                known[name] = chosen.learned({what: kept.joined(paths, f"{name}.{what}", meanwhile)
+                                              for what in chosen.keeps})
             except FAULTS as error:
                 failed[name] = line(error)
     return known, failed, skipped

@@ -1,22 +1,22 @@
 """Selectors: which of many unlabelled candidates to label first.
 
-Each is a frozen dataclass of options with one method, ``order(model, x)``: a permutation of the
-candidates, the most worth labelling first, stable under ties. Defaults are those of NSS's
-Table IV and, where that is silent, those its docstring gives a reason for.
+Each is a frozen dataclass of options. ``order(model, x)`` gives a permutation of the candidates, the
+most worth labelling first, stable under ties. Defaults are those of NSS's Table IV and, where that
+is silent, those its docstring gives a reason for.
 """
 
 from typing import Literal
 
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
-from dnnlib.selection.covering import KMNC, NAC
 from dnnlib.selection.densities import LSA, MDSA, MLSA, MMDSA
 from dnnlib.selection.excitable import Excitable
+from dnnlib.selection.neuron_coverage import KMNC, NAC
+from dnnlib.selection.npc import NPC
 from dnnlib.selection.nss import NSS
-from dnnlib.selection.paths import NPC
 from dnnlib.selection.protocol import Scored, Selector, by_score, top
+from dnnlib.selection.softmax import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 from dnnlib.selection.surprise import DSA
-from dnnlib.selection.uncertain import PD, PE, PV, Gini, LeastConfidence, Margin, Random
 
 __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", "MDSA", "MLSA",
            "MMDSA", "Margin", "Method", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random",

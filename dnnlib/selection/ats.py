@@ -5,11 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import torch
-from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import predict
-from dnnlib.selection.protocol import candidates
+from dnnlib.selection.protocol import Selector
 
 CELLS = 100_000  # interval ends have five decimals
 ROWS = 4096  # softmax vectors looked at in double precision at once
@@ -92,7 +90,7 @@ def pick(ends: np.ndarray, threshold: float = 0.001) -> tuple[np.ndarray, np.nda
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class ATS:
+class ATS(Selector):
     """All greedy picks of all classes by gain, then what added too little, then the easy inputs.
 
     Easy are those with a probability above ``upper``; they are shuffled with ``seed``. The
@@ -119,8 +117,11 @@ class ATS:
         checks.finite(self.threshold, "threshold", least=0)
         checks.positive(self.batch_size, "batch_size")
 
-    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return self.arrange(predict(model, candidates(x), batch_size=self.batch_size))
+    def read(self, batch, known):
+        return batch.p
+
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        return None, self.arrange(rows)
 
     def arrange(self, p) -> torch.Tensor:
         """The order of softmax vectors (N, n): int64 (N,), a permutation.

@@ -5,17 +5,15 @@ LSA is of Kim, Feldt and Yoo (ICSE 2019); MDSA, MLSA and MMDSA are of Kim, Feldt
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
-from torch import nn
 
 from dnnlib import checks
-from dnnlib.neurons.activations import NEURONS, record_classes
-from dnnlib.selection.protocol import Scored, beside, candidates
-from dnnlib.selection.surprise import as_classes, as_traces, last_hidden
+from dnnlib.selection.protocol import by_score
+from dnnlib.selection.surprise import PART, Traced, as_classes, as_traces
 
 Fit = Callable[[np.ndarray], np.ndarray]  # traces (n, d) to scores (n,)
 SPAN = 1e-10  # a direction counts if its variance is that much of the largest
@@ -128,28 +126,16 @@ def _by(fits: Mapping[int, Fit], labels: np.ndarray, traces: np.ndarray) -> np.n
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Density(Scored):
+class Density(Traced):
     """The inputs least like the training images first, by the traces of one layer.
 
-    - ``reference``: training images (M, C, H, W).
-    - ``layer``: name of the module whose activations are the traces; default the last hidden one.
-    - ``neuron``: 'channel' or 'unit'.
+    - ``reference``, ``layer``, ``neuron``, ``batch_size``: see :class:`surprise.Traced`.
     - ``per_class``: compare with training images of the same predicted class, as LSA's paper and
       TIP's experiments do, or with all.
     - ``seed``: of what is random in a fit.
-    - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
-    reference: torch.Tensor = field(repr=False)
-    layer: str | None = None
-    neuron: str = "channel"
     per_class: bool = True
-    seed: int = 0
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.images(self.reference, "reference")
-        checks.known(self.neuron, NEURONS, "neuron")
 
     @property
     def fit(self) -> Callable[[np.ndarray], Fit]:
@@ -177,13 +163,11 @@ class Density(Scored):
 
         return score
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        reference = beside(self.reference, candidates(x), "reference")
-        layer = last_hidden(model, x) if self.layer is None else self.layer
-        traced = partial(record_classes, model, layers=[layer], neuron=self.neuron,
-                         batch_size=self.batch_size)
-        (known, classes), (values, predicted) = traced(reference), traced(x)
-        return self.fitted(known.values, classes)(values.values, predicted)
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        score_of = self.fitted(known["traces"], known["classes"])
+        score = torch.cat([score_of(part, given) for part, given
+                           in zip(rows.split(PART), classes.split(PART))])
+        return score, by_score(score)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, fast_layout, outputs, predict
+from dnnlib.inference import device_of, fast_layout, outputs
 from dnnlib.neurons import excitable, shapley
 from dnnlib.perturb import mutations
-from dnnlib.selection.protocol import Scored, candidates
+from dnnlib.selection.protocol import Scored
 
 _ROOM = 2**30  # bytes that a pass may hold
 _HELD = 16  # times what the modules give out, held by a pass with gates and gradients
@@ -60,19 +59,15 @@ class Excitable(Scored):
         checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.finite(self.threshold, "threshold")
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        """The number of excitable neurons of every candidate, float64 (N,)."""
-        given = predict(model, candidates(x), batch_size=self.batch_size).argmax(1)
-        return self.count(model, x, given)
+    @property
+    def passes(self):
+        return 4 + 6 * self.points
 
-    def count(self, model: nn.Module, x: torch.Tensor, given: torch.Tensor,
-              index: torch.Tensor | None = None) -> torch.Tensor:
-        """The same of images to which the model gives the classes ``given`` (N,).
-
-        ``index``: see :func:`mutations.mutate`.
-        """
+    def read(self, batch, known):
+        """The number of excitable neurons of every candidate, float64 (B,)."""
+        model, x, given = batch.model, batch.x, batch.p.argmax(1)
         mutated = mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
-                                   index=index, reading=self.mutation_reading).images
+                                   index=batch.places, reading=self.mutation_reading).images
         moved = (mutated != x).flatten(1).any(1)
         score = torch.zeros(len(x), dtype=torch.float64)
         if moved.any():

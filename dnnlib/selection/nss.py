@@ -1,19 +1,20 @@
 """NSS: inputs that sensitive neurons answer most strongly when mutated (Algorithms 1 and 2)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.neurons.activations import NEURONS, record
+from dnnlib.neurons.activations import NEURONS, Want, record
 from dnnlib.neurons.calls import calls
 from dnnlib.perturb import mutations
-from dnnlib.selection.protocol import Scored, beside, candidates
+from dnnlib.selection.protocol import Scored, beside, by_score
 from dnnlib.selection.surprise import last_hidden
 
 PAIRS = ("remutated", "original")
 DIFFERENCES = ("l1", "squared_normalised")
+_ROWS = 1024  # of what was kept, worked on at once
 
 
 def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
@@ -149,19 +150,33 @@ class NSS(Scored):
                              f"got {'None' if self.originals is None else 'images'} with pair="
                              f"{self.pair!r}")
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        candidates(x)
-        if self.pair == "original":
-            before, after = beside(self.originals, x, "originals"), x
-            if len(before) != len(x):
-                raise ValueError(f"originals: expected {len(x)} images, one for each candidate, "
-                                 f"got {len(before)}")
-        else:
-            before, after = x, self.mutated(x)
-        layer = last_map(model, x) if self.layer is None else self.layer
-        values = [record(model, images, layers=[layer], neuron=self.neuron,
-                         batch_size=self.batch_size).values for images in (before, after)]
-        return tns_score(*values, share=self.share, difference=self.difference)
+    passes = 1
+
+    def settled(self, model, x):
+        if self.originals is not None and len(beside(self.originals, x, "originals")) != len(x):
+            raise ValueError(f"originals: expected {len(x)} images, one for each candidate, "
+                             f"got {len(self.originals)}")
+        return self if self.layer else replace(self, layer=last_map(model, x))
+
+    @property
+    def want(self):
+        return Want((self.layer,), self.neuron)
+
+    def read(self, batch, known):
+        """How far each neuron moves; only the end tells which ones count."""
+        other = (self.mutated(batch.x, batch.places) if self.originals is None
+                 else self.originals[batch.places])
+        other = record(batch.model, other, layers=self.want.layers, neuron=self.neuron,
+                       batch_size=len(other)).values
+        own = batch.of(self.want)
+        pair = (own, other) if self.originals is None else (other, own)
+        return sensitivities(*pair, difference=self.difference)
+
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        total = sum(part.sum(0, dtype=torch.float64) for part in rows.split(_ROWS))
+        most = strongest(total, self.share)
+        score = torch.cat([summed(part[:, most], self.difference) for part in rows.split(_ROWS)])
+        return score, by_score(score)
 
     def mutated(self, x: torch.Tensor, index: torch.Tensor | None = None) -> torch.Tensor:
         """A fresh mutation of each image; ``index``: see :func:`mutations.mutate`."""

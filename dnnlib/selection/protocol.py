@@ -1,38 +1,189 @@
-"""What every selector is, and what they share."""
+"""What a selector is, what it sees of a batch of images, and the one loop that orders.
 
-from dataclasses import dataclass
-from typing import Protocol
+``order`` on a tensor and ``rank`` on files call the same methods, batch by batch: selectors that
+are asked together share a pass, and what is kept of the images may lie in a mapped file.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Self
 
 import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.inference import as_logits, classes_of, device_of, size_for
+from dnnlib.neurons.activations import Want, record_all
+
+ROWS = 4096  # images that are looked at together where no pass is shared
 
 
-class Selector(Protocol):
-    """A frozen dataclass that holds nothing but options.
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Images with their ``places`` (B,) among all, and what a pass over them gave.
 
-    ``order``: a model and candidates (N, C, H, W) in [0, 1], N >= 2, to a permutation of
-    range(N), int64, the most worth labelling first; equals keep the order in which they came.
+    ``x``: (B, C, H, W) in [0, 1]; ``logits``: (B, classes), None without a pass; ``values``:
+    activations (B, neurons), as wanted; ``labels``: of training images (B,), where they are known.
     """
 
-    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor: ...
+    model: nn.Module
+    x: torch.Tensor
+    places: torch.Tensor
+    logits: torch.Tensor | None = None
+    values: Mapping[Want, torch.Tensor] = field(default_factory=dict)
+    labels: torch.Tensor | None = None
+
+    @cached_property
+    def p(self) -> torch.Tensor:
+        """Softmax vectors (B, classes); ``ValueError`` for an output that is not finite."""
+        p = as_logits(self.logits, self.model, self.x).softmax(1)
+        if not p.isfinite().all():
+            raise ValueError("model: expected finite outputs, got NaN or infinity")
+        return p
+
+    @cached_property
+    def classes(self) -> torch.Tensor:
+        """Predicted classes (B,), of the logits: softmax may make two entries equal."""
+        return classes_of(self.logits)
+
+    def of(self, want: Want) -> torch.Tensor:
+        """The activations wanted; ``ValueError`` if one is not finite."""
+        values = self.values[want]
+        if not values.isfinite().all():
+            raise ValueError(f"layers {', '.join(want.layers[:3])}: expected finite activations, "
+                             "got NaN or infinity")
+        return values
+
+
+class Vectors(Batch):
+    """Softmax vectors ``p`` (B, classes) alone, whatever gave them."""
+
+    def __init__(self, p: torch.Tensor):
+        super().__init__(nn.Identity(), p, torch.arange(len(p)), p)
+
+    @property
+    def p(self):
+        return self.logits
+
+
+class Selector:
+    """A frozen dataclass that holds nothing but options.
+
+    ``order`` gives a permutation of the candidates, the most worth labelling first; equals keep
+    the order in which they came. It is made of these, which see batches:
+
+    - :meth:`settled`: the same selector for one model, its layers named.
+    - ``want``: activations that it needs of a pass, if any.
+    - :meth:`learn`, :meth:`learned`: of training images, ``reference``, by the names in ``keeps``.
+    - :meth:`read`: what is kept of each image; :meth:`finish`: the order of all.
+
+    ``shared``: whether it needs a pass that others may share; ``passes``: how many it makes by
+    itself, a backward pass as two. ``batch_size``: images in a pass on a CPU; elsewhere
+    :func:`inference.size_for` says how many.
+    """
+
+    batch_size = 128
+    keeps: tuple[str, ...] = ()
+    passes, shared = 0, True
+    want: Want | None = None
+    reference: torch.Tensor  # of those that keep something of training images
+
+    def settled(self, model: nn.Module, x: torch.Tensor) -> Self:
+        """With the layers named that are looked at; ``x``: images, which show the model's."""
+        return self
+
+    def learn(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """What is kept of training images, by the names in ``keeps``, in rows (R, ...)."""
+        return {}
+
+    def learned(self, rows: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """What the rows of all batches come to; ``ValueError`` if that will not do."""
+        return rows
+
+    def read(self, batch: Batch, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """What is kept of each image (B, ...), given what was learned."""
+        raise NotImplementedError
+
+    def finish(self, rows: torch.Tensor, classes: torch.Tensor, known: Mapping[str, torch.Tensor],
+               *, folder: Path | None = None, device: torch.device | str = "cpu",
+               ) -> tuple[torch.Tensor | None, torch.Tensor]:
+        """Scores (N,), if there are any, and the order, of the rows (N, ...) kept of all images.
+
+        ``classes``: the predicted ones (N,), if there was a pass; ``folder``: for files that are
+        needed meanwhile; ``device``: the model's.
+        """
+        raise NotImplementedError
+
+    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        """The order of candidates (N, C, H, W) in [0, 1], N >= 2: int64 (N,)."""
+        return ordered(self, model, x)[1]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Scored:
-    """A selector that orders by a score of every candidate, float64 (N,), the largest first."""
+class Scored(Selector):
+    """A selector that orders by a score of every candidate, the largest first.
+
+    :meth:`Selector.read` gives the scores, or :meth:`Selector.finish` makes them.
+    """
 
     batch_size: int = 128
 
     def __post_init__(self):
         checks.positive(self.batch_size, "batch_size")
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        raise NotImplementedError
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        return rows, by_score(rows)
 
-    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return by_score(self.score(model, x))
+    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+        """The scores (N,) of candidates (N, C, H, W) in [0, 1], N >= 2."""
+        found, _ = ordered(self, model, x)
+        assert found is not None
+        return found
+
+
+def ordered(chosen: Selector, model: nn.Module,
+            x: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """Scores (N,), if the selector has any, and the order of candidates (N, C, H, W), N >= 2."""
+    return chosen.finish(*kept(chosen, model, x),
+                         device="cpu" if model is None else device_of(model))
+
+
+def kept(chosen: Selector, model: nn.Module,
+         x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+    """Rows (N, ...) of candidates, their classes and what was learned: see :meth:`Selector.finish`.
+    """
+    candidates(x)
+    reference = beside(chosen.reference, x, "reference") if chosen.keeps else None
+    chosen, known = chosen.settled(model, x), {}
+    if reference is not None:
+        labels = getattr(chosen, "reference_labels", None)
+        labels = None if labels is None else checks.tensor(labels)
+        parts = [chosen.learn(batch) for batch in _batches(chosen, model, reference, labels)]
+        known = chosen.learned({name: torch.cat([part[name] for part in parts])
+                                for name in chosen.keeps})
+    rows, classes = [], []
+    for batch in _batches(chosen, model, x):
+        rows.append(chosen.read(batch, known))
+        classes.append(batch.classes if chosen.shared else torch.empty(0))
+    return torch.cat(rows), torch.cat(classes), known
+
+
+def _batches(chosen: Selector, model: nn.Module, x: torch.Tensor,
+             labels: torch.Tensor | None = None) -> Iterator[Batch]:
+    size = size_for(model, x, chosen.batch_size, times=3) if chosen.shared else ROWS
+    for places in torch.arange(len(x)).split(size):
+        given = None if labels is None else labels[places]
+        yield (passed(model, x[places], places, [chosen], given) if chosen.shared
+               else Batch(model, x[places], places, labels=given))
+
+
+def passed(model: nn.Module, x: torch.Tensor, places: torch.Tensor,
+           selectors: Sequence[Selector], labels: torch.Tensor | None = None) -> Batch:
+    """A batch after one pass, for all selectors; each is :meth:`Selector.settled`."""
+    wants = {each.want: None for each in selectors if each.want is not None}
+    return Batch(model, x, places, *record_all(model, x, tuple(wants)), labels)
 
 
 def candidates(x: torch.Tensor) -> torch.Tensor:

@@ -1,18 +1,19 @@
 """Distance-based surprise adequacy (Kim, Feldt and Yoo, ICSE 2019)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.inference import device_of, doubles
-from dnnlib.neurons.activations import NEURONS, record_classes
+from dnnlib.inference import doubles
+from dnnlib.neurons.activations import NEURONS, Want
 from dnnlib.neurons.layers import SOFTMAX, layers_of
-from dnnlib.selection.protocol import Scored, beside, by_score, candidates
+from dnnlib.selection.protocol import Scored, by_score
 
 ORDERS = ("score", "coverage")
+PART = 4096  # images whose distances are computed at once
 _CELLS = 2**23  # distances held at once
 
 
@@ -74,56 +75,76 @@ def last_hidden(model: nn.Module, x: torch.Tensor) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DSA(Scored):
-    """The most surprising inputs first.
+class Traced(Scored):
+    """A selector that compares activations, the traces, with those of training images.
 
     - ``reference``: training images (M, C, H, W).
     - ``layer``: name of the module whose activations are the traces; default the last hidden one.
     - ``neuron``: 'channel' (sadl) or 'unit'.
-    - ``sample``: how many of the reference, at random, or None, all, as the definition.
-    - ``order_by``: 'score', or 'coverage', the other reading of NSS's "n = 1000": inputs that fall
-      into a bucket of scores not seen before (surprise coverage).
-    - ``buckets``: how many, of equal width from 0 to ``upper``; scores above cover nothing.
-    - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
-    - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
-    - ``seed``: of the sample and the fill.
+    - ``seed``: of all that is random.
     - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     reference: torch.Tensor = field(repr=False)
     layer: str | None = None
     neuron: str = "channel"
-    sample: int | None = None
-    order_by: str = "score"
-    buckets: int = 1000
-    upper: float | None = None
-    fill: str = "random"
     seed: int = 0
+
+    keeps = ("traces", "classes")
 
     def __post_init__(self):
         super().__post_init__()
         checks.images(self.reference, "reference")
         checks.known(self.neuron, NEURONS, "neuron")
+
+    def settled(self, model, x):
+        return self if self.layer else replace(self, layer=last_hidden(model, x))
+
+    @property
+    def want(self):
+        return Want((self.layer,), self.neuron)
+
+    def learn(self, batch):
+        return {"traces": batch.of(self.want), "classes": batch.classes}
+
+    def read(self, batch, known):
+        return batch.of(self.want)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DSA(Traced):
+    """The most surprising inputs first.
+
+    - ``reference``, ``layer``, ``neuron``, ``batch_size``: see :class:`Traced`.
+    - ``order_by``: 'score', or 'coverage', the other reading of NSS's "n = 1000": inputs that fall
+      into a bucket of scores not seen before (surprise coverage).
+    - ``buckets``: how many, of equal width from 0 to ``upper``; scores above cover nothing.
+    - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
+    - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
+    - ``seed``: of the fill.
+    """
+
+    order_by: str = "score"
+    buckets: int = 1000
+    upper: float | None = None
+    fill: str = "random"
+
+    def __post_init__(self):
+        super().__post_init__()
         checks.known(self.order_by, ORDERS, "order_by")
         checks.known(self.fill, cov.FILLS, "fill")
         checks.positive(self.buckets, "buckets")
         if self.upper is not None:
             checks.finite(self.upper, "upper", above=0)
-        if self.sample is not None and checks.positive(self.sample, "sample") > len(self.reference):
-            raise ValueError(f"sample: expected at most the {len(self.reference)} images of the "
-                             f"reference, got {self.sample}")
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        reference = beside(self.reference, candidates(x), "reference")
-        if self.sample is not None:
-            generator = torch.Generator().manual_seed(self.seed)
-            reference = reference[torch.randperm(len(reference), generator=generator)[:self.sample]]
-        layer = last_hidden(model, x) if self.layer is None else self.layer
-        return dsa(*self._run(model, x, layer), *self._run(model, reference, layer),
-                   device=device_of(model))
+    def learned(self, rows):
+        dsa(rows["traces"][:1], rows["classes"][:1], rows["traces"], rows["classes"])  # or why not
+        return rows
 
-    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return self.arrange(self.score(model, x))
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        score = torch.cat([dsa(part, given, known["traces"], known["classes"], device=device)
+                           for part, given in zip(rows.split(PART), classes.split(PART))])
+        return score, self.arrange(score)
 
     def arrange(self, score: torch.Tensor) -> torch.Tensor:
         """The order of scores (N,)."""
@@ -131,12 +152,6 @@ class DSA(Scored):
             return by_score(score)
         return cov.cam(surprise_buckets(score, self.buckets, self.upper), fill=self.fill,
                        generator=torch.Generator().manual_seed(self.seed))
-
-    def _run(self, model: nn.Module, x: torch.Tensor, layer: str) -> tuple[torch.Tensor, ...]:
-        """Traces and predicted classes, in one pass."""
-        found, predicted = record_classes(model, x, layers=[layer], neuron=self.neuron,
-                                          batch_size=self.batch_size)
-        return found.values, predicted
 
 
 def surprise_buckets(score: torch.Tensor, buckets: int = 1000,

@@ -21,7 +21,7 @@ from dnnlib import coverage, inference, selection
 from dnnlib.measures import faults
 from dnnlib.neurons import activations, relevance
 from dnnlib.perturb import mutations
-from dnnlib.selection import nss, paths, surprise
+from dnnlib.selection import npc, nss, surprise
 
 plots.style()
 
@@ -281,7 +281,7 @@ def critical(relevance, alpha=0.7):
 
 
 # %% tags=["hide-input"]
-path = paths.critical(sent).split(sent.widths, dim=1)
+path = npc.critical(sent).split(sent.widths, dim=1)
 assert all({*critical(row).tolist()} == {*chosen.nonzero()[:, 0].tolist()}
            for found, taken in zip(layer_by_layer, path) for row, chosen in zip(found, taken))
 print("the first candidate's path:", *(f"{int(part[0].sum())} of {part.shape[1]} channels"

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from dnnlib import custom, files
 from dnnlib.custom import scored, scoring
-from dnnlib.selection.streaming import OfBins, OfSections
+from dnnlib.selection import DSA, KMNC
 
 BY = "gini,pd,nss,nac,kmnc,dsa,random"
 
@@ -224,7 +224,7 @@ def test_folder_of_another_run(ranked, folder, tiny_model, change, words):
 
 
 def test_a_method_that_fails_late_costs_only_itself(ranked, folder, monkeypatch):
-    read, calls = OfSections.read, []
+    read, calls = KMNC.read, []
 
     def sometimes(self, batch, known):
         calls.append(batch.places)
@@ -232,7 +232,7 @@ def test_a_method_that_fails_late_costs_only_itself(ranked, folder, monkeypatch)
             raise ValueError("too strange\nfor words")
         return read(self, batch, known)
 
-    monkeypatch.setattr(OfSections, "read", sometimes)
+    monkeypatch.setattr(KMNC, "read", sometimes)
     table = ranked(by="gini,kmnc")
     assert table.attrs["failed"] == {"kmnc": "too strange"} and "kmnc_rank" not in table
     assert sorted(table["gini_rank"].dropna()) == [*range(1, 40)]
@@ -245,9 +245,10 @@ def test_a_reason_that_methods_share_is_given_once(ranked, monkeypatch):
     def never(self, batch, known):
         raise ValueError("too strange")
 
-    monkeypatch.setattr(OfBins, "read", never)
-    with pytest.raises(ValueError, match="^kmnc, nac: too strange$"):
-        ranked(by="kmnc,nac")
+    for kind in (KMNC, DSA):
+        monkeypatch.setattr(kind, "read", never)
+    with pytest.raises(ValueError, match="^kmnc, dsa: too strange$"):
+        ranked(by="kmnc,dsa")
 
 
 def test_what_fails_at_once_leaves_no_folder(ranked, folder):

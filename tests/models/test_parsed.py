@@ -8,7 +8,7 @@ from dnnbook.training import loop
 from dnnlib import fuzzing, selection
 from dnnlib.measures import uncertainty
 from dnnlib.models import parsed
-from dnnlib.selection import uncertain
+from dnnlib.selection import softmax
 
 PLAIN = '''
 SIZE = 2
@@ -66,15 +66,15 @@ def test_an_order_turned_round_is_not_taken_from_the_cache(tiny_model, tiny_data
         return ordering.orders(tiny_model(), tiny_data.images, gini)["gini"]
 
     before = order()
-    monkeypatch.setattr(uncertain.Gini, "order", turned)
-    assert torch.equal(uncertain.Gini().order(tiny_model(), tiny_data.images), order())
+    monkeypatch.setattr(softmax.Gini, "order", turned)
+    assert torch.equal(softmax.Gini().order(tiny_model(), tiny_data.images), order())
     assert not torch.equal(order(), before)
 
 
 def test_a_helper_of_a_selector_counts(monkeypatch):
-    before = parsed.digest(uncertain.Gini)
-    monkeypatch.setattr(uncertain, "predict", uncertainty.rank)
-    assert parsed.digest(uncertain.Gini) != before
+    before = parsed.digest(softmax.Gini)
+    monkeypatch.setattr(softmax, "indecision", uncertainty.rank)
+    assert parsed.digest(softmax.Gini) != before
 
 
 def test_every_selector_and_fuzzer_has_its_own_digest():

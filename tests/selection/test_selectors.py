@@ -15,7 +15,8 @@ from dnnlib.measures import uncertainty
 from dnnlib.neurons.activations import record
 from dnnlib.perturb.mutations import mutate
 from dnnlib.selection import ATS, DSA, NSS, SELECTORS, ats, by_score, nss, selector, surprise, top
-from dnnlib.selection.covering import KMNC, NAC
+from dnnlib.selection.neuron_coverage import KMNC, NAC
+from dnnlib.selection.protocol import kept
 
 BY_SOFTMAX = {  # which is more worth labelling: the larger value, of one softmax vector
     "gini": lambda p: 1 - sum(q * q for q in p),
@@ -72,7 +73,7 @@ def test_every_order_is_a_permutation_that_repeats(make, tiny_model, x, name):
 
 @pytest.mark.parametrize("name, options", [
     ("random", {}), ("nac", {}), ("kmnc", {"sections": 3}), ("ats", {"upper": 0.3}), ("nss", {}),
-    ("dsa", {"order_by": "coverage", "buckets": 9}), ("dsa", {"sample": 20})])
+    ("dsa", {"order_by": "coverage", "buckets": 9})])
 def test_seeds_matter(make, tiny_model, x, name, options):
     orders = [make(name, seed=seed, **options).order(tiny_model(), x) for seed in (1, 2)]
     assert not torch.equal(*orders)
@@ -118,7 +119,6 @@ def test_nan_inside_the_model(make, tiny_model, x, name):
     ("kmnc", {"reference": torch.zeros(0, 1, 8, 8)}, "reference: expected at least one"),
     ("kmnc", {"reference": torch.full((2, 1, 8, 8), torch.nan)}, "reference: expected finite"),
     ("kmnc", {"reference": torch.zeros(2, 1, 8, 8), "sections": 0}, "sections"),
-    ("dsa", {"reference": torch.zeros(2, 1, 8, 8), "sample": 3}, "at most the 2 images"),
     ("dsa", {"reference": torch.zeros(2, 1, 8, 8), "order_by": "scores"}, "'score'"),
     ("dsa", {"reference": torch.zeros(2, 1, 8, 8), "upper": 0}, "upper"),
     ("nac", {"method": "camm"}, "'cam'"), ("nac", {"activation": "Raw"}, "'raw'"),
@@ -213,13 +213,12 @@ def test_nac_covers_what_is_above(tiny_model, x, activation, method):
     assert order == expected + sorted(left, key=lambda i: -int(above[i].sum()))
 
 
-def test_kmnc_is_that_of_the_reference(tiny_model, x, reference, monkeypatch):
-    monkeypatch.setattr("dnnlib.selection.covering._REFERENCES", 7)  # in parts
+def test_kmnc_is_that_of_the_reference(tiny_model, x, reference):
     model = tiny_model()
     seen = cov.boundaries(record(model, reference).values)
     covered = cov.kmnc(record(model, x).values, seen, 20)
-    found = KMNC(reference=reference, sections=20)
-    assert torch.equal(found.covered(model, x).bins, covered.bins)
+    found = KMNC(reference=reference, sections=20, batch_size=7)
+    assert torch.equal(kept(found, model, x)[0], covered.bins)
     expected = cov.cam(covered, fill="random", generator=torch.Generator().manual_seed(0))
     assert torch.equal(found.order(model, x), expected)
 

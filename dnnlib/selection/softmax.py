@@ -4,11 +4,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
-from torch import nn
 
-from dnnlib.inference import predict
 from dnnlib.measures.uncertainty import indecision
-from dnnlib.selection.protocol import Scored, candidates
+from dnnlib.selection.protocol import Scored, Selector
 
 
 class Uncertain(Scored):
@@ -16,8 +14,8 @@ class Uncertain(Scored):
 
     by: ClassVar[str]
 
-    def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
-        return indecision(predict(model, candidates(x), batch_size=self.batch_size), self.by)
+    def read(self, batch, known):
+        return indecision(batch.p, self.by)
 
 
 class PD(Uncertain):
@@ -57,7 +55,7 @@ class Margin(Uncertain):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Random:
+class Random(Selector):
     """Any order, with the same probability: the baseline RS of NSS. It depends on ``seed`` and N.
 
     >>> sorted(Random(seed=3).order(None, torch.zeros(4, 1, 2, 2)).tolist())
@@ -66,6 +64,11 @@ class Random:
 
     seed: int = 0
 
-    def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    shared = False
+
+    def read(self, batch, known):
+        return torch.zeros(len(batch.places), dtype=torch.int8)
+
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
         generator = torch.Generator().manual_seed(self.seed)
-        return torch.randperm(len(candidates(x)), generator=generator)
+        return None, torch.randperm(len(rows), generator=generator)

@@ -13,10 +13,8 @@ from torch import nn
 from dnnlib import checks
 from dnnlib import coverage as cov
 from dnnlib.neurons.relevance import Relevance, propagate
-from dnnlib.selection.covering import Covering
-from dnnlib.selection.protocol import beside
-
-_IMAGES = 4096  # whose relevance is held at once
+from dnnlib.selection.neuron_coverage import Covering
+from dnnlib.selection.protocol import Batch
 
 
 def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
@@ -119,8 +117,7 @@ class NPC(Covering):
     - ``buckets``: of similarity, from the same code.
     - ``layers``: names of modules: see :func:`relevance.propagate`.
     - ``neuron``: only 'channel'.
-    - ``method``, ``fill``, ``first``, ``search``, ``seed``, ``batch_size``: see
-      :class:`covering.Covering`.
+    - ``method``, ``fill``, ``seed``, ``batch_size``: see :class:`neuron_coverage.Covering`.
 
     ``method``: 'cam', since under 'ctm' nearly all inputs cover ``clusters`` items each. Inputs
     predicted as a class without reference cover nothing.
@@ -148,30 +145,40 @@ class NPC(Covering):
         for name in ("clusters", "buckets"):
             checks.positive(getattr(self, name), name)
 
-    def covered(self, model: nn.Module, x: torch.Tensor) -> cov.Covered:
-        reference = beside(self.reference, x, "reference")
-        paths, labels, classes = self.run(model, reference)
-        if self.reference_labels is not None:
-            right = labels == checks.labels(self.reference_labels, len(labels), classes,
-                                            "reference_labels").cpu()
-            if not right.any():
-                raise ValueError("reference_labels: expected some image of the reference to be "
-                                 f"classified as labelled, got none of {len(labels)}")
-            paths, labels = paths[right], labels[right]
-        abstract = abstract_paths(paths, labels, classes, clusters=self.clusters,
-                                  merge=self.merge, seed=self.seed)
-        paths, labels, _ = self.run(model, x)
-        return snpc(paths, labels, abstract, self.buckets)
+    keeps, shared, passes, want = ("paths", "labels", "classes"), False, 3, None
 
-    def run(self, model: nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, int]:
+    def settled(self, model, x):
+        return self  # its layers are those of relevance
+
+    def learn(self, batch):
+        paths, labels, classes = self._paths(batch)
+        if batch.labels is not None:
+            right = labels == checks.labels(batch.labels, len(labels), classes,
+                                            "reference_labels").cpu()
+            paths, labels = paths[right], labels[right]
+        return {"paths": paths, "labels": labels, "classes": torch.tensor([classes])}
+
+    def learned(self, rows):
+        if not len(rows["paths"]):
+            raise ValueError("reference_labels: expected some image of the reference to be "
+                             f"classified as labelled, got none of {len(self.reference)}")
+        return {"abstract": abstract_paths(
+            rows["paths"], rows["labels"], rows["classes"][0].item(), clusters=self.clusters,
+            merge=self.merge, seed=self.seed)}
+
+    def read(self, batch, known):
+        paths, labels, _ = self._paths(batch)
+        bins = snpc(paths, labels, known["abstract"], self.buckets).bins
+        return bins.to(torch.int8) if self.buckets < 128 else bins
+
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        return None, self.arrange(cov.Covered(rows, self.buckets), folder)
+
+    def _paths(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, int]:
         """Critical paths, predicted classes, and how many classes there are."""
-        paths, predicted = [], []
-        for part in x.split(_IMAGES):
-            found = propagate(model, part, layers=self.layers, beta=self.beta,
-                              batch_size=self.batch_size)
-            paths.append(critical(found, self.alpha))
-            predicted.append(found.predicted)
-        return torch.cat(paths), torch.cat(predicted), found.classes
+        found = propagate(batch.model, batch.x, layers=self.layers, beta=self.beta,
+                          batch_size=self.batch_size)
+        return critical(found, self.alpha), found.predicted, found.classes
 
 
 def _prefix(layer: torch.Tensor, alpha: float) -> torch.Tensor:

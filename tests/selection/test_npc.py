@@ -7,7 +7,8 @@ import torch
 from dnnlib import coverage as cov
 from dnnlib.inference import predict
 from dnnlib.neurons.relevance import Relevance, propagate
-from dnnlib.selection.paths import NPC, abstract_paths, critical, snpc
+from dnnlib.selection.npc import NPC, abstract_paths, critical, snpc
+from dnnlib.selection.protocol import kept
 
 
 @pytest.fixture
@@ -134,9 +135,14 @@ def npc_by_steps(model, x, reference, keep=None, **options):
     return snpc(critical(found), found.predicted, abstract)
 
 
+def covering(model, x, **options):
+    chosen = NPC(**options)
+    return cov.Covered(kept(chosen, model, x)[0].int(), chosen.buckets)
+
+
 def test_selector_covers_paths_of_the_reference(model, x, reference, monkeypatch):
-    monkeypatch.setattr("dnnlib.selection.paths._IMAGES", 7)  # in parts
-    covered = NPC(reference=reference).covered(model, x)
+    monkeypatch.setattr("dnnlib.selection.protocol.ROWS", 7)  # in parts
+    covered = covering(model, x, reference=reference)
     assert torch.equal(covered.bins, npc_by_steps(model, x, reference).bins)
     predicted = predict(model, x).argmax(1)
     columns = torch.arange(12).div(4, rounding_mode="floor")
@@ -148,16 +154,16 @@ def test_wrongly_classified_references_do_not_count(model, x, reference):
     labels = predict(model, reference).argmax(1)
     right = torch.arange(60) % 3 > 0
     labels[~right] = (labels[~right] + 1) % 3
-    found = NPC(reference=reference, reference_labels=labels, clusters=2).covered(model, x)
+    found = covering(model, x, reference=reference, reference_labels=labels, clusters=2)
     expected = npc_by_steps(model, x, reference, right, clusters=2)
     assert torch.equal(found.bins, expected.bins)
-    every = NPC(reference=reference, clusters=2).covered(model, x)
+    every = covering(model, x, reference=reference, clusters=2)
     assert not torch.equal(every.bins, expected.bins)
 
 
 def test_classes_without_reference_cover_nothing(model, x, reference):
     classes = [predict(model, images).argmax(1) for images in (reference, x)]
-    covered = NPC(reference=reference[classes[0] != 1]).covered(model, x)
+    covered = covering(model, x, reference=reference[classes[0] != 1])
     assert torch.equal(covered.counts == 0, classes[1] == 1) and (classes[1] == 1).any()
 
 
@@ -171,7 +177,7 @@ def test_order_is_a_permutation_that_repeats(model, x, reference, method):
 
 
 def test_first_in_order_add_coverage_and_the_seed_decides_the_rest(model, x, reference):
-    covered = NPC(reference=reference, clusters=1, buckets=5).covered(model, x)
+    covered = covering(model, x, reference=reference, clusters=1, buckets=5)
     items = {(column, row[column]) for row in covered.bins.tolist()
              for column in range(3) if row[column] >= 0}
     orders = [NPC(reference=reference, clusters=1, buckets=5, seed=seed).order(model, x)
@@ -186,7 +192,7 @@ def test_first_in_order_add_coverage_and_the_seed_decides_the_rest(model, x, ref
 @pytest.mark.parametrize("name, value", [("alpha", 0.2), ("merge", 0.1), ("clusters", 2),
                                          ("buckets", 3), ("beta", 4.0)])
 def test_every_option_matters(model, x, reference, name, value):
-    covered = [NPC(**{"reference": reference, "clusters": 1} | options).covered(model, x)
+    covered = [covering(model, x, **{"reference": reference, "clusters": 1} | options)
                for options in ({}, {name: value})]
     assert not torch.equal(*(found.bins for found in covered))
 
