@@ -12,7 +12,7 @@ from dnnlib.cli.wrote import SKIPPED, left_out
 
 def compare(model: own.Model = "", images: own.Images = "",
             by: Annotated[str, typer.Option(
-                help="Methods, with commas, or `all` that can work here.")] = "all",
+                help="Methods, with commas, or FILE.py:CLASS; or `all` that can work.")] = "all",
             fuzz: Annotated[str, typer.Option(
                 help="Fuzzers too, with commas, or `all`; with --l2 or --linf.")] = "",
             weights: own.Weights = "", reference: own.Reference = "",

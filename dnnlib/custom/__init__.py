@@ -18,19 +18,12 @@ from dnnlib.custom.handed import (
 )
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.looks import classifier, first_look
+from dnnlib.custom.methods import needs_reference, parse_methods
 from dnnlib.custom.naming import published_names, read_names
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
-from dnnlib.custom.ranking import (
-    first,
-    needs_reference,
-    parse_methods,
-    parse_top,
-    prepared_job,
-    rank,
-    rank_outputs,
-)
+from dnnlib.custom.ranking import first, parse_top, prepared_job, rank, rank_outputs
 from dnnlib.custom.runs import Found, fuzz, pictures
 from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet

@@ -15,8 +15,9 @@ from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
+from dnnlib.custom.methods import Asked, Kind, needs_reference, parse_methods
 from dnnlib.custom.photos import Images, Photos, photos_of
-from dnnlib.custom.ranking import job_of, needs_reference, parse_methods
+from dnnlib.custom.ranking import job_of
 from dnnlib.custom.rehearsal import rehearse_fuzzer
 from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scored import Run
@@ -51,7 +52,7 @@ class Compared:
 
 @leaves_modes
 def compare(model: nn.Module, images: Images,
-            by: selection.Method | Literal["all"] | Sequence[selection.Method] = "all", *,
+            by: Asked | Literal["all"] = "all", *,
             reference: Images | None = None, fuzz: str = "", l2: float | None = None,
             linf: float | None = None, iterations: int = 20, population: int | None = None,
             limit: int = 100, rates: Sequence[float] | None = None, resamples: int = RESAMPLES,
@@ -79,10 +80,10 @@ def compare(model: nn.Module, images: Images,
     later if the model gets every image right, or none. A method that is asked for by name and
     cannot work on two images is an error; of 'all', it is in ``left``.
     """
-    everything = [name for name in selection.SELECTORS if name != "random"
-                  and (reference is not None or not needs_reference(name))]
-    methods = everything if by == "all" else [
-        name for name in parse_methods(by, reference=reference is not None) if name != "random"]
+    methods = parse_methods(
+        [name for name in selection.SELECTORS if reference is not None or not needs_reference(name)]
+        if by == "all" else by, reference=reference is not None)
+    methods.pop("random", None)
     if not methods:
         raise ValueError("by: expected a method to compare with random order, got random alone")
     fuzzers, left = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
@@ -104,10 +105,10 @@ def compare(model: nn.Module, images: Images,
     with torch.no_grad():
         names = classes_named(photos, fit(some[:2]).shape[1], "folders", class_names)
     jobs = {}
-    for name in methods:
+    for name, kind in methods.items():
         try:
-            jobs[name] = job_of(fit, some, photos, [name], reference=seen, seed=None,
-                                layers=_layers_for(name, layers), batch_size=batch_size,
+            jobs[name] = job_of(fit, some, photos, {name: kind}, reference=seen, seed=None,
+                                layers=_layers_for(kind, layers), batch_size=batch_size,
                                 block=1024)
         except ValueError as error:
             if by != "all":
@@ -203,8 +204,8 @@ def _resampled(wrong: np.ndarray, weights: np.ndarray, taken: int) -> np.ndarray
     return 100 * (np.clip(taken - before, 0, weights) @ wrong) / taken
 
 
-def _layers_for(name: str, layers: Sequence[str] | None) -> Sequence[str] | None:
-    known = {entry.name for entry in fields(selection.SELECTORS[name])}
+def _layers_for(kind: Kind, layers: Sequence[str] | None) -> Sequence[str] | None:
+    known = {entry.name for entry in fields(kind)}
     return layers if {"layers", "layer"} & known else None
 
 

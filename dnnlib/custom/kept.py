@@ -1,5 +1,6 @@
 """The folder of a run: whose it is, and what it has done, so that a killed run goes on."""
 
+import glob
 import json
 import re
 import shutil
@@ -23,7 +24,11 @@ def opened(folder: Path) -> tuple[dict, dict[str, torch.Tensor]] | None:
     run = folder / "run.json"
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"out: expected a folder, got the file {folder}")
-    half = re.compile(r"\..+\.(png|json|csv|safetensors)\.\w{8}")
+    half = re.compile(r"\..+\.(png|json|csv|html|parquet|safetensors)\.\w{8}")
+    if folder.suffix == ".run":  # of a command, whose tables and pictures lie beside it
+        for path in folder.parent.glob(f".{glob.escape(folder.stem)}.*"):
+            if half.fullmatch(path.name) and path.is_file():
+                path.unlink()
     shutil.rmtree(folder / MEANWHILE, ignore_errors=True)
     rest = [p for p in folder.rglob("*") if p.is_file()]
     begun = {folder / "run.safetensors"}  # written just before run.json

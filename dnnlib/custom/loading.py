@@ -6,7 +6,8 @@ import logging
 import math
 import pickle
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -180,15 +181,17 @@ def _timm(name: str, provided: bool, classes: int | None,
     return model, preparation
 
 
-def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
-    """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
+@contextmanager
+def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callable]]:
+    """The path, and the function or class, of FILE.py:NAME; meanwhile its folder is on the path.
+
+    The file runs as a module of the name ``called``; ``what`` it is of, errors begin with.
+    """
     file, _, function = name.rpartition(":")
-    if not file.endswith(".py") or not function:
-        raise ValueError(f"model: expected {KINDS}, got {name!r}")
     path = Path(file).expanduser().resolve()
     if not path.is_file():
-        raise FileNotFoundError(f"model: there is no file {file}")
-    spec = importlib.util.spec_from_file_location("own_model", path)
+        raise FileNotFoundError(f"{what}: there is no file {file}")
+    spec = importlib.util.spec_from_file_location(called, path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     sys.path.insert(0, str(path.parent))
@@ -196,17 +199,26 @@ def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
         try:
             spec.loader.exec_module(module)
         except (Exception, SystemExit) as error:  # whatever their code raises
-            raise ValueError(f"model: {path.name} does not run: {told(error)}") from error
+            raise ValueError(f"{what}: {path.name} does not run: {told(error)}") from error
         if not callable(getattr(module, function, None)):
             known = [key for key, value in vars(module).items()
                      if callable(value) and not key.startswith("_")]
             checks.known(function, set(known) - {function}, f"function of {path.name}")
-        try:
-            model = getattr(module, function)()
-        except (Exception, SystemExit) as error:
-            raise ValueError(f"model: {function}() of {path.name} fails: {told(error)}") from error
+        yield path, getattr(module, function)
     finally:
         sys.path.remove(str(path.parent))
+
+
+def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
+    """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
+    file, _, function = name.rpartition(":")
+    if not file.endswith(".py") or not function:
+        raise ValueError(f"model: expected {KINDS}, got {name!r}")
+    with from_file(name, "model", "own_model") as (path, build):
+        try:
+            model = build()
+        except (Exception, SystemExit) as error:
+            raise ValueError(f"model: {function}() of {path.name} fails: {told(error)}") from error
     pair = isinstance(model, tuple) and len(model) == 2
     model, transform = model if pair else (model, None)
     if not isinstance(model, nn.Module):

@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields
+from dataclasses import fields
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,9 +15,10 @@ from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
+from dnnlib.custom.methods import FROM_OUTPUTS, Asked, kinds_of, parse_methods, said
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
-from dnnlib.custom.rehearsal import FROM_OUTPUTS, options_of, rehearse
+from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.data.pictures import Pictures
@@ -25,38 +26,6 @@ from dnnlib.inference import leaves_modes, predict
 from dnnlib.selection.protocol import Vectors
 
 TOP = 0.05  # of the candidates, unless another share is asked for
-
-
-def parse_methods(by: str | Sequence[str], *, reference: bool) -> tuple[str, ...]:
-    """The names in 'gini,nss', or in a list, of :data:`selection.SELECTORS`, before all else.
-
-    ``reference``: whether there are training images. Raises ``ValueError`` for a name that is
-    unknown or comes twice, and for one that needs training images where there are none.
-
-    >>> parse_methods("gini, dsa", reference=False)
-    Traceback (most recent call last):
-    ValueError: dsa: needs training images; give a folder of them (--reference)
-    """
-    names = _words(by)
-    for name in names:
-        if needs_reference(name) and not reference:
-            raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
-    return names
-
-
-def _words(by: str | Sequence[str]) -> tuple[str, ...]:
-    return checks.words(by if isinstance(by, str) else ",".join(by), "methods",
-                        selection.SELECTORS, "method")
-
-
-def needs_reference(method: str) -> bool:
-    """Whether a selector compares the candidates with training images.
-
-    >>> [name for name in ("gini", "nss", "kmnc") if needs_reference(name)]
-    ['kmnc']
-    """
-    return any(f.name == "reference" and f.default is MISSING
-               for f in fields(selection.SELECTORS[method]))
 
 
 def parse_top(top: str | float | None, n: int) -> float:
@@ -83,13 +52,13 @@ def parse_top(top: str | float | None, n: int) -> float:
 
 
 @leaves_modes
-def rank(model: nn.Module, images: Images, by: selection.Method | Sequence[selection.Method], *,
+def rank(model: nn.Module, images: Images, by: Asked, *,
          reference: Images | None = None, top: str | float | None = None,
          seed: int | None = None, probabilities: bool | None = None,
          layers: Sequence[str] | None = None, batch_size: int = 64, block: int = 1024,
          workers: int | None = None, folder: str | Path | None = None, client=None,
          merge: bool = False, class_names: Sequence[str] | None = None) -> pd.DataFrame:
-    """Every image's score and rank by each method in ``by``, see :func:`parse_methods`.
+    """Every image's score and rank by each method in ``by``, see :func:`methods.parse_methods`.
 
     A string of names with commas, as the command takes it, is taken too.
 
@@ -134,8 +103,8 @@ def rank(model: nn.Module, images: Images, by: selection.Method | Sequence[selec
         outputs = predict(job.model, few(job.model, photos), batch_size=2)
         class_names = distinct(class_names, outputs.shape[1])
     identity = identity_of(look, photos, seen, {
-        "by": list(methods), "probabilities": bool(probabilities), "seed": seed,
-        "layers": layers and list(layers), "batch_size": batch_size, "block": block},
+        "by": [said(*each) for each in methods.items()], "probabilities": bool(probabilities),
+        "seed": seed, "layers": layers and list(layers), "batch_size": batch_size, "block": block},
         compared=folder is not None)
     with tempfile.TemporaryDirectory() as place:
         run = Run(place if folder is None else folder, identity)
@@ -177,7 +146,7 @@ def _described(photos: Photos, places: torch.Tensor,
     return table
 
 
-def prepared_job(model: nn.Module, photos: Photos, methods: Sequence[str], *,
+def prepared_job(model: nn.Module, photos: Photos, methods: Asked, *,
                  reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
                  probabilities: bool | None, batch_size: int, block: int) -> Job:
     """What :func:`rank` will do, after a look at 64 images, and at two by each method.
@@ -194,37 +163,35 @@ def _sizes(batch_size: int, block: int) -> tuple[int, int]:
     return checks.positive(batch_size, "batch_size"), checks.positive(block, "block")
 
 
-def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Sequence[str], *,
+def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Asked, *,
            reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
            batch_size: int, block: int) -> Job:
     """The same after :func:`looks.first_look`, which gave the first two."""
     two = some[:2] if len(some) > 1 else some.repeat(2, 1, 1, 1)
-    selectors = {}
     shown = None if reference is None else few(model, reference)
-    for name in methods:
-        options = options_of(name, model, two, reference=shown, seed=seed, layers=layers,
-                             batch_size=batch_size)
-        rehearse(name, options, model, two)
-        selectors[name] = selection.selector(name, **options).settled(model, two)
+    selectors = {name: chosen_of(name, kind, model, two, reference=shown, seed=seed, layers=layers,
+                                 batch_size=batch_size)
+                 for name, kind in kinds_of(methods).items()}
     return Job(model, photos, selectors, batch_size, block)
 
 
 def rank_outputs(p: torch.Tensor, names: Sequence[str],
-                 by: selection.Method | Sequence[selection.Method], *,
-                 top: str | float | None = None, seed: int | None = None, merge: bool = False,
+                 by: Asked, *, top: str | float | None = None,
+                 seed: int | None = None, merge: bool = False,
                  unread: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.
 
-    ``by``: of :data:`FROM_OUTPUTS`; ``unread``: the reasons for rows that are no softmax vectors,
-    by name, which come last. Raises ``ValueError`` for a method that needs a model.
+    ``by``: of :data:`methods.FROM_OUTPUTS`, or a person's own that says so; ``unread``: the reasons
+    for rows that are no softmax vectors, by name, which come last. Raises ``ValueError`` for a
+    method that needs a model.
 
     >>> p = torch.tensor([[0.9, 0.1], [0.5, 0.5]])
     >>> rank_outputs(p, ["a", "b"], "gini", top=1)["path"].tolist()
     ['b', 'a']
     """
-    methods = _words(by)
+    methods = kinds_of(by)
     seed = None if seed is None else checks.seed(seed)
-    if others := [name for name in methods if name not in FROM_OUTPUTS]:
+    if others := [name for name, kind in methods.items() if not kind.vectors]:
         raise ValueError(f"{others[0]}: needs a model and images; from outputs alone there are "
                          f"{', '.join(FROM_OUTPUTS)}")
     if len(p) < 2:
@@ -235,22 +202,22 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
     table["predicted"] = pd.Series(p.argmax(1).numpy(), dtype="Int64" if unread else "int64")
     table["confidence"] = pd.Series(two[:, 0].numpy())
     table["margin"] = pd.Series((two[:, 0] - two[:, 1]).numpy())
-    for name in methods:
+    for name, kind in methods.items():
         try:
-            score, order = _from_outputs(name, p, seed)
+            score, order = _from_outputs(kind, p, seed)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)
     table["note"] = [""] * len(p) + [*unread.values()]
-    table = table.sort_values(f"{methods[0]}_rank", kind="stable", na_position="last")
+    table = table.sort_values(f"{[*methods][0]}_rank", kind="stable", na_position="last")
     return merged(table, chosen) if merge else table
 
 
-def _from_outputs(name: str, p: torch.Tensor,
+def _from_outputs(kind: type[selection.Selector], p: torch.Tensor,
                   seed: int | None) -> tuple[torch.Tensor | None, torch.Tensor]:
     """Scores, None where the method has none, and the order, of softmax vectors (N, n)."""
-    given = {"seed": seed} if seed is not None and name in ("ats", "random") else {}
-    chosen = selection.selector(name, **given)
+    seeded = seed is not None and "seed" in {field.name for field in fields(kind)}
+    chosen = kind(**({"seed": seed} if seeded else {}))
     return chosen.finish(chosen.read(Vectors(p), {}), p.argmax(1), {})
 
 

@@ -9,47 +9,44 @@ from torch import nn
 from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
-from dnnlib.custom.told import sentence
+from dnnlib.custom.methods import Kind
+from dnnlib.custom.told import sentence, told
 from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
-from dnnlib.selection.protocol import passed
+from dnnlib.selection.protocol import Selector, passed
 
-FROM_OUTPUTS = ("ats", "gini", "least_confidence", "margin", "pd", "pe", "pv", "random")
-FAULTS = (ValueError, TypeError, RuntimeError, NotImplementedError, IndexError, AttributeError)
+FAULTS = (ValueError, TypeError, RuntimeError, LookupError, AttributeError, ArithmeticError,
+          AssertionError)
 
 
-def options_of(name: str, model: nn.Module, x: torch.Tensor, *,
-               layers: Sequence[str] | None = None, **given) -> dict:
-    """Of all that was ``given``, what the selector takes and is not None.
+def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
+              layers: Sequence[str] | None = None, **given) -> Selector:
+    """The selector for this model, with those options ``given`` that it has and that are not None.
 
     ``layers``: patterns, see :func:`layers.matching`; a selector that looks at one layer takes the
-    last. Raises ``ValueError`` for a selector that looks at none.
+    last. Raises ``ValueError`` in one line if it looks at none, or cannot order images of this
+    model: two of ``x`` are tried.
     """
-    known = {field.name for field in fields(selection.SELECTORS[name])}
-    if layers is not None and name not in FROM_OUTPUTS:
+    known = {field.name for field in fields(kind)}
+    if layers is not None and not kind.vectors:
         if not known & {"layers", "layer"}:
             raise ValueError(f"layers: not with {name}, which takes all that count")
         outputs_only(name, model)
         found = matching(model, x, layers)
         given |= {"layers": found, "layer": found[-1]}
-    return {k: v for k, v in given.items() if k in known and v is not None}
-
-
-def rehearse(name: str, options: dict, model: nn.Module, x: torch.Tensor) -> None:
-    """``ValueError`` in one line if the selector cannot order images of this model.
-
-    ``options``: of :func:`options_of`; of training images two are tried.
-    """
-    if name not in FROM_OUTPUTS:
+    ours = selection.SELECTORS.get(name) is kind
+    if ours and not kind.vectors:
         outputs_only(name, model)
     try:
-        chosen = selection.selector(name, **options).settled(model, x)
+        options = {k: v for k, v in given.items() if k in known and v is not None}
+        chosen = kind(**options).settled(model, x)
         if chosen.keeps:
             chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
         else:
             chosen.order(model, x[:2])
     except FAULTS as error:
-        raise ValueError(f"{name}: {line(error)}") from error
+        raise ValueError(f"{name}: {line(error) if ours else told(error)}") from error
+    return chosen
 
 
 def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor,

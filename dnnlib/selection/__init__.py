@@ -1,8 +1,8 @@
 """Selectors: which of many unlabelled candidates to label first.
 
-Each is a frozen dataclass of options. ``order(model, x)`` gives a permutation of the candidates, the
-most worth labelling first, stable under ties. Defaults are those of NSS's Table IV and, where that
-is silent, those its docstring gives a reason for.
+Each is a frozen dataclass of options. ``order(model, x)`` gives a permutation of the candidates,
+the most worth labelling first, stable under ties. Defaults are those of NSS's Table IV and, where
+that is silent, those its docstring gives a reason for.
 """
 
 from typing import Literal
@@ -25,7 +25,7 @@ __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", 
 Method = Literal[  # for type checkers, the names of SELECTORS
     "random", "nac", "kmnc", "npc", "dsa", "gini", "ats", "nss", "excitable", "pd", "pv", "pe",
     "least_confidence", "margin", "lsa", "mdsa", "mlsa", "mmdsa"]
-SELECTORS: dict[str, type] = {
+SELECTORS: dict[str, type[Selector]] = {
     "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
     "nss": NSS, "excitable": Excitable, "pd": PD, "pv": PV, "pe": PE,
     "least_confidence": LeastConfidence, "margin": Margin,

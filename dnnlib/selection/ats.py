@@ -117,6 +117,8 @@ class ATS(Selector):
         checks.finite(self.threshold, "threshold", least=0)
         checks.positive(self.batch_size, "batch_size")
 
+    vectors = True
+
     def read(self, batch, known):
         return batch.p
 

@@ -80,13 +80,13 @@ class Selector:
     - :meth:`read`: what is kept of each image; :meth:`finish`: the order of all.
 
     ``shared``: whether it needs a pass that others may share; ``passes``: how many it makes by
-    itself, a backward pass as two. ``batch_size``: images in a pass on a CPU; elsewhere
-    :func:`inference.size_for` says how many.
+    itself, a backward pass as two; ``vectors``: whether softmax vectors are all that it reads.
+    ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
     batch_size = 128
     keeps: tuple[str, ...] = ()
-    passes, shared = 0, True
+    passes, shared, vectors = 0, True, False
     want: Want | None = None
     reference: torch.Tensor  # of those that keep something of training images
 

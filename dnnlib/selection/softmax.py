@@ -13,6 +13,7 @@ class Uncertain(Scored):
     """The least decided softmax vectors first, by a measure of :mod:`measures.uncertainty`."""
 
     by: ClassVar[str]
+    vectors = True
 
     def read(self, batch, known):
         return indecision(batch.p, self.by)
@@ -64,7 +65,7 @@ class Random(Selector):
 
     seed: int = 0
 
-    shared = False
+    shared, vectors = False, True
 
     def read(self, batch, known):
         return torch.zeros(len(batch.places), dtype=torch.int8)

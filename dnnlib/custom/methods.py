@@ -1,0 +1,94 @@
+"""The selectors that a run is asked for: the package's by name, or a person's own in FILE.py."""
+
+import hashlib
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from pathlib import Path
+
+from dnnlib import checks, selection
+from dnnlib.custom.loading import from_file
+from dnnlib.models.fingerprints import of_class
+
+Kind = type[selection.Selector]
+FROM_OUTPUTS = tuple(sorted(name for name, kind in selection.SELECTORS.items() if kind.vectors))
+Asked = selection.Method | Kind | Sequence[selection.Method | Kind] | Mapping[str, Kind]
+
+
+def parse_methods(by: Asked, *, reference: bool) -> dict[str, Kind]:
+    """The selectors in 'gini,nss' or in a list, by name, before all else.
+
+    ``by``: names of :data:`selection.SELECTORS`; classes derived from :class:`selection.Selector`,
+    also as 'FILE.py:CLASS', which are called by their name in small letters. ``reference``: whether
+    there are training images. Raises ``ValueError`` for a name that is unknown or comes twice, for
+    a class that is no selector, and for one that needs training images where there are none.
+
+    >>> parse_methods("gini, dsa", reference=False)
+    Traceback (most recent call last):
+    ValueError: dsa: needs training images; give a folder of them (--reference)
+    """
+    found = kinds_of(by)
+    for name, kind in found.items():
+        if needs_reference(kind) and not reference:
+            raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
+    return found
+
+
+def kinds_of(by: Asked) -> dict[str, Kind]:
+    """The same, whatever they need."""
+    if isinstance(by, Mapping):
+        return dict(by)
+    if isinstance(by, str):  # a file's name may hold blanks
+        by = [part.strip() for part in by.split(",")] if ".py:" in by else by
+    elif not isinstance(by, Sequence):
+        by = [by]
+    parts = [by] if isinstance(by, str) else [part for part in by if part]
+    found: dict[str, Kind] = {}
+    for part in parts:
+        for name, kind in _named(part):
+            if name in found:
+                raise ValueError(f"methods: expected each once, got {name!r} twice")
+            found[name] = kind
+    if not found:
+        raise ValueError(f"methods: expected words with spaces or commas between them, got {by!r}")
+    return found
+
+
+def _named(part) -> list[tuple[str, Kind]]:
+    if isinstance(part, str) and ".py:" not in part:
+        return [(name, selection.SELECTORS[name])
+                for name in checks.words(part, "methods", selection.SELECTORS, "method")]
+    kind = part
+    if isinstance(part, str):
+        with from_file(part, "method", f"own_{Path(part.rpartition(':')[0]).stem}") as (_, kind):
+            pass
+    if not (isinstance(kind, type) and issubclass(kind, selection.Selector) and is_dataclass(kind)):
+        raise ValueError(f"methods: expected a dataclass derived from dnnlib.selection.Selector or "
+                         f"Scored, got {part!r}")
+    name = next((name for name, known in selection.SELECTORS.items() if known is kind),
+                kind.__name__.lower())
+    if selection.SELECTORS.get(name, kind) is not kind:
+        raise ValueError(f"methods: {part} would be called {name}, as one of the package is; give "
+                         "the class another name")
+    return [(name, kind)]
+
+
+def needs_reference(method: str | Kind) -> bool:
+    """Whether a selector compares the candidates with training images.
+
+    >>> [name for name in ("gini", "nss", "kmnc") if needs_reference(name)]
+    ['kmnc']
+    """
+    kind = selection.SELECTORS[method] if isinstance(method, str) else method
+    return any(f.name == "reference" and f.default is MISSING for f in fields(kind))
+
+
+def said(name: str, kind: Kind) -> str:
+    """A name by which two runs are told apart: with a digest of the file, if that is one's own."""
+    if name in selection.SELECTORS:
+        return name
+    try:
+        code = Path(inspect.getfile(kind)).read_bytes()
+    except (TypeError, OSError):  # written at a prompt or in a notebook
+        code = "".join(of_class(kind)).encode()
+    return f"{name} {hashlib.sha256(code).hexdigest()[:8]}"
