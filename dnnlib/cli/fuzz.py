@@ -14,7 +14,8 @@ def fuzz(model: own.Model, images: own.Images,
          by: Annotated[str, typer.Option(
              help="dlfuzz, deepxplore, deephunter, deepsensor, excitable or noise; or pgd or apgd, "
                   "attacks of the Adversarial Robustness Toolbox. Of the papers' fuzzers, dlfuzz "
-                  "broke most near the inputs in the book's records.")] = "dlfuzz",
+                  "broke most near the inputs in the book's records. Or your own, "
+                  "FILE.py:CLASS.")] = "dlfuzz",
          l2: own.L2 = None, linf: own.Linf = None,
          iterations: Annotated[int, typer.Option(
              help="How many examples are made of each input.")] = 20,
@@ -85,7 +86,7 @@ def fuzz(model: own.Model, images: own.Images,
     if guess:
         _estimate(custom.forecast(network, photos, options, reference=seen,
                                   probabilities=probabilities, class_names=called),
-                  by, options, processes)
+                  options, processes)
         return
     with own.cluster(scheduler, processes) as client:
         found = custom.fuzz(network, photos, target, options, probabilities=probabilities,
@@ -104,11 +105,11 @@ def fuzz(model: own.Model, images: own.Images,
     failed = unread[unread["path"].isin(photos.paths)]  # whose header was whole
     lines = [f"{many(photos, failed)}; of the inputs tried: {counts}; "
              f"failing inputs: {len(found.failures):,}",
-             *beside(found, by), f"wrote {wrote} in {target}"]
+             *beside(found, options.name), f"wrote {wrote} in {target}"]
     if parts:
         page = Path(gallery).expanduser() if gallery else target / "gallery.html"
         lines += gallery_page(page, gallery, lambda: custom.failures_page(
-            found, photos, target, title=f"{Path(images).name} by {by}",
+            found, photos, target, title=f"{Path(images).name} by {options.name}",
             sound=(lambda x: (audio.resynthesise(x), audio.RATE)) if sound else None))
     if keep and found.failures.empty:
         lines.append(f"no input failed, so that there is no test to write to {keep}")
@@ -136,7 +137,7 @@ def fuzz(model: own.Model, images: own.Images,
         raise typer.Exit(SKIPPED)
 
 
-def _estimate(found, by: str, options, processes: int | None) -> None:
+def _estimate(found, options, processes: int | None) -> None:
     """By one block: passes, and time here and on workers."""
     import pandas as pd
 
@@ -145,7 +146,7 @@ def _estimate(found, by: str, options, processes: int | None) -> None:
         for n in sorted({2, 4, 16, 64} | ({processes} if processes else set()))]
     print_table(pd.DataFrame([(where, duration(seconds)) for where, seconds in rows],
                              columns=["where", "time"]),
-                f"{found.inputs:,} inputs of {found.images:,} images by {by}, about")
+                f"{found.inputs:,} inputs of {found.images:,} images by {options.name}, about")
     say(f"passes over an input in {options.iterations} iterations: {found.passes:,.0f}; seconds: "
         f"{found.fuzzing:.2f}",
         "not in it: reading the images, and the inputs that the model gets wrong to begin with, "

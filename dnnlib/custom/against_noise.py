@@ -42,16 +42,21 @@ def options_of_all(fuzz: str, reference: bool,
     """
     if not fuzz:
         return {}, {}
-    names = ([name for name in METHODS if reference or name != "deephunter"] if fuzz == "all"
-             else checks.words(fuzz, "fuzz", METHODS, "fuzzer"))
+    if fuzz == "all":
+        names = tuple(name for name in METHODS if reference or name != "deephunter")
+    elif ".py:" in fuzz:
+        names = tuple(part.strip() for part in fuzz.split(",") if part.strip())
+    else:
+        names = checks.words(fuzz, "fuzz", METHODS, "fuzzer")
     if "deephunter" in names and not reference:
         raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
     population, found, left = given.pop("population"), {}, {}
     for name in names:
         try:
             if name != "noise":
-                found[name] = Options(by=name, population=population if name in SWARMS else None,
-                                      **given)
+                options = Options(by=name, population=population if name in SWARMS else None,
+                                  **given)
+                found[options.name] = options
         except (ValueError, ModuleNotFoundError) as error:
             if fuzz != "all" or name not in ATTACKS:
                 raise

@@ -65,7 +65,8 @@ def run(client, job, numbers: Sequence[int]) -> Iterator[tuple[int, dict[str, by
         import cloudpickle
         from distributed import KilledWorker, as_completed
 
-    theirs = [*job.model.modules(), *getattr(job, "selectors", {}).values()]
+    theirs = [*job.model.modules(), *getattr(job, "selectors", {}).values(),
+              getattr(job, "fuzzer", None)]
     for name in {type(each).__module__ for each in theirs}:
         if name in sys.modules and getattr(sys.modules[name].__spec__, "parent", None) == "" and (
                 name not in sys.stdlib_module_names):  # a file of its own, in no package

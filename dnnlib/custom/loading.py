@@ -209,6 +209,12 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
         sys.path.remove(str(path.parent))
 
 
+def of_file(name: str, what: str) -> Callable:
+    """The function or class of FILE.py:NAME, see :func:`from_file`."""
+    with from_file(name, what, f"own_{Path(name.rpartition(':')[0]).stem}") as (_, found):
+        return found
+
+
 def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
     """What FUNCTION of FILE.py returns, run with the file's folder on the path, as a script is."""
     file, _, function = name.rpartition(":")

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 from dnnlib import checks, selection
-from dnnlib.custom.loading import from_file
+from dnnlib.custom.loading import of_file
 from dnnlib.models.fingerprints import of_class
 
 Kind = type[selection.Selector]
@@ -58,10 +58,7 @@ def _named(part) -> list[tuple[str, Kind]]:
     if isinstance(part, str) and ".py:" not in part:
         return [(name, selection.SELECTORS[name])
                 for name in checks.words(part, "methods", selection.SELECTORS, "method")]
-    kind = part
-    if isinstance(part, str):
-        with from_file(part, "method", f"own_{Path(part.rpartition(':')[0]).stem}") as (_, kind):
-            pass
+    kind = of_file(part, "method") if isinstance(part, str) else part
     if not (isinstance(kind, type) and issubclass(kind, selection.Selector) and is_dataclass(kind)):
         raise ValueError(f"methods: expected a dataclass derived from dnnlib.selection.Selector or "
                          f"Scored, got {part!r}")
@@ -83,9 +80,9 @@ def needs_reference(method: str | Kind) -> bool:
     return any(f.name == "reference" and f.default is MISSING for f in fields(kind))
 
 
-def said(name: str, kind: Kind) -> str:
+def said(name: str, kind: type | None) -> str:
     """A name by which two runs are told apart: with a digest of the file, if that is one's own."""
-    if name in selection.SELECTORS:
+    if kind is None or name in selection.SELECTORS:
         return name
     try:
         code = Path(inspect.getfile(kind)).read_bytes()

@@ -1,12 +1,14 @@
 """What ``dnnlib fuzz`` can be asked for, and the fuzzer that stands for it."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from typing import Literal, TypedDict, get_args
 
 import numpy as np
 import torch
 
 from dnnlib import checks
+from dnnlib.custom.loading import of_file
 from dnnlib.fuzzing import (
     ArtAttack,
     Budget,
@@ -39,7 +41,8 @@ class Options:
       swarm guided by excitable neurons, 12 passes a particle instead of one; or 'pgd' or 'apgd',
       attacks of the Adversarial Robustness Toolbox, see :class:`fuzzing.ArtAttack`. 'deepxplore'
       is taken in its reading 'single', and 'deephunter' needs training images. Default 'dlfuzz':
-      of the papers' fuzzers it broke most near the inputs in the book's records.
+      of the papers' fuzzers it broke most near the inputs in the book's records. Or a fuzzer of
+      one's own: its class, or 'FILE.py:CLASS', called by its name in small letters.
     - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
       two, and with 'pgd' and 'apgd' one.
     - ``iterations``: how many examples are made of each input.
@@ -67,7 +70,7 @@ class Options:
     ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: Method = DEFAULT
+    by: Method | type[Fuzzer] = DEFAULT
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
@@ -84,7 +87,8 @@ class Options:
         for name in (field.name for field in fields(self)):
             if isinstance(value := getattr(self, name), np.generic):  # as of an array or a table
                 object.__setattr__(self, name, value.item())
-        checks.known(self.by, METHODS, "method")
+        if self.kind is None:
+            checks.known(self.by, METHODS, "method")
         checks.known(self.labels, LABELS, "labels")
         for name in ("iterations", "batch_size"):
             checks.positive(getattr(self, name), name)
@@ -100,8 +104,31 @@ class Options:
             toolbox.installed()
         if self.population is not None and self.by not in SWARMS:
             raise ValueError(f"population: only with {' and '.join(SWARMS)}, got {self.by}")
-        if self.layers is not None and self.by not in (*SWARMS, "deephunter"):
-            raise ValueError(f"layers: only with {', '.join(SWARMS)} and deephunter, got {self.by}")
+        takes = (self.by in (*SWARMS, "deephunter") if self.kind is None
+                 else "layers" in {field.name for field in fields(self.kind)})
+        if self.layers is not None and not takes:
+            raise ValueError(f"layers: only with {', '.join(SWARMS)} and deephunter, got "
+                             f"{self.name}")
+
+    @cached_property
+    def kind(self) -> type[Fuzzer] | None:
+        """A person's own class; None for a fuzzer of the package."""
+        if isinstance(self.by, str) and ".py:" not in self.by:
+            return None
+        found = of_file(self.by, "fuzzer") if isinstance(self.by, str) else self.by
+        if not (is_dataclass(found) and callable(getattr(found, "run", None))
+                and "budget" in {field.name for field in fields(found)}):
+            raise ValueError("fuzzer: expected a dataclass with a budget and a method run, got "
+                             f"{self.by!r}")
+        if found.__name__.lower() in METHODS:
+            raise ValueError(f"fuzzer: {self.by} would be called {found.__name__.lower()}, as one "
+                             "of the package is; give the class another name")
+        return found
+
+    @property
+    def name(self) -> str:
+        """What the fuzzer is called."""
+        return self.by if self.kind is None else self.kind.__name__.lower()
 
     @property
     def budget(self) -> Budget:
@@ -111,7 +138,7 @@ class Options:
     @property
     def beside(self) -> Noise | None:
         """The noise that the fuzzer is told beside, if it is to be."""
-        return Noise(budget=self.budget) if self.noise and self.by != "noise" else None
+        return Noise(budget=self.budget) if self.noise and self.name != "noise" else None
 
     @property
     def at_once(self) -> int:
@@ -122,7 +149,8 @@ class Options:
         """``ValueError`` unless training images are there for 'deephunter', and for it only."""
         if given != (self.by == "deephunter"):
             raise ValueError("reference: expected training images (--reference) with deephunter, "
-                             f"and only with it; got {'some' if given else 'none'} with {self.by}")
+                             f"and only with it; got {'some' if given else 'none'} with "
+                             f"{self.name}")
 
     def fuzzer(self, reference: torch.Tensor | None = None) -> Fuzzer:
         """The fuzzer; ``reference``: training images (M, C, H, W).
@@ -132,6 +160,10 @@ class Options:
         """
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
+        if self.kind is not None:
+            known = {field.name for field in fields(self.kind)}
+            layers = {} if self.layers is None else {"layers": self.layers}
+            return self.kind(**{k: v for k, v in (shared | layers).items() if k in known})
         match self.by:
             case "deepsensor" | "excitable":
                 fitness = SensitiveNeurons if self.by == "deepsensor" else ExcitableNeurons
@@ -145,14 +177,16 @@ class Options:
                 return DeepXplore(reading="single", **shared)
             case "pgd" | "apgd":
                 return ArtAttack(kind=self.by, **shared)
-            case _:  # deephunter
+            case "deephunter":
                 return DeepHunter(reference=reference, layers=self.layers, **shared)
+            case _:
+                raise ValueError(f"{self.by}: is in METHODS, and no fuzzer is made of it")
 
 
 class Given(TypedDict, total=False):
     """The options of :class:`Options` by name, for type checkers."""
 
-    by: Method
+    by: Method | type[Fuzzer]
     l2: float | None
     linf: float | None
     iterations: int

@@ -25,6 +25,7 @@ from dnnlib.custom import cluster, kept, tables
 from dnnlib.custom.failures import nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
+from dnnlib.custom.methods import said
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
@@ -114,7 +115,7 @@ class Campaigns:
 
         x = self.photos.take(block)
         made, passes = by(self.fuzzer)
-        taken = {"passes": {self.options.by: passes}}
+        taken = {"passes": {self.options.name: passes}}
         noise = self.options.beside
         if noise is not None:
             broken, taken["passes"]["noise"] = by(noise, "noise")
@@ -161,7 +162,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     identity = identity_of(look, photos, seen, {
         "probabilities": bool(probabilities),
         "class_names": [*names] if options.labels == "folders" else None,
-        **json.loads(json.dumps(asdict(options)))})
+        **json.loads(json.dumps(asdict(options) | {"by": said(options.name, options.kind)}))})
     again = identity.check(folder)
     clean, labels, unread = _clean(folder, identity, model, photos, names, options, workers)
     places = ((clean == labels) & (clean >= 0)).nonzero()[:, 0]
@@ -221,14 +222,14 @@ def prepared(model: nn.Module, images: Images, options: Options, *, reference: I
     look = first_look(model, photos, seen, probabilities=probabilities, budget=options.budget)
     model, some = look.model, look.images
     if options.layers is not None:
-        outputs_only(options.by, model)
+        outputs_only(options.name, model)
         options = replace(options, layers=matching(model, some, options.layers))
     p = predict(model, some, batch_size=options.batch_size)
     names = classes_named(photos, p.shape[1], options.labels, class_names)
     x, unread = all_of(model, seen, options.batch_size) if seen is not None else (None, {})
     seen = seen and replace(seen, skipped=seen.skipped | unread)
     fuzzer = options.fuzzer(x)
-    rehearse_fuzzer(options.by, fuzzer, model, some, p.argmax(1))
+    rehearse_fuzzer(options.name, fuzzer, model, some, p.argmax(1))
     return look, fuzzer, photos, seen, names, options
 
 

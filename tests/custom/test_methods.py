@@ -1,4 +1,4 @@
-"""Selectors of a person's own, beside the package's."""
+"""Selectors and fuzzers of a person's own, beside the package's."""
 
 import sys
 
@@ -145,3 +145,60 @@ def test_compare_shows_it_beside_the_others(folder, images, tiny_model):
         (folder / "photos" / f"{i:02d}.png").rename(target / f"{i:02d}.png")
     found = custom.compare(model, "labelled", "mine.py:Contrast,gini")
     assert {"contrast", "gini", "random"} <= set(found.selectors["method"])
+
+
+# ---- fuzzers
+
+FADE = """
+from dataclasses import dataclass
+from dnnlib.fuzzing import Budget
+from dnnlib.fuzzing.protocol import Log
+
+@dataclass(frozen=True, kw_only=True)
+class Fade:
+    budget: Budget = Budget()
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        for number in range(1, iterations + 1):
+            gray = log.inputs + (0.5 - log.inputs) * number / iterations
+            log.add(self.budget.project(gray, log.inputs))
+        return log.campaign()
+
+@dataclass(frozen=True, kw_only=True)
+class DLFuzz(Fade):
+    pass
+
+@dataclass(frozen=True, kw_only=True)
+class Torn(Fade):
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        return [][0]
+"""
+
+
+def test_a_fuzzer_of_ones_own(folder, images, tiny_model):
+    (folder / "fade.py").write_text(FADE)
+    model = tiny_model()
+    found = custom.fuzz(model, "photos", "found", by="fade.py:Fade", l2=3.0, iterations=4)
+    assert set(found.passes) == {"fade", "noise"} and found.passes["fade"] == 4
+    kind = sys.modules["own_fade"].Fade
+    with torch.no_grad():
+        labels = model(images).argmax(1)
+    campaign = kind(budget=custom.Options(by=kind, l2=3.0).budget).run(
+        model, images, labels, iterations=4, generator=torch.Generator())
+    broken = sorted({int(i) for i in campaign.origin[campaign.errors]})
+    assert found.inputs.index[found.inputs["outcome"] == "broken"].tolist() == broken
+    again = custom.fuzz(model, "photos", "again", by=kind, l2=3.0, iterations=4)
+    assert again.failures["l2"].tolist() == found.failures["l2"].tolist()
+    (folder / "fade.py").write_text(FADE.replace("0.5", "0.4"))
+    with pytest.raises(ValueError, match="by was 'fade .*' and is 'fade"):
+        custom.fuzz(model, "photos", "found", by="fade.py:Fade", l2=3.0, iterations=4)
+
+
+@pytest.mark.parametrize("by, words", [
+    ("fade.py:Fad", "did you mean 'Fade'"), ("fade.py:Log", "expected a dataclass with a budget"),
+    ("fade.py:DLFuzz", "would be called dlfuzz"), ("fade.py:Torn", "torn: .*index out of range")])
+def test_a_fuzzer_that_will_not_do(folder, tiny_model, by, words):
+    (folder / "fade.py").write_text(FADE)
+    with pytest.raises(ValueError, match=words):
+        custom.fuzz(tiny_model(), "photos", "found", by=by, l2=1.0)
+    assert not (folder / "found").exists()

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from dnnlib import custom, selection
 from dnnlib.cli import main
 from dnnlib.custom import Options, runs, whole_levels
-from dnnlib.custom.options import ATTACKS, SWARMS, Given
+from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Given
 from dnnlib.fuzzing import Budget, Noise
 
 
@@ -644,6 +644,6 @@ def test_numbers_of_an_array_are_numbers(tiny_model, tiny_data, tmp_path):
 def test_a_type_checker_knows_the_names_and_the_options_that_there_are():
     assert get_type_hints(Given) == get_type_hints(Options)
     assert get_args(selection.Method) == tuple(selection.SELECTORS)
-    assert set(ATTACKS) <= set(get_args(get_type_hints(Options)["by"]))
+    assert set(ATTACKS) <= set(METHODS)
     assert get_args(get_type_hints(custom.rank)["by"])[0] == selection.Method
     assert get_type_hints(custom.fuzz)["given"].__args__ == (Given,)
