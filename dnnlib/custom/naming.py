@@ -27,7 +27,11 @@ def read_names(text: str) -> tuple[str, ...]:
     return tuple(line for line in lines if line)
 
 
-def published_names(model: str, classes: int | None = None) -> tuple[str, ...] | None:
+class Published(tuple):
+    """Names that came with a model: a person's folders may be called otherwise."""
+
+
+def published_names(model: str, classes: int | None = None) -> Published | None:
     """Those of a network of torchvision with all classes it was published for, and those that a
     folder of Hugging Face names; None: unknown.
 
@@ -37,13 +41,14 @@ def published_names(model: str, classes: int | None = None) -> tuple[str, ...] |
     (('tench', 'goldfish'), None)
     """
     if classes is None and (Path(model).expanduser() / hugging_face.CONFIG).is_file():
-        return hugging_face.labels(Path(model).expanduser())
+        names = hugging_face.labels(Path(model).expanduser())
+        return names and Published(names)
     library, _, name = model.partition(":")
     if library != "torchvision" or classes is not None:
         return None
     from torchvision.models import get_model_weights
 
-    return tuple(next(iter(get_model_weights(name))).meta["categories"])
+    return Published(next(iter(get_model_weights(name))).meta["categories"])
 
 
 def order_told(paths: Sequence[str]) -> list[str]:

@@ -190,6 +190,9 @@ def prepared(transform) -> Preparation:
                            transform.interpolation.value)
     steps = list(getattr(transform, "transforms", transform if isinstance(
         transform, nn.Sequential) else []))
+    while steps and type(steps[-1]).__name__ in ("Compose", "Sequential"):
+        last = steps.pop()
+        steps += getattr(last, "transforms", last)
     if steps and type(steps[-1]).__name__ == "Normalize":
         mean, std = (tuple(torch.as_tensor(values).flatten().tolist())
                      for values in (steps[-1].mean, steps[-1].std))

@@ -103,12 +103,13 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
         outputs = predict(job.model, few(job.model, photos), batch_size=2)
         class_names = distinct(class_names, outputs.shape[1])
     identity = identity_of(look, photos, seen, {
-        "by": [said(*each) for each in methods.items()], "probabilities": bool(probabilities),
+        "by": sorted(said(*each) for each in methods.items()), "probabilities": bool(probabilities),
         "seed": seed, "layers": layers and list(layers), "batch_size": batch_size, "block": block},
         compared=folder is not None)
     with tempfile.TemporaryDirectory() as place:
         run = Run(place if folder is None else folder, identity)
         places, found = run.go(job, seen, workers, client)
+    found = {name: found[name] for name in methods if name in found}  # as asked for this time
     table = _described(photos, places, run.outputs)
     if class_names is not None:
         table.insert(2, "predicted_name", [pd.NA if pd.isna(given) else class_names[given]

@@ -26,7 +26,7 @@ from dnnlib.custom.failures import nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
-from dnnlib.custom.naming import distinct
+from dnnlib.custom.naming import Published, distinct
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
@@ -265,9 +265,11 @@ def classes_named(photos: Photos, n: int, kind: str,
     ``names``: of the classes, in the order of the model's outputs. If each image is in a sub-folder
     with the name of its class, these may be of some classes only; without such names they are all
     classes, in the order of their names, or of numbers: folders called 0 to n - 1 are these
-    classes. Images of a Parquet file bring the numbers and the names of their classes. Raises
-    ``ValueError`` for classes that are not the model's.
+    classes. If both are there and disagree, that is an error, but for published names. Images of a
+    Parquet file bring the numbers and the names of their classes. Raises ``ValueError`` for classes
+    that are not the model's.
     """
+    published = isinstance(names, Published)  # others may call their folders otherwise
     names = None if names is None else distinct(names, n)
     if kind == "prediction":
         return names or [str(i) for i in range(n)]
@@ -291,6 +293,10 @@ def classes_named(photos: Photos, n: int, kind: str,
     numbers = [str(i) for i in range(n)]
     if named <= set(names or numbers):
         return names or numbers
+    if names and not published and (other := [name for name in in_order(named)
+                                              if name not in names and not name.isdecimal()]):
+        raise ValueError(f"labels: expected sub-folders called as the classes are (--class-names), "
+                         f"{', '.join(names[:5])}{', ...' if n > 5 else ''}; got {other[0]}")
     found = in_order(named if len(named) == n else named | {*photos.empty})
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"

@@ -11,6 +11,7 @@ from torch import nn
 import dnnlib
 from dnnlib import custom
 from dnnlib.custom import against_noise, comparing
+from dnnlib.custom.naming import Published
 from dnnlib.fuzzing import Campaign, DLFuzz
 from dnnlib.measures.faults import fault_detection_rate
 
@@ -177,6 +178,18 @@ def test_folders_of_some_classes_are_found_by_their_names(labelled):
     found = custom.compare(model, labelled, "gini", rates=(10,), resamples=9,
                            class_names=["light", "dark", "none"])
     assert found.wrong == custom.compare(Bright(), labelled, "gini", rates=(10,), resamples=9).wrong
+
+
+@pytest.mark.parametrize("names", [["Dark", "Light"], ["night", "day"], ["dark", "day"]])
+def test_names_and_folders_that_disagree_are_an_error(labelled, names):
+    with pytest.raises(ValueError, match=f"--class-names.*{names[0]}, {names[1]}; got "):
+        custom.compare(Bright(), labelled, "gini", class_names=names)
+
+
+def test_published_names_need_not_be_those_of_the_folders(labelled):
+    found, plain = (custom.compare(Bright(), labelled, "gini", rates=(10,), resamples=9,
+                                   class_names=names) for names in (Published(["a", "b"]), None))
+    assert found.wrong == plain.wrong
 
 
 def test_images_without_folders_have_no_classes(labelled):

@@ -203,3 +203,6 @@ def test_a_preparation_of_steps_can_be_sent():
     again = pickle.loads(pickle.dumps(found))
     assert np.array_equal(again.apply(picture), found.apply(picture))
     assert repr(again.transform) == repr(found.transform)
+    nested = prepared(transforms.Compose([steps[0], transforms.Compose(steps[1:])]))
+    assert (nested.mean, nested.std) == (found.mean, found.std) == ((0.5,), (0.25,))
+    assert np.array_equal(nested.apply(picture), found.apply(picture))

@@ -284,6 +284,15 @@ def test_first_method_gives_the_order(tiny_model, photos):
     assert not table["gini_rank"].is_monotonic_increasing
 
 
+def test_methods_in_another_order_are_the_same_run(tiny_model, photos, tmp_path):
+    first = custom.rank(tiny_model(), photos, "random,gini", folder=tmp_path / "run")
+    again = custom.rank(tiny_model(), photos, "gini,random", folder=tmp_path / "run")
+    assert again["gini_rank"][:40].is_monotonic_increasing and "none changed" in again.attrs["used"]
+    assert again["random_rank"].sort_index().equals(first["random_rank"].sort_index())
+    with pytest.raises(ValueError, match="by was"):
+        custom.rank(tiny_model(), photos, "gini", folder=tmp_path / "run")
+
+
 def test_seed_reaches_the_methods(tiny_model, photos):
     ranks = [custom.rank(tiny_model(), photos, "random", seed=seed)["path"].tolist()
              for seed in (1, 1, 2)]
