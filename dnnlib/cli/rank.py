@@ -103,7 +103,7 @@ def rank(model: own.Model = "", images: own.Images = "",
         if found.unread:
             raise typer.Exit(SKIPPED)
         return
-    custom.parse_methods(by, reference=bool(reference))
+    asked = custom.parse_methods(by, reference=bool(reference))  # a file of one's own runs once
     kept, called = target.with_suffix(".run"), own.names_of(class_names, model, classes)
     network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,
@@ -114,14 +114,14 @@ def rank(model: own.Model = "", images: own.Images = "",
         check_labelled(photos)
     if guess:
         _estimate(custom.prepared_job(
-            network, photos, custom.parse_methods(by, reference=bool(reference)), reference=seen,
-            seed=seed, layers=checks.words(layers, "layers") if layers else None,
+            network, photos, asked, reference=seen, seed=seed,
+            layers=checks.words(layers, "layers") if layers else None,
             probabilities=probabilities, batch_size=batch_size, block=block), seen, workers)
         return
     faults = custom.fault_rate(network, photos, class_names=called, probabilities=probabilities,
                                batch_size=batch_size, workers=workers) if keep else None
     with own.cluster(scheduler) as client:
-        table = custom.rank(network, photos, by, reference=seen, top=top or None, seed=seed,
+        table = custom.rank(network, photos, asked, reference=seen, top=top or None, seed=seed,
                             layers=checks.words(layers, "layers") if layers else None,
                             probabilities=probabilities, batch_size=batch_size, block=block,
                             workers=workers, folder=kept, client=client, merge=merge,

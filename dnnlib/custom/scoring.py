@@ -18,7 +18,7 @@ from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.inference import classes_of as classes_of_logits
 from dnnlib.inference import device_of, predict
-from dnnlib.selection.protocol import Batch, Selector, passed
+from dnnlib.selection.protocol import Batch, Selector, passed, rows_of
 
 Known = Mapping[str, Mapping[str, torch.Tensor]]
 # of an image: its class, the class's probability, and how far that is above the next
@@ -128,7 +128,7 @@ class Job(Blocks):
         return found
 
     def of_one(self, name, chosen, batch):
-        return {name: chosen.read(batch, self.known.get(name, {}))}
+        return {name: rows_of(chosen, batch, self.known.get(name, {}))}
 
 
 @dataclass(frozen=True, eq=False)

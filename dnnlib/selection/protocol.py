@@ -165,7 +165,7 @@ def kept(chosen: Selector, model: nn.Module,
                                 for name in chosen.keeps})
     rows, classes = [], []
     for batch in _batches(chosen, model, x):
-        rows.append(chosen.read(batch, known))
+        rows.append(rows_of(chosen, batch, known))
         classes.append(batch.classes if chosen.shared else torch.empty(0))
     return torch.cat(rows), torch.cat(classes), known
 
@@ -177,6 +177,15 @@ def _batches(chosen: Selector, model: nn.Module, x: torch.Tensor,
         given = None if labels is None else labels[places]
         yield (passed(model, x[places], places, [chosen], given) if chosen.shared
                else Batch(model, x[places], places, labels=given))
+
+
+def rows_of(chosen: Selector, batch: Batch, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    """What :meth:`Selector.read` keeps (B, ...); ``ValueError`` unless it has a row an image."""
+    rows = chosen.read(batch, known)
+    if len(rows) != len(batch.places):
+        raise ValueError(f"{type(chosen).__name__}.read: expected a row for each of "
+                         f"{len(batch.places)} images, got shape {tuple(rows.shape)}")
+    return rows
 
 
 def passed(model: nn.Module, x: torch.Tensor, places: torch.Tensor,
