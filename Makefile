@@ -65,7 +65,6 @@ lint: $(READY)  ## style and types
 	mypy
 
 bench: $(READY)  ## speed against simpler ways, as ratios in one run, and their goals
-	@rm -f _build/bench.json
 	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done
 	@python benchmarks/goals.py
 

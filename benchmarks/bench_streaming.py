@@ -91,23 +91,21 @@ def measured(folder: Path, side: int, by: str, out: Path, reference: Path) -> No
 
 def memory(work: Path, side: int, sizes: tuple[int, int]) -> None:
     reference = photos(work, REFERENCES, side)
-    grew = []
-    for n in sizes:
-        folder = photos(work, n, side)
-        done = subprocess.run([sys.executable, __file__, "--measure", str(folder), str(side),
-                               TOGETHER, str(work / f"run{n}"), str(reference)],
-                              stdout=subprocess.PIPE, check=True)
-        found = json.loads(done.stdout.splitlines()[-1])
-        grew.append(found["most"] - found["before"])
-        print(f"memory, {TOGETHER}, {n:,} photos at {side}: {grew[-1] / 1e6:.0f} MB above the "
-              "model and one pass", flush=True)
-    more = sizes[1] - sizes[0]
-    each = (grew[1] - grew[0]) / more
-    print(f"  growth: {each / 1e3:.2f} kB a photo; as tensors they would be "
-          f"{3 * side * side * 4 / 1e3:.0f} kB each")
-    whole = (grew[1] + each * (100_000 - sizes[1])) / 1e9
-    print(f"  100,000 photos at that growth: {whole:.2f} GB")
-    keep(f"memory for 100,000 photos of {side} pixels", whole, most=2, unit="GB")
+    folders = {n: photos(work, n, side) for n in sizes}
+    for by in ("gini", TOGETHER):
+        grew = []
+        for n, folder in folders.items():
+            done = subprocess.run([sys.executable, __file__, "--measure", str(folder), str(side),
+                                   by, str(work / f"{by}{n}"), str(reference)],
+                                  stdout=subprocess.PIPE, check=True)
+            found = json.loads(done.stdout.splitlines()[-1])
+            grew.append(found["most"] - found["before"])
+            print(f"memory, {by}, {n:,} photos at {side}: {grew[-1] / 1e6:.0f} MB above the "
+                  "model and one pass", flush=True)
+        each = (grew[1] - grew[0]) / (sizes[1] - sizes[0])
+        keep(f"rank --by {by}: memory that each further photo takes", each / 1e3, unit="kB")
+        keep(f"rank --by {by}: memory for 100,000 photos, calculated",
+             (grew[1] + each * (100_000 - sizes[1])) / 1e9, most=2, unit="GB")
 
 
 def processor() -> float:
@@ -159,7 +157,7 @@ def throughput(work: Path, side: int, n: int) -> None:
           f"{1000 * each / n:.1f} ms of the processor a photo; its share of (goal 0.9)")
     for name, took in found.items():
         print(f"  {name:18}{each / took:5.2f}", flush=True)
-        keep(f"rank --by {name}, speed beside a bare loop", each / took, least=0.9)
+        keep(f"rank --by {name}, {side} pixels: speed beside a bare loop", each / took, least=0.9)
 
 
 def main() -> None:
