@@ -28,7 +28,8 @@ def opened(browser, tmp_path):
 
     def opened(content, size, scheme="light"):
         (tmp_path / "page.html").write_bytes(content)
-        contexts.append(browser.new_context(viewport=size, color_scheme=scheme, offline=True))
+        contexts.append(browser.new_context(viewport=size, color_scheme=scheme, offline=True,
+                                            has_touch=size["width"] < 500))
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.on("request", lambda request: errors.append(request.url)
@@ -135,6 +136,71 @@ def test_ten_thousand_images_are_light(opened, looks):
         assert shown == [f"{i}.jpg" for i in by_rank[start:start + len(shown)]]
         assert len(shown) < 300  # of the others there is nothing on the page
         page.wait_for_function(SHOWN)
+
+
+@pytest.fixture
+def five_thousand():
+    """A ranking of small pictures in their order, and the photos."""
+    many = 5_000
+    x = torch.randint(256, (20, 3, 12, 12), dtype=torch.uint8,
+                      generator=torch.Generator().manual_seed(0))
+    table = pd.DataFrame({
+        "path": [f"{i}.png" for i in range(many)], "predicted": np.arange(many) % 10,
+        "confidence": 0.5, "margin": 0.1, "gini_score": -np.arange(many) / many,
+        "gini_rank": np.arange(many) + 1, "gini_selected": np.arange(many) < 100})
+    return table, custom.Photos([x[i % 20] for i in range(many)], tuple(table["path"]))
+
+
+def focused(page, label):
+    """Wait until a tile has the focus: a dialog gives it back a moment after it closes."""
+    page.wait_for_function("label => document.activeElement.ariaLabel === label", arg=label,
+                           timeout=5_000)
+
+
+def test_five_thousand_images_by_keys(opened, looks, five_thousand):
+    page = opened(custom.ranking_page(*five_thousand), looks.desk)
+    page.locator(".tile").first.focus()
+    page.keyboard.press("ArrowRight")
+    focused(page, "Rank 2, 1.png")
+    page.keyboard.press("End")
+    focused(page, "Rank 5000, 4999.png")
+    page.keyboard.press("ArrowUp")
+    columns = 5_000 - int(page.evaluate("document.activeElement.ariaLabel.match(/\\d+/)[0]"))
+    assert 5 < columns < 20
+    page.keyboard.press("Enter")
+    for _ in range(3):
+        page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Escape")
+    focused(page, f"Rank {5_000 - columns - 3}, {5_000 - columns - 4}.png")
+    page.wait_for_function(SHOWN)
+    page.keyboard.press("Home")
+    focused(page, "Rank 1, 0.png")
+    assert page.evaluate("scrollY") < 400
+
+
+def test_five_thousand_images_by_touch(opened, looks, five_thousand):
+    page = opened(custom.ranking_page(*five_thousand), looks.phone)
+    page.evaluate("scrollTo(0, document.body.scrollHeight / 2)")
+    page.wait_for_function("Number(document.querySelector('.tile b').textContent) > 2000")
+    page.locator(".tile").nth(12).tap()
+    place = int(page.locator("dialog h2").inner_text().removesuffix(".png")) + 1
+    assert 2_000 < place < 3_000
+    fingers = page.context.new_cdp_session(page)
+
+    def swipe(start, end):
+        for kind, x in (("touchStart", start), ("touchMove", end), ("touchEnd", None)):
+            fingers.send("Input.dispatchTouchEvent", {
+                "type": kind, "touchPoints": [] if x is None else [{"x": x, "y": 300}]})
+
+    swipe(300, 80)
+    page.wait_for_function(f"document.querySelector('dialog h2').textContent === '{place}.png'")
+    swipe(80, 300)
+    swipe(200, 210)  # a tap that shook
+    page.wait_for_function(
+        f"document.querySelector('dialog h2').textContent === '{place - 1}.png'")
+    page.get_by_role("button", name="Next").tap()
+    page.get_by_role("button", name="Close").tap()
+    focused(page, f"Rank {place + 1}, {place}.png")
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 // A ranking: only the tiles that can be seen are part of the page.
 const count = data.paths.length;
 const TILE = 112, CAPTION = 40;  // pixels: least width of a tile; below its picture
-let order = [], columns = 1, side = TILE, looked = -1;
+let order = [], columns = 1, side = TILE, looked = -1, start = 0;
 const shown = new Map();  // place in the order -> tile
 
 const [byLabel, by] = choice("Sort by", data.methods.map(name => [name, name]), arrange);
@@ -16,7 +16,10 @@ const once = make("input", { type: "checkbox", on: { change: arrange } });
 const state = make("p", { className: "state", role: "status" });
 const grid = make("div", { id: "grid" });
 const saved = make("button", { type: "button", on: { click: save } });
-const large = make("dialog", { ariaLabel: "One image" });
+const large = make("dialog", { ariaLabel: "One image", on: {
+  close: () => show(looked),
+  touchstart: event => { start = event.changedTouches[0].clientX; },
+  touchend: event => swipe(event.changedTouches[0].clientX - start) } });
 
 document.body.append(make("article", {},
   make("header", {}, make("h1", { textContent: data.title }), byLabel,
@@ -116,9 +119,29 @@ function look(place) {
   (buttons.find(button => button.textContent === before) ?? buttons[1]).focus();
 }
 
+// The tile of a place gets the focus, wherever one has scrolled to.
+function show(place) {
+  const wanted = Math.max(0, Math.min(order.length - 1, place)), row = side + CAPTION;
+  const top = grid.getBoundingClientRect().top + Math.floor(wanted / columns) * row;
+  const above = document.querySelector("header").offsetHeight;  // it stays in sight
+  if (top < above) scrollBy(0, top - above);
+  if (top + row > innerHeight) scrollBy(0, top + row - innerHeight);
+  draw();
+  shown.get(wanted)?.focus();
+}
+
 function turn(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-  if (step && large.open) { look(looked + step); event.preventDefault(); }
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns,
+    Home: -order.length, End: order.length }[event.key];
+  const place = [...shown].find(([, tile]) => tile === document.activeElement)?.[0];
+  if (!step || (!large.open && place == null)) return;
+  if (large.open) look(looked + step);
+  else show(place + step);
+  event.preventDefault();
+}
+
+function swipe(distance) {
+  if (Math.abs(distance) > 40) look(looked - Math.sign(distance));
 }
 
 function save() {
