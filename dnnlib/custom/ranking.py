@@ -167,11 +167,11 @@ def _sizes(batch_size: int, block: int) -> tuple[int, int]:
 def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Asked, *,
            reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
            batch_size: int, block: int) -> Job:
-    """The same after :func:`looks.first_look`, which gave the first two."""
-    two = some[:2] if len(some) > 1 else some.repeat(2, 1, 1, 1)
+    """The same after :func:`looks.first_look`, which gave ``some``."""
+    tried = some[:8] if len(some) > 1 else some.repeat(2, 1, 1, 1)
     shown = None if reference is None else few(model, reference)
-    selectors = {name: chosen_of(name, kind, model, two, reference=shown, seed=seed, layers=layers,
-                                 batch_size=batch_size)
+    selectors = {name: chosen_of(name, kind, model, tried, reference=shown, seed=seed,
+                                 layers=layers, batch_size=batch_size)
                  for name, kind in kinds_of(methods).items()}
     return Job(model, photos, selectors, batch_size, block)
 

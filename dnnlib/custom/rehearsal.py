@@ -10,7 +10,7 @@ from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.methods import Kind
-from dnnlib.custom.told import sentence, told
+from dnnlib.custom.told import reason, sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed
@@ -25,27 +25,30 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
 
     ``layers``: patterns, see :func:`layers.matching`; a selector that looks at one layer takes the
     last. Raises ``ValueError`` in one line if it looks at none, or cannot order images of this
-    model: two of ``x`` are tried.
+    model: two of ``x`` are tried, and for a selector of one's own whether all keep its contract.
     """
     known = {field.name for field in fields(kind)}
     if layers is not None and not kind.vectors:
         if not known & {"layers", "layer"}:
             raise ValueError(f"layers: not with {name}, which takes all that count")
         outputs_only(name, model)
-        found = matching(model, x, layers)
+        found = matching(model, x[:2], layers)
         given |= {"layers": found, "layer": found[-1]}
     ours = selection.SELECTORS.get(name) is kind
     if ours and not kind.vectors:
         outputs_only(name, model)
     try:
         options = {k: v for k, v in given.items() if k in known and v is not None}
-        chosen = kind(**options).settled(model, x)
+        chosen = kind(**options).settled(model, x[:2])
         if chosen.keeps:
             chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
-        else:
+        elif ours:
             chosen.order(model, x[:2])
+        else:
+            selection.check_selector(chosen, model, x, sizes=(1, 3))
     except FAULTS as error:
-        raise ValueError(f"{name}: {line(error) if ours else told(error)}") from error
+        said = line(error) if ours else reason(error)
+        raise ValueError(f"{name}: {said.removeprefix(f'{kind.__name__}: ')}") from error
     return chosen
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
+from dnnlib.selection.contract import check_selector
 from dnnlib.selection.densities import LSA, MDSA, MLSA, MMDSA
 from dnnlib.selection.excitable import Excitable
 from dnnlib.selection.neuron_coverage import KMNC, NAC
@@ -20,7 +21,7 @@ from dnnlib.selection.surprise import DSA
 
 __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", "MDSA", "MLSA",
            "MMDSA", "Margin", "Method", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random",
-           "SELECTORS", "Scored", "Selector", "by_score", "selector", "top"]
+           "SELECTORS", "Scored", "Selector", "by_score", "check_selector", "selector", "top"]
 
 Method = Literal[  # for type checkers, the names of SELECTORS
     "random", "nac", "kmnc", "npc", "dsa", "gini", "ats", "nss", "excitable", "pd", "pv", "pe",

@@ -143,15 +143,18 @@ class Scored(Selector):
         return found
 
 
-def ordered(chosen: Selector, model: nn.Module,
-            x: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor]:
-    """Scores (N,), if the selector has any, and the order of candidates (N, C, H, W), N >= 2."""
-    return chosen.finish(*kept(chosen, model, x),
+def ordered(chosen: Selector, model: nn.Module, x: torch.Tensor,
+            size: int | None = None) -> tuple[torch.Tensor | None, torch.Tensor]:
+    """Scores (N,), if the selector has any, and the order of candidates (N, C, H, W), N >= 2.
+
+    ``size``: images of a batch; default as many as the selector says.
+    """
+    return chosen.finish(*kept(chosen, model, x, size),
                          device="cpu" if model is None else device_of(model))
 
 
-def kept(chosen: Selector, model: nn.Module,
-         x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
+def kept(chosen: Selector, model: nn.Module, x: torch.Tensor, size: int | None = None,
+         ) -> tuple[torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]:
     """Rows (N, ...) of candidates, their classes and what was learned: see :meth:`Selector.finish`.
     """
     candidates(x)
@@ -160,19 +163,21 @@ def kept(chosen: Selector, model: nn.Module,
     if reference is not None:
         labels = getattr(chosen, "reference_labels", None)
         labels = None if labels is None else checks.tensor(labels)
-        parts = [chosen.learn(batch) for batch in _batches(chosen, model, reference, labels)]
+        parts = [chosen.learn(batch)
+                 for batch in _batches(chosen, model, reference, size, labels)]
         known = chosen.learned({name: torch.cat([part[name] for part in parts])
                                 for name in chosen.keeps})
     rows, classes = [], []
-    for batch in _batches(chosen, model, x):
+    for batch in _batches(chosen, model, x, size):
         rows.append(rows_of(chosen, batch, known))
         classes.append(batch.classes if chosen.shared else torch.empty(0))
     return torch.cat(rows), torch.cat(classes), known
 
 
-def _batches(chosen: Selector, model: nn.Module, x: torch.Tensor,
+def _batches(chosen: Selector, model: nn.Module, x: torch.Tensor, size: int | None,
              labels: torch.Tensor | None = None) -> Iterator[Batch]:
-    size = size_for(model, x, chosen.batch_size, times=3) if chosen.shared else ROWS
+    if size is None:
+        size = size_for(model, x, chosen.batch_size, times=3) if chosen.shared else ROWS
     for places in torch.arange(len(x)).split(size):
         given = None if labels is None else labels[places]
         yield (passed(model, x[places], places, [chosen], given) if chosen.shared

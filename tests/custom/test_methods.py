@@ -51,6 +51,11 @@ class Mean(Scored):
     def read(self, batch, known):
         return batch.p.amax(1).mean(0, keepdim=True)
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Relative(Scored):
+    def read(self, batch, known):
+        return batch.p.amax(1) / batch.p.amax()
+
 class Gini(Doubt):
     pass
 
@@ -103,7 +108,8 @@ def test_one_that_learns_from_training_images(folder, images, tiny_model):
     ("mine.py:Plain", "expected a dataclass derived from dnnlib.selection.Selector or Scored"),
     ("mine.py:Gini", "would be called gini, as one of the package is"),
     ("mine.py:Broken", r"broken: mine.py, line \d+: KeyError: 'nothing'"),
-    ("mine.py:Mean", "Mean.read: expected a row for each of 2 images, got shape"),
+    ("mine.py:Mean", "Mean.read: expected a row for each of 8 images, got shape"),
+    ("mine.py:Relative", "relative: expected scores that do not depend on the batch"),
     ("mine.py:Contrast,mine.py:Contrast", "'contrast' twice"), ("mine.py:Contrast,ginni", "'gini'")])
 def test_what_will_not_do_is_told_in_a_line(folder, tiny_model, by, words):
     with pytest.raises((ValueError, FileNotFoundError), match=words) as told:

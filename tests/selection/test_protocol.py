@@ -15,34 +15,15 @@ def chosen(name):
     return selection.selector(name, **({"reference": REFERENCE} if needs else {}))
 
 
-def of_batches(one, model, x, size, monkeypatch):
-    """Scores and order of images that come in batches of that size."""
-    with monkeypatch.context() as patch:
-        patch.setattr(protocol, "ROWS", size)
-        one = replace(one, batch_size=size) if "batch_size" in one.__dataclass_fields__ else one
-        return protocol.ordered(one, model, x)
-
-
-@pytest.mark.parametrize("size", [1, 7, 40])
-@pytest.mark.parametrize("name", selection.SELECTORS)
-def test_batches_are_ordered_as_the_whole(tiny_model, tiny_data, monkeypatch, name, size):
-    model, x, one = tiny_model(), tiny_data.images, chosen(name)
-    score, order = of_batches(one, model, x, size, monkeypatch)
-    assert order.tolist() == one.order(model, x).tolist()
-    assert (score is not None) == isinstance(one, selection.Scored)
-    if score is not None:
-        torch.testing.assert_close(score, one.score(model, x), rtol=1e-4, atol=1e-6)
-
-
 @pytest.mark.parametrize("name, options", [
     ("nac", {"activation": "scaled"}), ("nac", {"method": "ctm", "fill": "ctm"}),
     ("kmnc", {"neuron": "unit"}), ("npc", {"reference_labels": torch.zeros(30, dtype=torch.int64)}),
     ("dsa", {"order_by": "coverage"}), ("nss", {"difference": "squared_normalised"}),
     ("nss", {"pair": "original", "originals": REFERENCE.repeat(2, 1, 1, 1)[:40]})])
-def test_options_count_in_batches_too(tiny_model, tiny_data, monkeypatch, name, options):
+def test_options_count_in_batches_too(tiny_model, tiny_data, name, options):
     model, x, plain = tiny_model(), tiny_data.images, chosen(name)
     one = replace(plain, **options)
-    _, order = of_batches(one, model, x, 9, monkeypatch)
+    _, order = protocol.ordered(one, model, x, 9)
     assert order.tolist() == one.order(model, x).tolist() != plain.order(model, x).tolist()
 
 
