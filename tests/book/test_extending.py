@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from dnnlib import inference
+
 PAGE = (Path(__file__).resolve().parents[2] / "book" / "extending.md").read_text(encoding="utf-8")
 
 
@@ -43,6 +45,11 @@ def test_the_fuzzer_ends_at_gray_or_at_its_bound(followed):
 
 def test_the_folder_is_a_dataset(followed):
     assert len(followed["mine"]) == 20 and set(followed["mine"].classes) == {"even", "odd"}
+
+
+def test_the_network_is_trained(followed):
+    found = inference.accuracy(followed["network"], followed["data"].images, followed["data"].labels)
+    assert found > 0.5 and len(followed["network"]) == 4
 
 
 def test_the_claim_gets_its_verdict(followed):

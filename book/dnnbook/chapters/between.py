@@ -8,6 +8,7 @@ from torch import nn
 from dnnbook import data
 from dnnbook.data import sources
 from dnnbook.records import records
+from dnnbook.training.networks import build, is_own
 from dnnlib import checks, inference, models
 
 Values = Mapping[str, object]
@@ -121,6 +122,9 @@ def _networks(values: Values, shape: tuple[int, int, int], classes: int) -> None
              "others": str(values.get("others") or "").replace(",", " ").split()}
     for name, networks in asked.items():
         for network in filter(None, networks):
+            if is_own(network):
+                build(network, shape, classes)
+                continue
             try:
                 with torch.device("meta"):  # sizes only
                     built = models.build(network, shape=shape, classes=classes)

@@ -15,7 +15,7 @@ from pathlib import Path
 from dnnbook import data, training
 from dnnbook.chapters import between
 from dnnbook.data import sources
-from dnnbook.training import faulty, pollution
+from dnnbook.training import faulty, networks, pollution
 from dnnlib import checks, models, selection
 from dnnlib.perturb import vulnerability
 
@@ -74,6 +74,15 @@ def stored(name: str, where: str) -> str:
     return entry(name, where).get("stored", name)
 
 
+def kept(name: str, value, where: str):
+    """What the records of an experiment keep of a parameter's value.
+
+    >>> kept("model_name", "lenet5", "nss/diversity"), kept("seed", 3, "nss/diversity")
+    ('lenet5', 3)
+    """
+    return networks.called(value) if entry(name, where).get("of") == "models" else value
+
+
 def choices(found: Mapping) -> Collection[str] | None:
     """The names that a parameter may have; None if it is no name."""
     return NAMES[found["of"]]() if "of" in found else found.get("choices")
@@ -126,6 +135,8 @@ def value(name: str, given, found: Mapping):
     known = choices(found)
     if kind == "dataset" and known is None:
         known = None if sources.is_folder(good) else sources.SOURCES
+    if kind == "name" and found.get("of") == "models" and networks.is_own(good):
+        known = None
     if known is not None:
         words = checks.words(good, name) if kind == "words" and good else (good,) if good else ()
         for word in words:

@@ -46,7 +46,8 @@ class Experiment:
         good = declared.check(name, profile=profile, **parameters, **drawn)
         self.name, self.profile = name, profile
         self._own = places.own_results_dir()  # refused before anything is computed
-        self.parameters = {declared.stored(key, name): good[key] for key in parameters}
+        self.parameters = {declared.stored(key, name): declared.kept(key, good[key], name)
+                           for key in parameters}
         if len(self.parameters) < len(parameters):
             raise ValueError(f"{name}: two parameters have one name in records, of "
                              f"{', '.join(parameters)}")

@@ -109,7 +109,7 @@ def recorded(path: Path, values: dict) -> tuple[str, dict] | None:
         return None
     given = {name: p.default for name, p in parameters(path).items()} | values
     where = about["experiment"]
-    return where, {declared.stored(name, where): given.get(name, value)
+    return where, {declared.stored(name, where): declared.kept(name, given.get(name, value), where)
                    for name, value in about["parameters"].items()}
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from dnnbook.chapters import declared
 from dnnbook.data import sources
+from dnnbook.training import networks
 from dnnlib import checks
 
 
@@ -104,6 +105,10 @@ def typed(path: Path, given: dict[str, str], *, alone: bool = False) -> dict:
     values = declared.alone(where(path), values)
     if sources.is_folder(values.get("dataset", "")):  # the notebook runs in its own folder
         values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
+    for name, value in values.items():
+        if declared.entry(name, where(path)).get("of") == "models" and networks.is_own(value):
+            file, _, function = value.rpartition(":")
+            values[name] = f"{Path(file).expanduser().resolve()}:{function}"
     if not alone:
         together(path, values, here=False)
     return values

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from dnnbook import reproducible
 from dnnbook.data import Dataset, load
 from dnnbook.data.sources import is_folder
-from dnnbook.training import augmentation, graphs, kept, recipes
+from dnnbook.training import augmentation, graphs, kept, networks, recipes
 from dnnbook.training.recipes import Recipe
 from dnnlib import checks, files, inference, models
 from dnnlib.inference import device_of, fast_layout
@@ -26,6 +26,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
             device: str = "cpu", **changes) -> nn.Module:
     """Network ``model_name`` trained on the training split of ``dataset``, or taken from the cache.
 
+    ``model_name``: of :data:`models.SPECS`, or a person's own, see :func:`networks.build`.
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
     whole epoch and ends with the same weights. With ``recipe_name`` 'pretrained' nothing is
     trained: see :func:`pretrained`. Returns the model in evaluation mode.
@@ -88,12 +89,12 @@ def fitted(model_name: str, data: Dataset, recipe: Recipe, *, start: nn.Module |
     place = inference.device(device)
 
     def fresh() -> nn.Module:
-        model = models.build(model_name, shape=data.shape, classes=len(data.classes), seed=seed)
+        model = networks.build(model_name, data.shape, len(data.classes), seed=seed)
         if start is not None:
             model.load_state_dict(start.state_dict())
         return model.to(place)
 
-    key = {"model": model_name, "data": data.fingerprint, "shape": data.shape,
+    key = {"model": networks.called(model_name), "data": data.fingerprint, "shape": data.shape,
            "recipe": asdict(recipe), "seed": seed, **reproducible.key("training", place)}
     if start is not None:
         key["start"] = described(start)

@@ -1,0 +1,60 @@
+"""The network that a chapter trains: one of the papers' by name, or a person's own in a file."""
+
+import hashlib
+import inspect
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from dnnlib import models
+from dnnlib.custom.loading import of_file
+from dnnlib.custom.told import told
+
+
+def is_own(name) -> bool:
+    """Whether a name means a function of a person's own, 'FILE.py:FUNCTION'.
+
+    >>> is_own("net.py:small"), is_own("lenet5")
+    (True, False)
+    """
+    return isinstance(name, str) and ".py:" in name
+
+
+def called(name: str) -> str:
+    """What records call a network: a person's own by its function and a digest of the file."""
+    if not is_own(name):
+        return name
+    file, _, function = name.rpartition(":")
+    content = Path(file).expanduser().read_bytes()
+    return f"{function} {hashlib.sha256(content).hexdigest()[:8]}"
+
+
+def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0) -> nn.Module:
+    """A fresh network in evaluation mode for images of ``shape`` (C, H, W), H = W.
+
+    As :func:`models.build`, which has the names. A person's own, 'FILE.py:FUNCTION', is called with
+    channels, side and classes, or without if it takes nothing, and returns a module that gives
+    logits (N, classes). Raises ``ValueError``, in one line, if it does not, and
+    ``FileNotFoundError`` if there is no such file.
+    """
+    if not is_own(name):
+        return models.build(name, shape=shape, classes=classes, seed=seed)
+    function = of_file(name, "model_name")
+    given = (shape[0], shape[1], classes) if inspect.signature(function).parameters else ()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            model = function(*given)
+            if not isinstance(model, nn.Module):
+                raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
+            with torch.no_grad():
+                logits = model.eval()(torch.zeros(2, *shape))
+        except Exception as error:  # whatever their code raises
+            raise ValueError(f"model_name: {name} does not take images of "
+                             f"{' x '.join(map(str, shape))}: {told(error)}") from error
+    came = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
+    if came != (2, classes):
+        raise ValueError(f"model_name: expected logits (N, {classes}) of {name}, got {came} for "
+                         "two images")
+    return model
