@@ -1,7 +1,8 @@
 """The names of a model's classes: from a list, or those that torchvision publishes."""
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from dnnlib import checks
@@ -64,6 +65,36 @@ def order_told(paths: Sequence[str]) -> list[str]:
                     for names in (found, text))
     return [f"classes: folders in order of number, {first}; as text, as torchvision's "
             f"ImageFolder, {other}"]
+
+
+PARTS = {"train", "training", "val", "valid", "validation", "dev", "test", "testing"}
+
+
+def as_folders(names: Sequence[str], folders: Collection[str]) -> tuple[str, ...] | None:
+    """Published names, spelt as the folders are; None if no folder is called as a class is.
+
+    Capitals, blanks, dashes and underscores do not count. Where some folders only are called as
+    classes are, these must be at their places in the order of the folders; else ``ValueError``.
+
+    >>> as_folders(("dog", "sea lion", "ant"), {"Sea_Lion", "Dog"}), as_folders(("dog",), {"n02"})
+    (('Dog', 'Sea_Lion', 'ant'), None)
+    """
+    def spelt(name: str) -> str:
+        return re.sub(r"[\s_-]+", " ", name).strip().casefold()
+
+    known = [spelt(name) for name in names]
+    places = {folder: known.index(spelt(folder)) for folder in in_order(folders)
+              if spelt(folder) in known}
+    if len(places) == len(folders) == len({*places.values()}):
+        called = {place: folder for folder, place in places.items()}
+        return tuple(called.get(i, name) for i, name in enumerate(names))
+    for folder, place in places.items():
+        if (after := in_order(folders).index(folder)) != place or len(folders) != len(names):
+            raise ValueError(
+                f"labels: {folder} is class {place} of the model by its name, {names[place]}, and "
+                f"folder {after} of {len(folders)} in order; call all folders as the classes are, "
+                "or give the names (--class-names)")
+    return None
 
 
 def distinct(names: Sequence[str], n: int) -> tuple[str, ...]:

@@ -26,13 +26,14 @@ from dnnlib.custom.failures import nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
-from dnnlib.custom.naming import Published, distinct
+from dnnlib.custom.naming import PARTS, Published, as_folders, distinct
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scoring import all_of, classes_of
 from dnnlib.custom.told import reason
 from dnnlib.data.folders import in_order, of_one
+from dnnlib.data.pictures import Pictures
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
@@ -267,16 +268,26 @@ def classes_named(photos: Photos, n: int, kind: str,
     classes, in the order of their names, or of numbers: folders called 0 to n - 1 are these
     classes. If both are there and disagree, that is an error, but for published names. Images of a
     Parquet file bring the numbers and the names of their classes. Raises ``ValueError`` for classes
-    that are not the model's.
+    that are not the model's, and for folders that are parts of a dataset.
     """
     published = isinstance(names, Published)  # others may call their folders otherwise
     names = None if names is None else distinct(names, n)
+    numbers = [str(i) for i in range(n)]
     if kind == "prediction":
         return names or [str(i) for i in range(n)]
     if photos.labels is not None:
         if (photos.labels < 0).any():
             first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
             raise ValueError(f"labels: expected the class of every image, {first} has none")
+        if isinstance(photos.source, Pictures):
+            for path, label in zip(photos.paths, _labels_told(photos)):
+                if (folder := path.split("/")[0]) in photos.classes and folder != label:
+                    raise ValueError(f"labels: {path} is in the folder {folder}, and has the label "
+                                     f"{label} in the list")
+        if set(photos.classes) <= set(numbers):
+            return names or numbers
+        if published and (spelt := as_folders(names, {*photos.classes})):
+            return spelt
         if names is None and len(photos.classes) != n:
             raise ValueError(f"labels: expected {n} classes, as many as the model has, got "
                              f"{len(photos.classes)}: {', '.join(photos.classes[:5])}"
@@ -290,9 +301,17 @@ def classes_named(photos: Photos, n: int, kind: str,
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
     named = {path.split("/")[0] for path in [*photos.paths, *photos.skipped] if "/" in path}
-    numbers = [str(i) for i in range(n)]
-    if named <= set(names or numbers):
+    if outside := [path for path in photos.paths if path.split("/")[0] in ("", "..")]:
+        raise ValueError("labels: expected paths whose first part is the class, or a column "
+                         f"'label' in the list, got {outside[0]}")
+    if names and named <= set(names) or named <= set(numbers):
         return names or numbers
+    if published and (spelt := as_folders(names, named)):
+        return spelt
+    if {name.lower() for name in named} <= PARTS and all(
+            path.count("/") > 1 for path in photos.paths):
+        raise ValueError(f"labels: expected a sub-folder for each class, got parts of a dataset, "
+                         f"{' and '.join(in_order(named))}; give one of these folders")
     if names and not published and (other := [name for name in in_order(named)
                                               if name not in names and not name.isdecimal()]):
         raise ValueError(f"labels: expected sub-folders called as the classes are (--class-names), "
@@ -307,10 +326,18 @@ def classes_named(photos: Photos, n: int, kind: str,
 
 
 def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
-    """The class of each image, int64 (N,), by its number among ``names``: :func:`classes_named`."""
+    """The class of each image, int64 (N,), by its number among ``names``: :func:`classes_named`.
+
+    A label that is none of the names is the number of one.
+    """
     named = ([path.split("/")[0] for path in photos.paths] if photos.labels is None
-             else [photos.classes[i] for i in photos.labels.tolist()])
-    return torch.tensor([names.index(name) for name in named])
+             else _labels_told(photos))
+    return torch.tensor([names.index(name) if name in names else int(name) for name in named])
+
+
+def _labels_told(photos: Photos) -> list[str]:
+    """The name of each image's class, of a table that has labels."""
+    return [photos.classes[i] for i in photos.labels.tolist()]
 
 
 def _files(name: str, made: list[dict], places: list[int],

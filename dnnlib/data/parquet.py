@@ -16,7 +16,7 @@ from PIL import Image
 from tqdm import tqdm
 
 from dnnlib import checks, files
-from dnnlib.data.folders import any_image, decoded, fitted, stacked
+from dnnlib.data.folders import any_image, decoded, fitted, in_order, stacked
 from dnnlib.data.raw import Raw
 
 SPLITS = {"train": ("train",), "test": ("test", "validation", "val")}
@@ -172,7 +172,7 @@ def table(paths: Sequence[Path]) -> Table:
 
     A picture is a struct with the field 'bytes', as of ``datasets``, or plain bytes. A column of
     labels is called as one of ``LABELS``, or is the only one with names of classes in the file's
-    metadata; names of classes come from there, else they are the labels, text in order of name.
+    metadata; names of classes come from there, else they are the labels, :func:`in_order`.
     Raises ``ValueError`` naming the file for one that is none, no column of pictures, several, and
     files that differ in their columns; ``ModuleNotFoundError`` without pyarrow.
     """
@@ -197,7 +197,12 @@ def table(paths: Sequence[Path]) -> Table:
                 values += file.read(columns=[label], use_threads=False)[label].to_pylist()
     if not groups or not sum(rows for *_, rows in groups):
         raise ValueError(f"{first.parent if len(paths) > 1 else first} holds no rows")
-    names = _features(first).get(label, {}).get("names") if label else None
+    named = {path: _features(path).get(label, {}).get("names") if label else None for path in paths}
+    names = named[first]
+    if other := next((path for path in paths if named[path] != names), None):
+        raise ValueError(f"{other}: expected the classes of {first.name} in their order, "
+                         f"{', '.join(names or ['none'])}; got "
+                         f"{', '.join(named[other] or ['none'])}")
     classes, labels = _numbered(values, names, f"{first}, column {label!r}")
     total = sum(rows for *_, rows in groups)
     return Table(tuple(paths), columns[0], label, classes,
@@ -237,7 +242,7 @@ def _numbered(values: list, names: Sequence[str] | None,
               what: str) -> tuple[tuple[str, ...], torch.Tensor]:
     """The names of the classes, and the labels as numbers; -1 for none."""
     if any(isinstance(value, str) for value in values):
-        names = sorted({value for value in values if value is not None})
+        names = in_order(str(value) for value in values if value is not None)
         values = [None if value is None else names.index(value) for value in values]
     numbers = [-1 if value is None else value for value in values]
     if odd := [v for v in numbers if isinstance(v, bool) or not isinstance(v, int)]:

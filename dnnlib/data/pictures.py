@@ -17,6 +17,7 @@ from dnnlib.data.folders import (
     Listed,
     any_image,
     deep,
+    in_order,
     lies,
     listed,
     of_one,
@@ -64,7 +65,7 @@ class Readable(NamedTuple):
     ``paths``: those of the pictures, relative to the folder; of rows of a Parquet file its name and
     their numbers. ``skipped``: the reason for each image that cannot be read, by path; ``others``:
     how many files have another ending; ``litter``: what no person put there. ``labels``, of a
-    Parquet file with labels: the number of each picture's class, -1 where there is none, and
+    table with labels: the number of each picture's class, -1 where there is none, and
     ``classes``, their names. ``empty``: sub-folders of the folder that hold no image.
     """
 
@@ -95,19 +96,22 @@ def readable(source: Path | Sequence[Path], *,
     ``source``: a folder; a Parquet file, or a folder of them, with a column of pictures, see
     :func:`parquet.table`, read row group by row group; or a list of paths: a file whose name ends
     in .txt, with a path a line, or a table, .csv, .tsv or .parquet, with a column
-    'absolute_path', as of a ranking, or 'path'; relative to the file's folder. Or the paths.
+    'absolute_path', as of a ranking, or 'path'; relative to the file's folder. Or the paths. A
+    column of labels, called as one of :data:`parquet.LABELS`, has the classes by name or number.
     ``fit``: from an image to uint8 (H, W) or (H, W, 3); ``fitted``: from (width, height) to those
     that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1 if all images
     are gray-scale. Folders that cannot be entered are among the skipped, their names ending in
     '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
     """
-    walked = isinstance(source, Path) and source.is_dir()
+    walked, told = isinstance(source, Path) and source.is_dir(), {}
     if not isinstance(source, Path):
         found, source = Listed([*dict.fromkeys(source)], 0, {}, ()), Path("list")
     elif tables := _tables(source):
         return _of_rows(parquet.table(tables), fit, fitted, channels)
+    elif walked:
+        found = listed(source)
     else:
-        found = listed(source) if walked else _of_list(source)
+        found, told = _of_list(source)
     paths, others, skipped, litter = found
     folder = source if walked else source.parent
     names = [(path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
@@ -120,8 +124,11 @@ def readable(source: Path | Sequence[Path], *,
     known = {name.split("/")[0] for name in [*names, *skipped, *litter]}
     empty = tuple(sorted(path.name for path in source.iterdir() if path.is_dir()
                          and path.name not in known and not any_image(path))) if walked else ()
+    classes = in_order(filter(None, told.values()))
+    labels = torch.tensor([classes.index(label) if (label := told.get(paths[i])) else -1
+                           for i in good]) if classes else None
     return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter,
-                    empty=empty)
+                    labels, classes, empty)
 
 
 def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readable:
@@ -176,30 +183,37 @@ def _channels(headers: Iterable[Header]) -> int:
     return 1 if all(header.gray for header in headers) else 3
 
 
-def _of_list(source: Path) -> Listed:
-    """The same for the paths in a list; in their order, each once."""
+def _of_list(source: Path) -> tuple[Listed, dict[Path, str]]:
+    """The same for the paths in a list; in their order, each once. And their labels, if it has any.
+    """
     if source.suffix.lower() not in LISTS:
         raise FileNotFoundError(f"{source} is not a folder, nor a list of paths "
                                 f"({', '.join(sorted(LISTS))})")
     if not source.is_file():
         raise FileNotFoundError(f"there is no file {source}")
     if source.suffix.lower() == ".txt":
-        lines = delimited.lines(source)
+        lines: list[tuple[str, str]] = [(line, "") for line in delimited.lines(source)]
     elif source.suffix.lower() == ".parquet":
         import pandas as pd  # only here: the ground floor does without tables
 
         lines = _paths_in(source, pd.read_parquet(source))
     else:
         lines = _paths_in(source, delimited.table(source))
-    paths = [_place(source.parent, line.strip()) for line in dict.fromkeys(lines) if line.strip()]
-    if not paths:
+    told: dict[Path, str] = {}
+    for line, label in lines:
+        if line := line.strip():
+            path = _place(source.parent, line)
+            if told.setdefault(path, label) != label:
+                raise ValueError(f"{source}: {line} is listed twice, as {told[path] or 'nothing'} "
+                                 f"and as {label or 'nothing'}")
+    if not told:
         raise FileNotFoundError(f"{source} lists no paths")
-    return Listed(paths, 0, {}, ())
+    return Listed([*told], 0, {}, ()), told
 
 
-def _paths_in(source: Path, table) -> list[str]:
-    """The column of paths: one with a name of :data:`COLUMNS`, or the only one whose first cell is
-    a file."""
+def _paths_in(source: Path, table) -> list[tuple[str, str]]:
+    """Paths and labels. The column of paths is one with a name of :data:`COLUMNS`, or the only one
+    whose first cell is a file; '' where there is no label."""
     column = next((name for name in COLUMNS if name in table), None)
     if column is None:
         there = [name for name, cells in table.items() for first in cells[:1]
@@ -208,8 +222,11 @@ def _paths_in(source: Path, table) -> list[str]:
             raise ValueError(f"{source}: expected a column 'path', got "
                              f"{', '.join(map(str, table.columns[:5]))}")
         column, = there
-    return [value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
-            for value in table[column].dropna()]
+    label = next((name for name in parquet.LABELS if name in table and name != column), None)
+    rows = table[table[column].notna()]
+    labels = [""] * len(rows) if label is None else rows[label].where(rows[label].notna(), "")
+    return [(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value),
+             str(of).strip()) for value, of in zip(rows[column], labels)]
 
 
 def _place(folder: Path, line: str) -> Path:
