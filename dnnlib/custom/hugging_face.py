@@ -105,7 +105,8 @@ def _check_head(folder: Path, config: Mapping) -> None:
     if heads and not any(HEAD in head for head in heads):
         raise ValueError(f"model: {folder.name} has the head {', '.join(heads)}; expected one "
                          f"whose name ends in {HEAD}")
-    problem = config.get("problem_type") or "single_label_classification"
+    problem = config.get("problem_type") or (  # one output is trained to be a number there
+        "regression" if len(config.get("id2label") or "01") == 1 else "single_label_classification")
     if problem != "single_label_classification":
         raise ValueError(f"model: {folder.name} has the head {', '.join(heads) or HEAD} for "
                          f"{problem}; expected one that gives an image one class")

@@ -100,7 +100,7 @@ class Setting:
         path, colon, function = self.model.rpartition(":")
         if path.endswith(".py"):
             name = f"str({below_here(path, file)}) + {text(colon + function)}"
-        elif Path(self.model).suffix in SUFFIXES:
+        elif Path(self.model).suffix in SUFFIXES or Path(self.model).expanduser().is_dir():
             name = f"str({below_here(self.model, file)})"
         else:
             name = text(self.model)
@@ -126,7 +126,9 @@ class Setting:
         elif self.class_names:
             found = f"({', '.join(map(text, read_names(self.class_names)))})"
         elif published_names(self.model, self.classes) is not None:
-            found = f"custom.published_names({text(self.model)})"
+            found = (f"custom.published_names(str({below_here(self.model, file)}))"
+                     if Path(self.model).expanduser().is_dir()
+                     else f"custom.published_names({text(self.model)})")
         else:
             return ""
         return f",\n                              class_names={found}"

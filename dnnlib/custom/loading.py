@@ -148,8 +148,10 @@ def _torchvision(name: str, provided: bool, classes: int | None,
     options = {} if classes is None else {"num_classes": classes}
     if name.startswith("vit_") and size:
         options["image_size"] = size
-    if name in ("googlenet", "inception_v3") and not provided:
-        options["init_weights"] = False
+    if name in ("googlenet", "inception_v3") and not provided:  # their transform_input
+        raise ValueError(f"model: torchvision's {name} changes its input if it began with the "
+                         "published weights, and a file of weights does not say so; give a "
+                         "function that builds it as it was trained, FILE.py:FUNCTION")
     if provided and options:
         raise ValueError(f"weights: expected a file with those of {name}; torchvision's own are "
                          "for its 1,000 classes and its size")

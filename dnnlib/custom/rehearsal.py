@@ -11,7 +11,7 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.methods import Kind
 from dnnlib.custom.told import reason, sentence
-from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
+from dnnlib.fuzzing import ArtAttack, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed
 
@@ -43,6 +43,8 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
         if chosen.keeps:
             chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
         elif ours:
+            if kind is selection.Excitable:
+                _has_slopes(model, x[:8])
             chosen.order(model, x[:2])
         else:
             selection.check_selector(chosen, model, x, sizes=(1, 3))
@@ -59,6 +61,11 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
         outputs_only(name, model, "follows the gradient of")
     elif not isinstance(fuzzer, Noise):
         outputs_only(name, model)
+    try:
+        if name == "excitable" or isinstance(fuzzer, DLFuzz | DeepXplore | ArtAttack):
+            _has_slopes(model, x[:8])
+    except FAULTS as error:
+        raise ValueError(f"{name}: {line(error)}") from error
     if isinstance(fuzzer, Swarm):
         fuzzer = replace(fuzzer, population=1)
     if isinstance(fuzzer, DeepHunter):
@@ -68,6 +75,20 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
                    generator=torch.Generator().manual_seed(0))
     except FAULTS as error:
         raise ValueError(f"{name}: {line(error)}") from error
+
+
+def _has_slopes(model: nn.Module, x: torch.Tensor) -> None:
+    """``ValueError`` for outputs that no gradient leads from to the images, or one of 0 alone."""
+    images = x.detach().clone().requires_grad_()
+    with torch.enable_grad():
+        outputs = model(images)
+    if not outputs.requires_grad:
+        raise ValueError("follows gradients, and the model's outputs have none: are they detached, "
+                         "or computed under no_grad?")
+    slopes, = torch.autograd.grad(outputs.amax(1).sum(), images, allow_unused=True)
+    if slopes is None or not slopes.any():
+        raise ValueError(f"follows gradients, and those of {len(x)} images are 0: does the model "
+                         "round them, or count them as constants?")
 
 
 def outputs_only(name: str, model: nn.Module, does: str = "looks into the layers of") -> None:

@@ -9,6 +9,7 @@ import torch
 
 from dnnlib import checks
 from dnnlib.data import delimited
+from dnnlib.data.parquet import LABELS
 
 SUFFIXES = (".npy", ".csv", ".tsv", ".parquet")
 IDS = ("", "index", "id", "unnamed: 0")  # headings of whole numbers that name rows
@@ -172,6 +173,10 @@ def _taken(kinds: dict, titles: list, look: pd.DataFrame) -> tuple:
     if of["number"]:  # a class that is never predicted may be written as 0 throughout
         zeros = [place for place in of["whole"] if set(look[place].str.strip()) == {"0"}]
         classes = [place for place in kinds if place in {*of["number"], *zeros}]
+    labels = [place for place in classes if str(title[place]).strip().lower() in LABELS]
+    if labels and len(labels) < len(classes):
+        raise ValueError(f"expected outputs, got the column {title[labels[0]]}, which is called as "
+                         "labels are; leave out of the file what is neither a class nor a name")
     other = [place for place in kinds if place not in {*classes, *of["text"], *ids}]
     if other:
         kind = "whole numbers" if other[0] in of["whole"] else "truth values"

@@ -188,6 +188,7 @@ def test_described_says_what_is_done(save):
     ({"problem_type": "multi_label_classification"}, {},
      "has the head ViTForImageClassification for multi_label_classification"),
     ({"problem_type": "regression"}, {}, "for regression; expected one that gives an image one"),
+    ({"id2label": {"0": "age"}}, {}, "for regression; expected one that gives an image one"),
     ({"architectures": ["ViTForMaskedImageModeling"]}, {}, "has the head ViTForMaskedImageModeling"),
     ({"architectures": ["DetrForObjectDetection"]}, {}, "has the head DetrForObjectDetection"),
     ({}, {"image_processor_type": "MobileViTImageProcessor"}, "kind MobileViTImageProcessor; exp"),

@@ -165,6 +165,15 @@ def test_the_model_is_built_as_by_the_command(monkeypatch, model, expected):
     assert found["device"][0] == ("cpu",)
 
 
+def test_a_folder_of_hugging_face_is_found_from_the_test(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "vit").mkdir()
+    (tmp_path / "vit" / "config.json").write_text('{"id2label": {"0": "cat", "1": "dog"}}')
+    (name,), _ = built(Setting(model="vit"), tmp_path / "tests" / "test_it.py")["load_model"]
+    assert name == str(tmp_path / "tests" / "../vit")
+    assert 'str(HERE / "../vit")' in Setting(model="vit").named(tmp_path / "tests" / "test_it.py")
+
+
 def test_a_crop_is_the_size_that_the_model_is_built_for():
     found = built(Setting(model="lenet5", resize=40, crop=32), Path("test_it.py"))
     assert found["load_model"] == (("lenet5",), {"size": 32})

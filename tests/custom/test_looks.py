@@ -265,6 +265,28 @@ def test_a_network_that_keeps_a_tensor_is_fuzzed_by_gradients(tiny_model, x, tmp
     assert len(found.inputs) == len(x)
 
 
+class Detached(nn.Module):
+    def __init__(self, inner, change):
+        super().__init__()
+        self.inner, self.change = inner, change
+
+    def forward(self, x):
+        return self.change(self.inner, x)
+
+
+@pytest.mark.parametrize("change, words", [
+    (lambda inner, x: inner(x).detach(), "the model's outputs have none: are they detached"),
+    (lambda inner, x: inner((255 * x).round() / 255), "those of 8 images are 0: does the model")])
+def test_what_follows_gradients_needs_some(tiny_model, x, labelled, tmp_path, change, words):
+    model = Detached(tiny_model(), change)
+    for by in ("dlfuzz", "deepxplore", "excitable"):
+        with pytest.raises(ValueError, match=f"^{by}: follows gradients, and {words}"):
+            dnnlib.fuzz(model, x, tmp_path / by, by=by, l2=2.0, iterations=1)
+    with pytest.raises(ValueError, match=f"^excitable: follows gradients, and {words}"):
+        dnnlib.rank(model, x, "excitable")
+    dnnlib.fuzz(model, x, tmp_path / "noise", by="noise", l2=2.0, iterations=1)
+
+
 # ---- the images are the same when they are read again
 
 

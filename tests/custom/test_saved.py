@@ -55,6 +55,8 @@ def test_names_that_pandas_takes_for_nothing(tmp_path):
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 @pytest.mark.parametrize("other, said", [
     ({"label": np.arange(N) % 3}, "whole numbers in the column label"),
+    ({"label": np.zeros(N, int)}, "the column label, which is called as labels are"),
+    ({"Target": np.arange(N) % 3 + 0.5}, "the column Target, which is called as labels are"),
     ({"correct": np.arange(N) % 2 == 0}, "truth values in the column correct")])
 def test_what_is_no_output_is_named(tmp_path, other, said, suffix):
     found = table(LOGITS, **other).rename(columns=str)
