@@ -8,9 +8,10 @@ from torch import nn
 
 from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
-from dnnlib.custom.methods import Kind
-from dnnlib.custom.told import reason, sentence
+from dnnlib.custom.methods import Kind, takes_layers
+from dnnlib.custom.told import is_own, own_code, sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed
@@ -29,26 +30,27 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
     """
     known = {field.name for field in fields(kind)}
     if layers is not None and not kind.vectors:
-        if not known & {"layers", "layer"}:
+        if not takes_layers(kind):
             raise ValueError(f"layers: not with {name}, which takes all that count")
         outputs_only(name, model)
         found = matching(model, x[:2], layers)
         given |= {"layers": found, "layer": found[-1]}
-    ours = selection.SELECTORS.get(name) is kind
-    if ours and not kind.vectors:
+    if not is_own(kind) and not kind.vectors:
         outputs_only(name, model)
     try:
-        options = {k: v for k, v in given.items() if k in known and v is not None}
-        chosen = kind(**options).settled(model, x[:2])
-        if chosen.keeps:
-            chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
-        elif ours:
-            chosen.order(model, x[:2])
-        else:
-            selection.check_selector(chosen, model, x, sizes=(1, 3))
+        with own_code(kind):
+            x = x.clone()  # that they may change
+            options = {k: v for k, v in given.items() if k in known and v is not None}
+            chosen = kind(**options).settled(model, x[:2])
+            if chosen.keeps:
+                chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
+            elif is_own(kind):
+                selection.check_selector(chosen, model, x, sizes=(1, 3))
+            else:
+                chosen.order(model, x[:2])
     except FAULTS as error:
-        said = line(error) if ours else reason(error)
-        raise ValueError(f"{name}: {said.removeprefix(f'{kind.__name__}: ')}") from error
+        said = line(error).removeprefix(f"{kind.__name__}: ")
+        raise ValueError(f"{name}: {said}") from error
     return chosen
 
 
@@ -64,10 +66,11 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
     if isinstance(fuzzer, DeepHunter):
         fuzzer = replace(fuzzer, reference=fuzzer.reference[:2])
     try:
-        fuzzer.run(model, x[:1], labels[:1], iterations=1,
-                   generator=torch.Generator().manual_seed(0))
+        with own_code(type(fuzzer)):
+            campaign_of(model, fuzzer, x[:1], labels[:1], iterations=1,
+                        generator=torch.Generator().manual_seed(0))
     except FAULTS as error:
-        raise ValueError(f"{name}: {line(error)}") from error
+        raise ValueError(f"{name}: {line(error).removeprefix(f'{name}: ')}") from error
 
 
 def outputs_only(name: str, model: nn.Module, does: str = "looks into the layers of") -> None:
