@@ -90,10 +90,17 @@ def rank(model: own.Model = "", images: own.Images = "",
             raise ValueError("--copy-to, --label-studio: need images, and --outputs has none")
         if model or images:
             raise ValueError("--outputs: either it, or --model and --images")
+        if other := [name for name, value in {
+                "weights": weights, "reference": reference, "layers": layers, "size": size,
+                "resize": resize, "crop": crop, "mean": mean, "std": std, "channels": channels,
+                "classes": classes, "width": width, "scheduler": scheduler, "strict": strict,
+                "estimate": guess, "gallery": gallery != "none" and gallery}.items() if value]:
+            raise ValueError(f"--{other[0]}: needs a model and images, and --outputs has neither")
+        called = custom.read_names(class_names) if class_names else None
         found = custom.read_outputs(outputs, probabilities=probabilities is not False)
         p = found.probabilities
         table = custom.rank_outputs(p, found.names, by, top=top or None, seed=seed, merge=merge,
-                                    unread=found.unread)
+                                    class_names=called, unread=found.unread)
         custom.write(table, target)
         methods = custom.methods_of(table)
         _show(table, methods)
@@ -103,7 +110,8 @@ def rank(model: own.Model = "", images: own.Images = "",
         if found.unread:
             raise typer.Exit(SKIPPED)
         return
-    asked = custom.parse_methods(by, reference=bool(reference))  # a file of one's own runs once
+    asked = custom.parse_methods(  # a file of one's own runs once
+        by, reference=bool(reference), layers=layers)
     kept, called = target.with_suffix(".run"), own.names_of(class_names, model, classes)
     network, photos, seen = own.read(
         model, weights, images, reference, size=size, resize=resize, crop=crop, mean=mean, std=std,

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.runs import Found
@@ -41,6 +42,8 @@ def options_of_all(fuzz: str, reference: bool,
     """The fuzzers asked for, without noise, which all are compared with; of 'all', why not others.
     """
     if not fuzz:
+        if alone := [name for name in ("l2", "linf", "population") if given[name] is not None]:
+            raise ValueError(f"{', '.join(alone)}: only with fuzzers (--fuzz)")
         return {}, {}
     if fuzz == "all":
         names = tuple(name for name in METHODS if reference or name != "deephunter")
@@ -81,7 +84,7 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
                 made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
                                         options.iterations, options.at_once, seed)
         except ValueError as error:  # that no rehearsal could show
-            left[name] = str(error)
+            left[name] = str(error).removeprefix(f"{name}: ")
     if not made:
         return pd.DataFrame(), {}, {}
     least = next(iter(fuzzers.values()))
@@ -113,7 +116,8 @@ def _campaigns(model: nn.Module, fuzzer: Fuzzer, x: torch.Tensor, labels: torch.
     found: list[Campaign] = []
     for number, (part, given) in enumerate(zip(x.split(block), labels.split(block))):
         generator = torch.Generator().manual_seed(seed * 100_003 + number)
-        found.append(fuzzer.run(model, part, given, iterations=iterations, generator=generator))
+        found.append(campaign_of(model, fuzzer, part, given, iterations=iterations,
+                                 generator=generator)[0])
     return (sum(int(c.errors.sum()) for c in found),
             np.concatenate([first_break(c) for c in found]),
             sum(c.passes for c in found), sum(c.seconds for c in found))

@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
-from dnnlib.custom.methods import Asked, Kind, needs_reference, parse_methods
+from dnnlib.custom.methods import Asked, needs_reference, parse_methods, takes_layers
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of
 from dnnlib.custom.rehearsal import rehearse_fuzzer
@@ -36,7 +36,8 @@ class Compared:
     """``selectors``: a row for each method and rate, 'found' in %; ``fuzzers``: a row for each, if
     any; ``left``: the reasons for methods that are not there, ``unread`` for images and
     ``reference`` for training images, by name. ``images``, ``wrong``: how many there are, and how
-    many the model gets wrong; ``sentences``: what it comes to; ``used``: of what, in a line.
+    many the model gets wrong; ``sentences``: what it comes to; ``used``: of what, in a line;
+    ``failed``: which methods of ``left`` were asked for by their names.
     """
 
     selectors: pd.DataFrame
@@ -48,6 +49,7 @@ class Compared:
     unread: Mapping[str, str] = field(default_factory=dict)
     reference: Mapping[str, str] = field(default_factory=dict)
     used: str = ""
+    failed: Sequence[str] = ()
 
 
 @leaves_modes
@@ -82,7 +84,7 @@ def compare(model: nn.Module, images: Images,
     """
     methods = parse_methods(
         [name for name in selection.SELECTORS if reference is not None or not needs_reference(name)]
-        if by == "all" else by, reference=reference is not None)
+        if by == "all" else by, reference=reference is not None, layers=layers)
     methods.pop("random", None)
     if not methods:
         raise ValueError("by: expected a method to compare with random order, got random alone")
@@ -108,12 +110,12 @@ def compare(model: nn.Module, images: Images,
     for name, kind in methods.items():
         try:
             jobs[name] = job_of(fit, some, photos, {name: kind}, reference=seen, seed=None,
-                                layers=_layers_for(kind, layers), batch_size=batch_size,
-                                block=1024)
+                                layers=layers if takes_layers(kind) else None,
+                                batch_size=batch_size, block=1024)
         except ValueError as error:
             if by != "all":
                 raise
-            left[name] = str(error)
+            left[name] = str(error).removeprefix(f"{name}: ")
     for name, options in [*fuzzers.items()]:
         try:
             rehearse_fuzzer(name, options.fuzzer(few(fit, seen) if seen is not None and
@@ -122,7 +124,7 @@ def compare(model: nn.Module, images: Images,
         except ValueError as error:
             if fuzz != "all":
                 raise
-            left[name] = str(error)
+            left[name] = str(error).removeprefix(f"{name}: ")
             del fuzzers[name]
     labels = labels_of(photos, names)
     given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)
@@ -139,9 +141,10 @@ def compare(model: nn.Module, images: Images,
             orders[name], costs[name] = order, cost
             unseen |= run.unread
         except ValueError as error:  # that only a look at all images could show
-            left[name] = str(error)
+            left[name] = str(error).removeprefix(f"{name}: ")
     if not orders:
-        raise ValueError(f"images: no method works here: {'; '.join(left.values())}")
+        raise ValueError("images: no method works here: "
+                         + "; ".join(f"{name}: {why}" for name, why in left.items()))
     table, found_by = detection(wrong, orders, rates, resamples=resamples, seed=seed)
     for column in ("passes", "seconds"):
         table[column] = [costs.get(name, {}).get(column, 0.0) for name in table["method"]]
@@ -155,9 +158,11 @@ def compare(model: nn.Module, images: Images,
         found, broken, by_noise = fuzzed(fit, photos.take(right), labels[right], fuzzers,
                                          seen, resamples, seed, left)
         told += [fuzzers_sentence(found, broken, by_noise)] if broken else []
+    asked = {*(() if by == "all" else methods), *(() if fuzz == "all" else fuzzers)}
     return Compared(table, found, len(wrong), int(wrong.sum()), tuple(told), left,
                     {photos.paths[i]: why for i, why in unread.items()}, unseen,
-                    identity_of(look, photos, seen, {}, compared=False).said(False))
+                    identity_of(look, photos, seen, {}, compared=False).said(False),
+                    [name for name in left if name in asked])
 
 
 def detection(wrong: np.ndarray, orders: Mapping[str, np.ndarray], rates: Sequence[float] = RATES,
@@ -202,11 +207,6 @@ def _resampled(wrong: np.ndarray, weights: np.ndarray, taken: int) -> np.ndarray
     """In % (R,), the faults among the first ``taken``; both (.., N) in the method's order."""
     before = weights.cumsum(1) - weights
     return 100 * (np.clip(taken - before, 0, weights) @ wrong) / taken
-
-
-def _layers_for(kind: Kind, layers: Sequence[str] | None) -> Sequence[str] | None:
-    known = {entry.name for entry in fields(kind)}
-    return layers if {"layers", "layer"} & known else None
 
 
 def _ordered(name: str, job: Job, seen: Photos | None,

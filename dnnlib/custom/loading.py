@@ -234,4 +234,7 @@ def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
                         f"or a pair of it and a transform, got {type(model).__name__}")
     if not model.state_dict():  # a quantised one has no parameters, and has weights
         raise ValueError(f"model: {function}() of {path.name} returns one without parameters")
+    if any(isinstance(v, torch.Tensor) and v.is_meta for v in model.state_dict().values()):
+        raise ValueError(f"model: {function}() of {path.name} returns one on the meta device, "
+                         "where parameters have no values; build it on the CPU")
     return model, prepared(transform) if pair else None

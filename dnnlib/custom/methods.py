@@ -1,13 +1,14 @@
 """The selectors that a run is asked for: the package's by name, or a person's own in FILE.py."""
 
 import hashlib
-import inspect
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from pathlib import Path
 
 from dnnlib import checks, selection
 from dnnlib.custom.loading import of_file
+from dnnlib.custom.told import is_own
+from dnnlib.models import sources
 from dnnlib.models.fingerprints import of_class
 
 Kind = type[selection.Selector]
@@ -15,13 +16,15 @@ FROM_OUTPUTS = tuple(sorted(name for name, kind in selection.SELECTORS.items() i
 Asked = selection.Method | Kind | Sequence[selection.Method | Kind] | Mapping[str, Kind]
 
 
-def parse_methods(by: Asked, *, reference: bool) -> dict[str, Kind]:
+def parse_methods(by: Asked, *, reference: bool,
+                  layers: Sequence[str] | str | None = None) -> dict[str, Kind]:
     """The selectors in 'gini,nss' or in a list, by name, before all else.
 
     ``by``: names of :data:`selection.SELECTORS`; classes derived from :class:`selection.Selector`,
     also as 'FILE.py:CLASS', which are called by their name in small letters. ``reference``: whether
-    there are training images. Raises ``ValueError`` for a name that is unknown or comes twice, for
-    a class that is no selector, and for one that needs training images where there are none.
+    there are training images; ``layers``: which are asked for. Raises ``ValueError`` for a name
+    that is unknown or comes twice, for a class that is no selector, for one that needs training
+    images where there are none, and for layers that none of the selectors takes.
 
     >>> parse_methods("gini, dsa", reference=False)
     Traceback (most recent call last):
@@ -31,6 +34,9 @@ def parse_methods(by: Asked, *, reference: bool) -> dict[str, Kind]:
     for name, kind in found.items():
         if needs_reference(kind) and not reference:
             raise ValueError(f"{name}: needs training images; give a folder of them (--reference)")
+    if layers and not any(map(takes_layers, found.values())):
+        raise ValueError(f"layers: only with methods that take some (--layers), got "
+                         f"{', '.join(found)}")
     return found
 
 
@@ -80,12 +86,17 @@ def needs_reference(method: str | Kind) -> bool:
     return any(f.name == "reference" and f.default is MISSING for f in fields(kind))
 
 
+def takes_layers(kind: Kind) -> bool:
+    """Whether it can be told which layers a selector looks at."""
+    return not {"layers", "layer"}.isdisjoint(f.name for f in fields(kind))
+
+
 def said(name: str, kind: type | None) -> str:
-    """A name by which two runs are told apart: with a digest of the file, if that is one's own."""
-    if kind is None or name in selection.SELECTORS:
+    """A name by which two runs are told apart: with a digest of one's own files that it comes from.
+    """
+    if kind is None or not is_own(kind):
         return name
-    try:
-        code = Path(inspect.getfile(kind)).read_bytes()
-    except (TypeError, OSError):  # written at a prompt or in a notebook
-        code = "".join(of_class(kind)).encode()
-    return f"{name} {hashlib.sha256(code).hexdigest()[:8]}"
+    code = str(sources.own_files(kind.__mro__))
+    if not sources.own(getattr(sys.modules.get(kind.__module__), "__file__", None)):
+        code += "".join(of_class(kind))  # written at a prompt or in a notebook
+    return f"{name} {hashlib.sha256(code.encode()).hexdigest()[:8]}"

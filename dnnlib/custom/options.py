@@ -9,6 +9,7 @@ import torch
 
 from dnnlib import checks
 from dnnlib.custom.loading import of_file
+from dnnlib.custom.told import own_code
 from dnnlib.fuzzing import (
     ArtAttack,
     Budget,
@@ -163,7 +164,8 @@ class Options:
         if self.kind is not None:
             known = {field.name for field in fields(self.kind)}
             layers = {} if self.layers is None else {"layers": self.layers}
-            return self.kind(**{k: v for k, v in (shared | layers).items() if k in known})
+            with own_code(self.kind):
+                return self.kind(**{k: v for k, v in (shared | layers).items() if k in known})
         match self.by:
             case "deepsensor" | "excitable":
                 fitness = SensitiveNeurons if self.by == "deepsensor" else ExcitableNeurons

@@ -21,6 +21,7 @@ from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
+from dnnlib.custom.told import own_code
 from dnnlib.data.pictures import Pictures
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.selection.protocol import Vectors
@@ -88,7 +89,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
     of another run.
     """
-    methods = parse_methods(by, reference=reference is not None)
+    methods = parse_methods(by, reference=reference is not None, layers=layers)
     seed = None if seed is None else checks.seed(seed)
     photos = photos_of(images, model)
     if len(photos) < 2:
@@ -179,11 +180,13 @@ def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Asked,
 def rank_outputs(p: torch.Tensor, names: Sequence[str],
                  by: Asked, *, top: str | float | None = None,
                  seed: int | None = None, merge: bool = False,
+                 class_names: Sequence[str] | None = None,
                  unread: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
     """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.
 
-    ``by``: of :data:`methods.FROM_OUTPUTS`, or a person's own that says so; ``unread``: the reasons
-    for rows that are no softmax vectors, by name, which come last. Raises ``ValueError`` for a
+    ``by``: of :data:`methods.FROM_OUTPUTS`, or a person's own that says so; ``class_names``: in
+    the order of the columns; ``unread``: the reasons for rows that are no softmax vectors, by name,
+    which come last. Raises ``ValueError`` for a
     method that needs a model.
 
     >>> p = torch.tensor([[0.9, 0.1], [0.5, 0.5]])
@@ -201,11 +204,15 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
     two = p.topk(2).values
     table = pd.DataFrame({"path": pd.Series([*names, *unread], dtype=object)})
     table["predicted"] = pd.Series(p.argmax(1).numpy(), dtype="Int64" if unread else "int64")
+    if class_names is not None:
+        called = distinct(class_names, p.shape[1])
+        table["predicted_name"] = pd.Series([called[i] for i in p.argmax(1).tolist()], dtype=object)
     table["confidence"] = pd.Series(two[:, 0].numpy())
     table["margin"] = pd.Series((two[:, 0] - two[:, 1]).numpy())
     for name, kind in methods.items():
         try:
-            score, order = _from_outputs(kind, p, seed)
+            with own_code(kind):
+                score, order = _from_outputs(kind, p, seed)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         _add(table, name, score, order, chosen)

@@ -8,9 +8,10 @@ from torch import nn
 
 from dnnlib import selection
 from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
-from dnnlib.custom.methods import Kind
-from dnnlib.custom.told import reason, sentence
+from dnnlib.custom.methods import Kind, takes_layers
+from dnnlib.custom.told import is_own, own_code, sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed
@@ -29,28 +30,29 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
     """
     known = {field.name for field in fields(kind)}
     if layers is not None and not kind.vectors:
-        if not known & {"layers", "layer"}:
+        if not takes_layers(kind):
             raise ValueError(f"layers: not with {name}, which takes all that count")
         outputs_only(name, model)
         found = matching(model, x[:2], layers)
         given |= {"layers": found, "layer": found[-1]}
-    ours = selection.SELECTORS.get(name) is kind
-    if ours and not kind.vectors:
+    if not is_own(kind) and not kind.vectors:
         outputs_only(name, model)
     try:
-        options = {k: v for k, v in given.items() if k in known and v is not None}
-        chosen = kind(**options).settled(model, x[:2])
-        if chosen.keeps:
-            chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
-        elif ours:
-            if kind is selection.Excitable:
-                _has_slopes(model, x[:8])
-            chosen.order(model, x[:2])
-        else:
-            selection.check_selector(chosen, model, x, sizes=(1, 3))
+        with own_code(kind):
+            x = x.clone()  # that they may change
+            options = {k: v for k, v in given.items() if k in known and v is not None}
+            chosen = kind(**options).settled(model, x[:2])
+            if chosen.keeps:
+                chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
+            elif is_own(kind):
+                selection.check_selector(chosen, model, x, sizes=(1, 3))
+            else:
+                if kind is selection.Excitable:
+                    _has_slopes(model, x[:8])
+                chosen.order(model, x[:2])
     except FAULTS as error:
-        said = line(error) if ours else reason(error)
-        raise ValueError(f"{name}: {said.removeprefix(f'{kind.__name__}: ')}") from error
+        said = line(error).removeprefix(f"{kind.__name__}: ")
+        raise ValueError(f"{name}: {said}") from error
     return chosen
 
 
@@ -61,20 +63,18 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
         outputs_only(name, model, "follows the gradient of")
     elif not isinstance(fuzzer, Noise):
         outputs_only(name, model)
-    try:
-        if name == "excitable" or isinstance(fuzzer, DLFuzz | DeepXplore | ArtAttack):
-            _has_slopes(model, x[:8])
-    except FAULTS as error:
-        raise ValueError(f"{name}: {line(error)}") from error
     if isinstance(fuzzer, Swarm):
         fuzzer = replace(fuzzer, population=1)
     if isinstance(fuzzer, DeepHunter):
         fuzzer = replace(fuzzer, reference=fuzzer.reference[:2])
     try:
-        fuzzer.run(model, x[:1], labels[:1], iterations=1,
-                   generator=torch.Generator().manual_seed(0))
+        with own_code(type(fuzzer)):
+            if name == "excitable" or isinstance(fuzzer, DLFuzz | DeepXplore | ArtAttack):
+                _has_slopes(model, x[:8])
+            campaign_of(model, fuzzer, x[:1], labels[:1], iterations=1,
+                        generator=torch.Generator().manual_seed(0))
     except FAULTS as error:
-        raise ValueError(f"{name}: {line(error)}") from error
+        raise ValueError(f"{name}: {line(error).removeprefix(f'{name}: ')}") from error
 
 
 def _has_slopes(model: nn.Module, x: torch.Tensor) -> None:

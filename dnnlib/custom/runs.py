@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, kept, tables
-from dnnlib.custom.failures import nearest
+from dnnlib.custom.failures import Unbound, nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
@@ -95,7 +95,8 @@ class Campaigns:
             try:
                 with of_one(reason):
                     made = self._made(block, [number])
-            except ValueError:
+            except ValueError as failed:
+                _refused(failed)
                 made = []
                 for i, place in enumerate(block.split(1)):
                     try:
@@ -103,6 +104,7 @@ class Campaigns:
                             made += [row | ({"input": i} if "input" in row else {})
                                      for row in self._made(place, [number, i])]
                     except ValueError as error:
+                        _refused(error)
                         left[place.item()] = str(error)
             yield _files(block_name(number), made, block.tolist(), left)
 
@@ -123,6 +125,12 @@ class Campaigns:
             made += [{"input": i, "noise": "broken"} for i in
                      sorted({row["input"] for row in broken})]
         return [*made, taken]
+
+
+def _refused(error: ValueError) -> None:
+    """A fuzzer that goes beyond its budget is no matter of one input."""
+    if isinstance(error.__cause__, Unbound):
+        raise error.__cause__
 
 
 def block_name(number: int) -> str:

@@ -18,6 +18,7 @@ from dnnlib.custom.identity import Identity, check_left_out
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
+from dnnlib.custom.told import own_code
 from dnnlib.inference import device_of
 
 Found = dict[str, dict[str, torch.Tensor]]
@@ -167,6 +168,7 @@ def finished(job: Job, name: str, paths: Sequence[Path],
     """The 'order' of a method's rows in all blocks, and the 'score' if it has one."""
     chosen, rows = job.selectors[name], kept.joined(paths, name, meanwhile)
     classes = kept.joined(paths, "predicted", meanwhile) if chosen.shared else torch.empty(0)
-    score, order = chosen.finish(rows, classes, job.known.get(name, {}), folder=meanwhile,
-                                 device=device_of(job.model))
+    with own_code(type(chosen)):
+        score, order = chosen.finish(rows, classes, job.known.get(name, {}), folder=meanwhile,
+                                     device=device_of(job.model))
     return {"order": order} | ({} if score is None else {"score": score})

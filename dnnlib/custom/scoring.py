@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +16,7 @@ from dnnlib.custom import kept
 from dnnlib.custom.answering import spared, unanswered
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
+from dnnlib.custom.told import is_own, own_code
 from dnnlib.inference import classes_of as classes_of_logits
 from dnnlib.inference import device_of, predict
 from dnnlib.selection.protocol import Batch, Selector, passed, rows_of
@@ -92,7 +93,8 @@ class Blocks:
         found = self.of_all(batch)
         for name, chosen in left.items():
             try:
-                found |= self.of_one(name, chosen, batch)
+                with own_code(type(chosen)):
+                    found |= self.of_one(name, chosen, _shown_to(chosen, batch))
             except FAULTS as error:
                 if batch.logits is None and unanswered(self.model, read.x):
                     raise
@@ -151,6 +153,16 @@ def shown(model: nn.Module, read: Read, selectors: Mapping[str, Selector]) -> Ba
     return batch
 
 
+def _shown_to(chosen: Selector, batch: Batch) -> Batch:
+    """The batch, or a copy for a method of one's own: what it changes in place, others see too."""
+    if not is_own(type(chosen)):
+        return batch
+    return replace(batch, x=batch.x.clone(), places=batch.places.clone(),
+                   logits=None if batch.logits is None else batch.logits.clone(),
+                   values={want: value.clone() for want, value in batch.values.items()
+                           if want == chosen.want})
+
+
 def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
           ) -> tuple[dict[str, dict[str, torch.Tensor]], dict[str, str], dict[str, str]]:
     """What the files at ``paths`` come to by method; why methods and images failed.
@@ -165,8 +177,10 @@ def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
     for name, chosen in lessons.selectors.items():
         if name not in failed:
             try:
-                known[name] = chosen.learned({what: kept.joined(paths, f"{name}.{what}", meanwhile)
-                                              for what in chosen.keeps})
+                rows = {what: kept.joined(paths, f"{name}.{what}", meanwhile)
+                        for what in chosen.keeps}
+                with own_code(type(chosen)):
+                    known[name] = chosen.learned(rows)
             except FAULTS as error:
                 failed[name] = line(error)
     return known, failed, skipped

@@ -1,8 +1,10 @@
 """What a person's own code said when it failed: the error, and the line that raised it."""
 
 import traceback
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
+from dnnlib.data.folders import of_one
 from dnnlib.models.sources import own
 
 
@@ -40,4 +42,24 @@ def reason(error: BaseException) -> str:
     >>> reason(ValueError("is torn")), reason(KeyError("width"))
     ('is torn', "KeyError: 'width'")
     """
-    return told(error).removeprefix("ValueError: ")
+    kind = type(error)
+    ours = kind is ValueError or not is_own(kind)
+    return told(error).removeprefix(f"{kind.__name__}: " if ours else "")
+
+
+def is_own(kind: type) -> bool:
+    """Whether a class is a person's own: a selector or a fuzzer that is not of this package.
+
+    >>> is_own(Path)
+    True
+    """
+    return not kind.__module__.startswith("dnnlib.")
+
+
+def own_code(kind: type) -> AbstractContextManager:
+    """Within it, whatever a method of one's own raises is ``ValueError`` with its file and line.
+
+    Nobody can list what errors a person's code has, and each is to cost its method alone; of the
+    package's methods, an error of another kind than is known is a fault to be seen.
+    """
+    return of_one(reason) if is_own(kind) else nullcontext()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from dnnlib import files
 
@@ -36,13 +37,31 @@ def read(path: str | Path) -> dict[str, torch.Tensor]:
 
 
 def assign(model: nn.Module, tensors: dict[str, torch.Tensor], path: str | Path) -> nn.Module:
-    """Copy ``tensors`` (from ``path``) into ``model``, all of them or none."""
+    """Copy ``tensors`` (from ``path``) into ``model``, all of them or none.
+
+    Names may also be such as the model's own hooks rename.
+    """
     wrong = misfits(model, tensors)
-    if wrong:
+    if not wrong:
+        model.load_state_dict(tensors, strict=False)
+    elif not (wrong.keys() <= {"missing", "unexpected"} and _renamed(model, tensors)):
         listed = "; ".join(f"{what} {_some(names)}" for what, names in wrong.items())
         raise ValueError(f"{path} does not fit the model: {listed}")
-    model.load_state_dict(tensors, strict=False)
     return model
+
+
+def _renamed(model: nn.Module, tensors: dict[str, torch.Tensor]) -> bool:
+    """Whether the model takes ``tensors`` by hooks of its own; if not, it is as it was."""
+    state = {name: value for name, value in model.state_dict().items()
+             if isinstance(value, torch.Tensor) and not is_lazy(value)}
+    before = {name: value.clone() for name, value in state.items()}
+    try:
+        nn.Module.load_state_dict(model, tensors)  # strict, whatever a subclass makes of it
+    except Exception:  # a hook is a person's own code
+        for name, value in before.items():
+            state[name].copy_(value)
+        return False
+    return True
 
 
 def misfits(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
@@ -55,16 +74,18 @@ def misfits(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
     {'missing': ['bias']}
     """
     state = model.state_dict(keep_vars=True)
+    both = {k: (v, state[k]) for k, v in tensors.items() if not k.endswith(EXTRA)
+            and isinstance(state.get(k), torch.Tensor)}
     shared = {id(state[name]) for name in state if name in tensors}
     found = {
         "missing": [k for k, v in state.items() if k not in tensors and id(v) not in shared
                     and not k.endswith("num_batches_tracked")],
-        "unexpected": [k for k in tensors if k not in state],
-        "shapes": [f"{k} {tuple(v.shape)} for {tuple(state[k].shape)}" for k, v in tensors.items()
-                   if isinstance(state.get(k), torch.Tensor) and v.shape != state[k].shape],
-        "types": [f"{k} {v.dtype} for {state[k].dtype}" for k, v in tensors.items()
-                  if isinstance(state.get(k), torch.Tensor)
-                  and state[k].is_floating_point() > v.is_floating_point()],
+        "unexpected": [k for k, v in tensors.items() if k not in state
+                       and isinstance(v, torch.Tensor)],
+        "shapes": [f"{k} {tuple(v.shape)} for {tuple(own.shape)}" for k, (v, own) in both.items()
+                   if not is_lazy(own) and v.shape != own.shape],
+        "types": [f"{k} {v.dtype} for {own.dtype}" for k, (v, own) in both.items()
+                  if own.is_floating_point() > v.is_floating_point()],
     }
     return {what: names for what, names in found.items() if names}
 
@@ -83,19 +104,13 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
     best: tuple[int, dict[str, torch.Tensor], str] | None = None
     others: list[str] = []
     for place, tensors in _dicts(content):
-        for prefix in _prefixes(tensors):
-            names = {name.replace("_orig_mod.", "").removeprefix(prefix): value
-                     for name, value in tensors.items()}
-            if len(names) < len(tensors):  # two became one
-                continue
+        for names, left in _named(tensors, model.state_dict()):
             wrong = sum(map(len, misfits(model, names).values()))
             if best is not None and not wrong and not best[0] and any(
                     not torch.equal(value, best[1][name]) for name, value in names.items()
-                    if name in best[1]):
+                    if name in best[1] and isinstance(value, torch.Tensor)):
                 others.append(repr(place))
             if best is None or wrong < best[0]:
-                left = [prefix] if prefix else []
-                left += ["_orig_mod."] * any("_orig_mod." in name for name in tensors)
                 words = [repr(place)] if place else []
                 words += [f"without {' and '.join(map(repr, left))}"] if left else []
                 best = wrong, names, ", ".join(words)
@@ -105,12 +120,15 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
 
 
 FIRST = ("state_dict", "model_state_dict", "model")  # of what fits equally well
+EXTRA = "_extra_state"  # a module's, of any kind, as it writes and reads it itself
+COMPILED = "_orig_mod."
 
 
 def _dicts(content: Mapping, place: str = "", depth: int = 0):
     """Every dict of tensors in a checkpoint, and the key that leads there."""
-    tensors = {k: v for k, v in content.items() if isinstance(v, torch.Tensor)
-               and isinstance(k, str) and k != "n_averaged"}  # torch's count of averages
+    tensors = {k: v for k, v in content.items() if isinstance(k, str)
+               and (isinstance(v, torch.Tensor) or k.endswith(EXTRA))
+               and k != "n_averaged"}  # torch's count of averages
     if tensors:
         yield place, tensors
     for key in sorted((k for k, v in content.items() if isinstance(v, Mapping)),
@@ -119,10 +137,19 @@ def _dicts(content: Mapping, place: str = "", depth: int = 0):
             yield from _dicts(content[key], f"{place}.{key}".strip("."), depth + 1)
 
 
-def _prefixes(names: Iterable[str]) -> list[str]:
-    """What all names begin with, up to each dot: '' first."""
-    common = os.path.commonprefix([name.replace("_orig_mod.", "") for name in names])
-    return [""] + [common[:i + 1] for i, letter in enumerate(common) if letter == "."]
+def _named(tensors: dict[str, torch.Tensor], state: Iterable[str]):
+    """The tensors as they are called, and then without what all names begin with, up to each dot,
+    each with what was left out. Whether a part is compiled, there or in the model, is no matter."""
+    yield tensors, []
+    known = {name.replace(COMPILED, ""): name for name in state}
+    plain = {name: name.replace(COMPILED, "") for name in tensors}
+    common = os.path.commonprefix([*plain.values()])
+    for prefix in ["", *(common[:i + 1] for i, letter in enumerate(common) if letter == ".")]:
+        names = {known.get(short, short): tensors[name] for name in tensors
+                 for short in [plain[name].removeprefix(prefix)]}
+        if len(names) == len(tensors) and names.keys() != tensors.keys():  # no two became one
+            compiled = any(COMPILED in name for name in tensors)
+            yield names, [prefix] * bool(prefix) + [COMPILED] * compiled
 
 
 def _some(names: list[str]) -> str:

@@ -171,6 +171,17 @@ def test_rank_from_outputs_alone(dnnlib, tmp_path, monkeypatch):
                         (["--by", "gini", "--logits"], "leave --logits out")]:
         code, _, err = dnnlib("rank", "--outputs", "p.npy", "--top", "1", *more)
         assert code == 2 and words in err
+    for option, *value in [("--weights", "w.pt"), ("--reference", "photos"), ("--layers", "1"),
+                           ("--size", "8"), ("--mean", "0.5"), ("--classes", "2"), ("--strict",),
+                           ("--estimate",), ("--gallery", "a.html"), ("--scheduler", "tcp://a:1")]:
+        code, _, err = dnnlib("rank", "--outputs", "p.npy", "--top", "1", option, *value)
+        assert code == 2 and f"{option}: needs a model and images, and --outputs" in err
+    code, _, err = dnnlib("rank", "--outputs", "p.npy", "--top", "1", "--class-names", "cat,dog",
+                          "--gallery", "none")
+    assert code == 0, err
+    assert pd.read_csv("ranking.csv")["predicted_name"].tolist() == ["cat"] * 3
+    code, _, err = dnnlib("rank", "--outputs", "p.npy", "--top", "1", "--class-names", "cat")
+    assert code == 2 and "class_names: expected 2, one for each class" in err
     np.save("z.npy", np.array([[0.9, 0.1], [0.5, 3.0], [0.7, -0.3]]))
     code, _, err = dnnlib("rank", "--outputs", "z.npy", "--by", "gini", "--top", "1", "--logits")
     assert code == 0, err
@@ -190,7 +201,9 @@ def test_layers_are_listed(dnnlib, photos):
 @pytest.mark.parametrize("more, words", [
     (["--device", "cdua"], "unknown device 'cdua'; did you mean 'cuda'"),
     (["--mean", "0.5"], "mean, std: expected both"), (["--size", "8", "--crop", "8"], "--size: either"),
-    (["--crop", "9"], "smaller than the crop of 9"), (["--layers", "0"], None),
+    (["--crop", "9"], "smaller than the crop of 9"),
+    (["--by", "gini,nac", "--layers", "1"], None),
+    (["--by", "gini,pd", "--layers", "1"], "layers: only with methods that take some (--layers), got gini, pd"),
     (["--by", "nac", "--layers", "9*"], "nothing matches '9*'")])
 def test_rank_options_of_images_and_layers(dnnlib, photos, more, words):
     code, _, err = dnnlib(*ranked(), *more)
@@ -336,3 +349,45 @@ def test_compare_writes_table_picture_and_sentence(dnnlib, photos):
         assert drawn.format == "PNG"
     code, _, err = dnnlib(*arguments, "--out", "a.txt")
     assert code == 2 and "--out: expected a name that ends in .csv" in err
+    code, _, err = dnnlib(*arguments[:5], "--by", "gini", "--l2", "1")
+    assert code == 2 and "l2: only with fuzzers (--fuzz)" in err
+    code, _, err = dnnlib(*arguments[:5], "--by", "gini", "--layers", "nonsense")
+    assert code == 2 and "layers: only with methods that take some" in err
+
+
+def test_compare_ends_with_three_if_a_method_of_ones_own_fails(dnnlib, photos):
+    (photos / "torn.png").unlink()
+    (photos / "c").mkdir()
+    (photos / "a" / "0.png").rename(photos / "c" / "0.png")
+    folder = photos.parent / "my methods"  # with a blank
+    folder.mkdir()
+    (folder / "late.py").write_text("""
+from dataclasses import dataclass
+from dnnlib.fuzzing import Budget, Noise
+from dnnlib.selection import Scored
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Late(Scored):
+    def read(self, batch, known):
+        if 9 in batch.places.tolist():
+            raise OSError("no nine")
+        return batch.p.amax(1)
+
+@dataclass(frozen=True, kw_only=True)
+class Long(Noise):
+    def run(self, *given, iterations, **more):
+        if iterations > 1:
+            raise OSError("too long")
+        return super().run(*given, iterations=iterations, **more)
+
+Other = Late
+""")
+    (photos / "readme.txt").unlink(missing_ok=True)
+    arguments = ["compare", "--model", "own.py:linear", "--images", "photos"]
+    code, out, err = dnnlib(*arguments, "--by", "gini")
+    assert code == 0, err
+    for name, more in [("late", ("--by", "gini,my methods/late.py:Other")),
+                       ("long", ("--by", "gini", "--l2", "1", "--iterations", "2",
+                                 "--fuzz", "my methods/late.py:Long,dlfuzz"))]:
+        code, out, err = dnnlib(*arguments, *more)
+        assert code == 3 and f"left out: {name}: late.py, line " in out, err

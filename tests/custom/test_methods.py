@@ -1,6 +1,8 @@
 """Selectors and fuzzers of a person's own, beside the package's."""
 
+import re
 import sys
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -61,6 +63,45 @@ class Gini(Doubt):
 
 class Plain:
     pass
+
+class Mine(Exception):
+    pass
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Late(Scored):
+    """Fails where no rehearsal looks."""
+    def read(self, batch, known):
+        if 9 in batch.places.tolist():
+            raise Mine("no nine")
+        return batch.p.amax(1)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unfinished(Doubt):
+    def finish(self, rows, classes, known, **more):
+        if len(rows) > 8:
+            raise OSError("no table")
+        return super().finish(rows, classes, known, **more)
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unlearned(Far):
+    def learned(self, rows):
+        raise Mine("no middle")
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Stretched(Scored):
+    """Changes in place all that it is shown."""
+    def read(self, batch, known):
+        batch.x.sub_(batch.x.amin((1, 2, 3), keepdim=True))
+        found = batch.x.flatten(1).std(1).double()
+        batch.logits.zero_(), batch.places.zero_()
+        return found
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Gray(Far):
+    def learn(self, batch):
+        found = {"p": batch.p.clone()}
+        batch.x.fill_(0.5), batch.logits.zero_()
+        return found
 '''
 
 
@@ -110,6 +151,7 @@ def test_one_that_learns_from_training_images(folder, images, tiny_model):
     ("mine.py:Broken", r"broken: mine.py, line \d+: KeyError: 'nothing'"),
     ("mine.py:Mean", "Mean.read: expected a row for each of 8 images, got shape"),
     ("mine.py:Relative", "relative: expected scores that do not depend on the batch"),
+    ("mine.py:Unlearned", "unlearned: needs training images"),
     ("mine.py:Contrast,mine.py:Contrast", "'contrast' twice"), ("mine.py:Contrast,ginni", "'gini'")])
 def test_what_will_not_do_is_told_in_a_line(folder, tiny_model, by, words):
     with pytest.raises((ValueError, FileNotFoundError), match=words) as told:
@@ -146,7 +188,9 @@ def test_a_cluster_is_sent_the_class(folder, tiny_model):
     assert there["path"].tolist() == here["path"].tolist()
 
 
-def test_compare_shows_it_beside_the_others(folder, images, tiny_model):
+@pytest.fixture
+def labelled(folder, images, tiny_model):
+    """A model; its images lie in the folders of their classes, three of them wrong."""
     model = tiny_model()
     with torch.no_grad():
         labels = model(images).argmax(1)
@@ -155,8 +199,58 @@ def test_compare_shows_it_beside_the_others(folder, images, tiny_model):
         target = folder / "labelled" / "abc"[label]
         target.mkdir(parents=True, exist_ok=True)
         (folder / "photos" / f"{i:02d}.png").rename(target / f"{i:02d}.png")
-    found = custom.compare(model, "labelled", "mine.py:Contrast,gini")
-    assert {"contrast", "gini", "random"} <= set(found.selectors["method"])
+    return model
+
+
+def test_compare_shows_it_beside_the_others(labelled):
+    found = custom.compare(labelled, "labelled", "mine.py:Contrast,gini")
+    assert {"contrast", "gini", "random"} <= set(found.selectors["method"]) and not found.failed
+
+
+def test_compare_names_what_failed_of_what_was_asked_for(labelled):
+    found = custom.compare(labelled, "labelled", "mine.py:Late,gini")
+    assert found.failed == ["late"] and "late" not in set(found.selectors["method"])
+    assert re.fullmatch(r"mine.py, line \d+: Mine: no nine", found.left["late"])
+    with pytest.raises(ValueError, match="no method works here: late: mine.py, line"):
+        custom.compare(labelled, "labelled", "mine.py:Late")
+
+
+def test_a_changed_helper_is_another_run(folder, tiny_model, monkeypatch):
+    (folder / "mine.py").write_text("from beside import spread\n" + MINE.replace("def spread", "def _"))
+    for text, other in (("std", False), ("std", False), ("mean", True)):
+        (folder / "beside.py").write_text(f"def spread(x):\n    return x.flatten(1).{text}(1)\n")
+        monkeypatch.delitem(sys.modules, "beside", raising=False)
+        with (pytest.raises(ValueError, match="by was .*contrast .* and is .*contrast") if other
+              else nullcontext()):
+            custom.rank(tiny_model(), "photos", "mine.py:Contrast", folder="run")
+
+
+@pytest.mark.parametrize("name, why", [
+    ("Late", "Mine: no nine"), ("Unfinished", "OSError: no table"), ("Unlearned", "Mine: no middle")])
+def test_whatever_a_method_raises_costs_it_alone(folder, images, tiny_model, name, why):
+    seen = images[:9] if name == "Unlearned" else None
+    table = custom.rank(tiny_model(), "photos", f"gini,mine.py:{name}", batch_size=4, reference=seen)
+    failed = table.attrs["failed"]
+    assert [*failed] == [name.lower()] and "gini_rank" in table
+    assert re.fullmatch(rf"mine.py, line \d+: {why}", failed[name.lower()])
+
+
+def test_outputs_alone_name_the_line_that_failed(folder):
+    p = torch.rand(9, 4, generator=torch.Generator().manual_seed(0)).softmax(1)
+    with pytest.raises(ValueError, match=r"^unfinished: mine.py, line \d+: OSError: no table$"):
+        custom.rank_outputs(p, [str(i) for i in range(9)], "mine.py:Unfinished")
+
+
+@pytest.mark.parametrize("name", ["Stretched", "Gray"])
+def test_what_a_method_changes_no_other_sees(folder, images, tiny_model, name):
+    seen = images[:9].clone() if name == "Gray" else None
+    others = ["dsa", "gini", "nss"] if name == "Gray" else ["gini", "nss"]
+    alone = custom.rank(tiny_model(), images, others, reference=seen, batch_size=4)
+    before = images.clone()
+    table = custom.rank(tiny_model(), images, [f"mine.py:{name}", *others], reference=seen,
+                        batch_size=4).sort_values(f"{others[0]}_rank")
+    assert torch.equal(images, before) and f"{name.lower()}_rank" in table
+    assert table[alone.columns].drop(columns="note").equals(alone.drop(columns="note"))
 
 
 # ---- fuzzers
@@ -181,9 +275,60 @@ class DLFuzz(Fade):
     pass
 
 @dataclass(frozen=True, kw_only=True)
+class Gini(Fade):
+    pass
+
+@dataclass(frozen=True, kw_only=True)
 class Torn(Fade):
     def run(self, model, inputs, labels, *, iterations, generator, watch=None):
         return [][0]
+
+class Mine(Exception):
+    pass
+
+@dataclass(frozen=True, kw_only=True)
+class Unmade(Fade):
+    def __post_init__(self):
+        raise Mine("not today")
+
+@dataclass(frozen=True, kw_only=True)
+class Raising(Fade):
+    def run(self, *given, **more):
+        raise Mine("not today")
+
+@dataclass(frozen=True, kw_only=True)
+class Free(Fade):
+    '''Forgets its budget, if asked for more than one iteration.'''
+    factor = 0.5
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        for number in range(1, iterations + 1):
+            log.add(log.inputs if number == 1 else log.inputs * self.factor)
+        return log.campaign()
+
+@dataclass(frozen=True, kw_only=True)
+class Bright(Free):
+    factor = 1.02  # near the inputs, and no image
+
+@dataclass(frozen=True, kw_only=True)
+class Hidden(Fade):
+    def run(self, *given, watch, **more):
+        return super().run(*given, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Early(Fade):
+    def run(self, *given, iterations, **more):
+        return super().run(*given, iterations=1, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Moved(Fade):
+    '''Takes the inputs along, so that it seems to be near them.'''
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        for _ in range(iterations):
+            log.inputs.mul_(0.7)
+            log.add(log.inputs)
+        return log.campaign()
 """
 
 
@@ -208,9 +353,48 @@ def test_a_fuzzer_of_ones_own(folder, images, tiny_model):
 
 @pytest.mark.parametrize("by, words", [
     ("fade.py:Fad", "did you mean 'Fade'"), ("fade.py:Log", "expected a dataclass with a budget"),
-    ("fade.py:DLFuzz", "would be called dlfuzz"), ("fade.py:Torn", "torn: .*index out of range")])
+    ("fade.py:DLFuzz", "would be called dlfuzz"),
+    ("fade.py:Torn", r"^torn: fade.py, line \d+: IndexError: list index out of range$"),
+    ("fade.py:Raising", r"^raising: fade.py, line \d+: Mine: not today$"),
+    ("fade.py:Unmade", r"fade.py, line \d+: Mine: not today$"),
+    ("fade.py:Hidden", "^hidden: expected .* of 1 iterations, got 1 of them, and 0 shown to watch$"),
+    ("fade.py:Moved", r"^moved: expected examples within 1 of their inputs in L2, got one at [\d.]+")])
 def test_a_fuzzer_that_will_not_do(folder, tiny_model, by, words):
     (folder / "fade.py").write_text(FADE)
     with pytest.raises(ValueError, match=words):
         custom.fuzz(tiny_model(), "photos", "found", by=by, l2=1.0)
     assert not (folder / "found").exists()
+
+
+WORDS = [("Free", "l2", "^free: expected examples within 0.9 of their inputs in L2, got one at "),
+         ("Free", "linf", "^free: expected examples within 0.3 .* in L-infinity, got one at 0.[45]"),
+         ("Bright", "l2", r"^bright: expected examples with values in \[0, 1\], got \[.*, 1.02"),
+         ("Early", "l2", "^early: expected the examples of 4 iterations, got 1 of them, and 1 ")]
+BOUND = {"l2": 0.9, "linf": 0.3}
+
+
+@pytest.mark.parametrize("name, what, words", WORDS)
+def test_a_fuzzer_is_held_to_its_budget_in_every_block(folder, tiny_model, name, what, words):
+    (folder / "fade.py").write_text(FADE)
+    with pytest.raises(ValueError, match=words):
+        custom.fuzz(tiny_model(), "photos", "found", by=f"fade.py:{name}", **{what: BOUND[what]},
+                    iterations=4)
+    assert not [*(folder / "found").glob("images/*")]
+
+
+@pytest.mark.parametrize("name, what, words", WORDS)
+def test_compare_leaves_out_a_fuzzer_beyond_its_budget(folder, images, labelled, name, what, words):
+    (folder / "fade.py").write_text(FADE)
+    found = custom.compare(labelled, "labelled", "gini", fuzz=f"fade.py:{name},noise,dlfuzz",
+                           **{what: BOUND[what]}, iterations=4)
+    name = name.lower()
+    assert re.search(words.replace(f"^{name}: ", "^"), found.left[name]) and found.failed == [name]
+    assert found.fuzzers["fuzzer"].tolist() == ["dlfuzz"]
+
+
+def test_a_fuzzer_with_a_selectors_name_is_told_by_its_files(folder, tiny_model):
+    (folder / "fade.py").write_text(FADE)
+    custom.fuzz(tiny_model(), "photos", "found", by="fade.py:Gini", l2=3.0, iterations=1)
+    (folder / "fade.py").write_text(FADE.replace("0.5", "0.4"))
+    with pytest.raises(ValueError, match="by was 'gini .*' and is 'gini"):
+        custom.fuzz(tiny_model(), "photos", "found", by="fade.py:Gini", l2=3.0, iterations=1)

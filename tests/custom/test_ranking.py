@@ -42,6 +42,9 @@ def nothing():
 
 def bare():
     return nn.Flatten()
+
+def empty():
+    return View().to("meta")
 '''
 
 
@@ -117,6 +120,8 @@ def test_mobilenet_takes_keras_weights(folders):
     ("own.py:SIZE", {}, ValueError, "function of own.py 'SIZE'"),
     ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, .*got NoneType"),
     ("own.py:bare", {}, ValueError, "bare.. of own.py returns one without parameters"),
+    ("own.py:empty", {}, ValueError, "empty.. of own.py returns one on the meta device"),
+    ("own.py:empty", {"weights": "w.safetensors"}, ValueError, "returns one on the meta device"),
     ("own.py:build", {"classes": 3}, ValueError, "classes: only with a name"),
     ("lenet6", {}, ValueError, "did you mean 'lenet"),
     ("lenet5", {}, ValueError, "weights: expected a file with those of 'lenet5'"),

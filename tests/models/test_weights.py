@@ -57,9 +57,9 @@ def test_a_checkpoint_without_tensors():
 
 
 def test_names_that_become_one_are_refused():
-    both = {**named(""), "_orig_mod.3.bias": torch.ones(3)}
-    with pytest.raises(ValueError, match="expected a state dict"):
-        fitting(net(), both)
+    found, _ = fitting(net(), {**named(""), "_orig_mod.3.bias": torch.ones(3)})
+    with pytest.raises(ValueError, match="unexpected _orig_mod.3.bias"):
+        assign(net(), found, "w.pth")
 
 
 def test_whole_numbers_are_no_weights():
@@ -119,3 +119,75 @@ def test_files_of_every_ending_and_shards(tmp_path, monkeypatch, caplog):
             custom.load_model("own.py:build", name)
     with pytest.raises(ValueError, match="ends in .safetensors, .* got own.py"):
         custom.load_model("own.py:build", "own.py")
+
+
+class Counted(nn.Linear):
+    """With a state of its own kind."""
+
+    count = 0
+
+    def get_extra_state(self):
+        return {"count": self.count}
+
+    def set_extra_state(self, state):
+        self.count = state["count"]
+
+
+class Renaming(nn.Linear):
+    """Takes weights under an older name."""
+
+    def _load_from_state_dict(self, state, prefix, *rest):
+        if prefix + "kernel" in state:
+            state[prefix + "weight"] = state.pop(prefix + "kernel")
+        super()._load_from_state_dict(state, prefix, *rest)
+
+
+def compiled(seed=0):
+    return torch.compile(net(seed), backend="eager")
+
+
+def counted(count=0):
+    model = nn.Sequential(nn.Flatten(), Counted(2, 3))
+    model[1].count = count
+    return model
+
+
+KERNEL = {"kernel": torch.ones(1, 2), "bias": torch.zeros(1)}
+
+
+@pytest.mark.parametrize("model, wrap, words", [
+    (compiled(1), compiled().state_dict(), ""), (compiled(1), named(""), ""),
+    (compiled(1), named("module."), "without 'module.'"),
+    (nn.Sequential(compiled(1)), named("0."), ""),
+    (counted(), counted(7).state_dict(), ""),
+    (counted(), {"net": {f"module.{k}": v for k, v in counted(7).state_dict().items()}},
+     "'net', without 'module.'"),
+    (Renaming(2, 1), KERNEL, ""),
+    (Renaming(2, 1), {f"module.{k}": v for k, v in KERNEL.items()}, "without 'module.'"),
+    (nn.utils.parametrizations.weight_norm(nn.Linear(2, 1)),  # as by the weight_norm of old
+     {"bias": torch.zeros(1), "weight_g": torch.ones(1, 1), "weight_v": torch.ones(1, 2)}, ""),
+    (nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Flatten(), nn.LazyLinear(3)),
+     named(""), "")])
+def test_a_model_takes_what_it_would_take_by_itself(model, wrap, words):
+    found, where = fitting(model, wrap)
+    assert where == words
+    assign(model, found, "w.pth")
+    state = model.state_dict()
+    given = [*wrap.values()] if "net" not in wrap else [*wrap["net"].values()]
+    for value, expected in zip(state.values(), given):
+        assert torch.equal(value, expected) if isinstance(value, torch.Tensor) else value == expected
+
+
+def test_what_hooks_do_not_mend_leaves_the_model_as_it_was():
+    model = Renaming(2, 1)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    with pytest.raises(ValueError, match="missing weight; unexpected weights"):
+        assign(model, {"weights": torch.ones(1, 2), "bias": torch.ones(1)}, "w.pth")
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+
+
+def test_a_state_of_another_kind_is_missed_and_not_minded():
+    assert misfits(counted(), {"1.weight": torch.ones(3, 2), "1.bias": torch.ones(3)}) == {
+        "missing": ["1._extra_state"]}
+    assert not misfits(nn.Linear(2, 3), {"weight": torch.ones(3, 2), "bias": torch.ones(3),
+                                         "_extra_state": {"count": 7}})
