@@ -47,8 +47,9 @@ class Photos(Dataset):
     ``channels``, as files are. ``last``: images come as (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
-    their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
-    if the source says so by number; images in folders have none, and their paths say it by name.
+    their ending. ``labels``: int64 (N,), the class of each in ``classes``, or without these among
+    the model's outputs, -1 where it is unknown, if the source says so by number; images in folders
+    have none, and their paths say it by name.
     ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
@@ -295,7 +296,8 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
         raise ValueError("images: expected at least one, got none")
     fit, channels = _preparation(model)
     names, labels, classes = named(images)
-    names = names or tuple(map(str, range(len(images))))
+    if names is None or len({*names}) < len(names):
+        names = tuple(map(str, range(len(images))))
     last = _channels_come_last(images)
     if last:
         warnings.warn("images: taken as (H, W, C), with the channels last", stacklevel=3)

@@ -277,6 +277,11 @@ def classes_named(photos: Photos, n: int, kind: str,
         if (photos.labels < 0).any():
             first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
             raise ValueError(f"labels: expected the class of every image, {first} has none")
+        if not photos.classes:
+            if (last := int(photos.labels.max())) >= n:
+                raise ValueError(f"labels: expected numbers from 0 to {n - 1}, one for each class "
+                                 f"of the model, got {last}")
+            return names or [str(i) for i in range(n)]
         if names is None and len(photos.classes) != n:
             raise ValueError(f"labels: expected {n} classes, as many as the model has, got "
                              f"{len(photos.classes)}: {', '.join(photos.classes[:5])}"
@@ -308,6 +313,8 @@ def classes_named(photos: Photos, n: int, kind: str,
 
 def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
     """The class of each image, int64 (N,), by its number among ``names``: :func:`classes_named`."""
+    if photos.labels is not None and not photos.classes:
+        return photos.labels
     named = ([path.split("/")[0] for path in photos.paths] if photos.labels is None
              else [photos.classes[i] for i in photos.labels.tolist()])
     return torch.tensor([names.index(name) for name in named])
