@@ -79,6 +79,22 @@ def test_channels_first_stay(scores, x):
     assert len(scores(x)) == 24
 
 
+@pytest.mark.parametrize("hand", [lambda x: x, lambda x: [*x], lambda x: [*x.numpy()]])
+def test_bytes_of_ones_are_no_gray_levels(scores, x, hand):
+    ones = (x > 0.5).to(torch.uint8)
+    with pytest.raises(ValueError, match="expected gray levels up to 255, .* none above 1 in 24 im"):
+        scores(hand(ones))
+    ones[7] *= 200
+    assert len(scores(hand(ones))) == 24
+
+
+def test_pictures_in_gray_and_in_colour_are_named(tiny_model, x):
+    pictures = [transforms.functional.to_pil_image(image) for image in x]
+    pictures[::3] = [picture.convert("RGB") for picture in pictures[::3]]
+    with pytest.raises(ValueError, match="one number of channels, got 1 and 3; convert them to one"):
+        dnnlib.rank(tiny_model(), pictures, "gini")
+
+
 def test_a_dict_without_an_image_names_its_keys(scores, x):
     with pytest.raises(ValueError, match="pixel_values, image or img, got a dict of photo, label"):
         scores([{"photo": image, "label": 0} for image in x])
