@@ -1,10 +1,12 @@
 """Images as people hand them over: in pairs and dicts, by loaders, with names and labels."""
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch.utils.data import (
     BatchSampler,
@@ -17,8 +19,13 @@ from torch.utils.data import (
     default_collate,
     default_convert,
 )
+from torchvision.datasets import DatasetFolder
 
-KEYS = ("image", "img", "pixel_values")  # of an image in a dict
+from dnnlib.data.folders import in_order, of_one
+
+SURE = 256  # items that are asked whether a dataset's attributes say their labels
+_log = logging.getLogger(__name__)  # to stderr, as it is
+KEYS = ("pixel_values", "image", "img")  # of an image in a dict; what models are given leads
 
 
 def image_in(item):
@@ -90,7 +97,8 @@ def _chosen(loader: DataLoader, n: int) -> Sequence[int]:
 
 class Named(NamedTuple):
     """What a dataset says of its images: ``names``, as of files; ``labels``, int64 (N,), each the
-    number of a class in ``classes``. None and () for what it does not say."""
+    number of a class in ``classes``, -1 where it is unknown. None and () for what it does not say;
+    labels without classes are numbers of the model's outputs."""
 
     names: tuple[str, ...] | None
     labels: torch.Tensor | None
@@ -101,30 +109,148 @@ def named(data: Dataset) -> Named:
     """What a dataset says of its images, also inside of subsets and of joined datasets.
 
     Files are named by their path in its ``root``, as of torchvision's ``ImageFolder``; labels are
-    its ``targets``, and the names of classes its ``classes``.
+    its ``targets``, and the names of classes its ``classes``. Items have the last word. Those that
+    torchvision's own class makes are what its ``samples`` say. Of any other class up to 256 are
+    asked; if one has another label, all labels are the items', as numbers without names, and no
+    image is named by a file. Nor is it where a class of one's own makes the items of torchvision's
+    folders, of a subset or of joined datasets, which may be in another order. Raises
+    ``ValueError`` for targets that are no labels of the classes.
     """
-    if isinstance(data, Subset):
-        inner, places = named(data.dataset), [*data.indices]
-        names = inner.names
-        if names is None and isinstance(data, Loaded):
-            names = tuple(map(str, range(len(data.dataset))))
-        return Named(names and tuple(names[i] for i in places),
-                     None if inner.labels is None else inner.labels[places], inner.classes)
-    if isinstance(data, ConcatDataset):
-        parts = [named(part) for part in data.datasets]
-        names = tuple(name for part in parts for name in part.names or ())
-        whole = len(set(names)) == len(data) and all(part.names for part in parts)
-        alike = len({part.classes for part in parts}) == 1 and parts[0].labels is not None
-        return Named(names if whole else None, torch.cat([part.labels for part in parts])
-                     if alike else None, parts[0].classes if alike else ())
-    samples, classes = getattr(data, "samples", None), getattr(data, "classes", None)
-    names, labels = None, getattr(data, "targets", None)
-    if hasattr(data, "root") and isinstance(samples, list) and len(samples) == len(data):
-        root = Path(data.root)
-        paths = [Path(path) for path, *_ in samples]
-        names = tuple((path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
-                      for path in paths)
-    if labels is None or not isinstance(classes, tuple | list) or len(labels) != len(data) or (
-            getattr(data, "target_transform", None) is not None):
-        return Named(names, None, ())
-    return Named(names, torch.as_tensor(labels), tuple(map(str, classes)))
+    made = getattr(type(data), "__getitem__", None)
+    if isinstance(data, Subset | ConcatDataset):
+        found = _picked(data) if isinstance(data, Subset) else _joined(data)
+        if made in (Subset.__getitem__, ConcatDataset.__getitem__) or (
+                isinstance(data, Loaded) and data.collate is None):
+            return found
+        return _asked(data, found if isinstance(data, Loaded) else found._replace(names=None))
+    samples, root = getattr(data, "samples", None), getattr(data, "root", None)
+    classes, names = getattr(data, "classes", None), None
+    classes = tuple(map(str, classes)) if isinstance(classes, tuple | list) else ()
+    own = isinstance(data, DatasetFolder) and made is not DatasetFolder.__getitem__
+    if (isinstance(root, str | Path) and isinstance(samples, list) and len(samples) == len(data)
+            and not own):
+        firsts = [each[0] if isinstance(each, tuple | list) and each else each for each in samples]
+        if all(isinstance(first, str | Path) for first in firsts):
+            names = tuple((path.relative_to(root) if path.is_relative_to(root) else path)
+                          .as_posix() for path in map(Path, firsts))
+    if names and made is DatasetFolder.__getitem__:
+        return Named(names, *_of_samples(data, names, classes))
+    labels = getattr(data, "targets", None) if classes else None
+    known = hasattr(labels, "__len__") and len(labels) == len(data)
+    return _asked(data, Named(names, numbers(labels, classes) if known else None, classes))
+
+
+def _picked(data: Subset) -> Named:
+    inner, places = named(data.dataset), [*data.indices]
+    names = inner.names
+    if names is None and isinstance(data, Loaded):
+        names = tuple(map(str, range(len(data.dataset))))
+    return Named(names and tuple(names[i] for i in places),
+                 None if inner.labels is None else inner.labels[places], inner.classes)
+
+
+def _joined(data: ConcatDataset) -> Named:
+    parts = [named(part) for part in data.datasets]
+    names = tuple(name for part in parts for name in part.names or ())
+    whole = len(set(names)) == len(data) and all(part.names for part in parts)
+    classes, labels = {part.classes for part in parts}, None
+    if any(part.labels is not None and not part.classes for part in parts) or (
+            len(classes) == 1 and all(part.labels is not None for part in parts)):
+        labels = torch.cat([torch.full((len(of),), -1) if part.labels is None else part.labels
+                            for part, of in zip(parts, data.datasets)])
+    return Named(names if whole else None, labels, parts[0].classes if len(classes) == 1 else ())
+
+
+def _of_samples(data: DatasetFolder, names: Sequence[str],
+                classes: tuple[str, ...]) -> tuple[torch.Tensor, tuple[str, ...]]:
+    """The labels and classes of the items that torchvision makes of ``samples``; none is read.
+
+    The classes have names if the labels are those that the dataset began with, or each is the
+    folder of its file.
+    """
+    plain = [label for _, label in data.samples]
+    try:
+        with of_one():
+            labels = numbers([(data.target_transform or int)(label) for label in plain], classes,
+                             inside=False)
+    except ValueError:  # no class of an image: nobody knows it
+        return torch.full((len(plain),), -1), ()
+    if labels.tolist() == [*data.targets] or [name.split("/")[0] for name in names] == [
+            classes[i] if 0 <= i < len(classes) else "" for i in labels.tolist()]:
+        return numbers(labels, classes), classes
+    return labels, ()
+
+
+def _asked(data: Dataset, found: Named) -> Named:
+    """``found``, or what the items say, if one of those asked has another label."""
+    names, labels, n = found.names, found.labels, len(data)
+    if labels is None and names and all("/" in name for name in names):
+        folders = [name.split("/")[0] for name in names]
+        place = {name: i for i, name in enumerate(in_order(folders))}
+        labels = torch.tensor([place[name] for name in folders])
+    if labels is None or len(labels) != n:
+        return found._replace(labels=None)
+    said = _labels_in(data, torch.linspace(0, n - 1, min(n, SURE)).long().tolist(), found.classes)
+    if all(labels[i] == label for i, label in said.items()):
+        return found
+    _log.warning("images: their items have other labels than the dataset's attributes say; those "
+                 "of the items are taken, as numbers of classes without names")
+    said |= _labels_in(data, [i for i in range(n) if i not in said], found.classes)
+    return Named(names if isinstance(data, Loaded) else None,
+                 torch.tensor([said.get(i, label) for i, label in enumerate(labels.tolist())]), ())
+
+
+def _labels_in(data: Dataset, places: Iterable[int], classes: Sequence[str]) -> dict[int, int]:
+    """By place, of the items that can be read and have a label."""
+    found = {}
+    for i in places:
+        try:
+            with of_one():
+                item = data[i]
+                if isinstance(item, tuple | list):
+                    item = item[1] if len(item) > 1 else item[0]
+                if isinstance(item, Mapping):
+                    item = item["label" if "label" in item else "labels"]
+                found[i] = int(numbers([item], classes, inside=False))
+        except ValueError:  # if it cannot be read, that is told where all are
+            continue
+    return found
+
+
+def numbers(labels: Iterable, classes: Sequence[str], *, inside: bool = True) -> torch.Tensor:
+    """Labels as the numbers of classes, int64 (N,), -1 where they are unknown.
+
+    They are numbers, also as floats or in a column, names of classes, or rows with a 1 for the
+    class. Raises ``ValueError`` for others, and if ``inside`` for numbers that no class has.
+
+    >>> [numbers(given, "ab").tolist() for given in (["b", "a"], [[0, 1], [1, 0]], [[1.0], [0.0]])]
+    [[1, 0], [1, 0], [1, 0]]
+    """
+    came = f"{type(labels).__name__} of {type(next(iter(labels), None)).__name__}"
+    try:
+        found = labels.numpy(force=True) if isinstance(labels, torch.Tensor) else np.array(
+            [each.numpy(force=True) if isinstance(each, torch.Tensor) else each for each in labels])
+    except (ValueError, TypeError):  # of several shapes, or of a kind that NumPy does not know
+        found = np.array(None)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = found[:, 0]
+    if found.dtype.kind == "U" and found.ndim == 1:
+        place = {name: i for i, name in enumerate(classes)}
+        other = [name for name in found.tolist() if name not in place]
+        if not other:
+            return torch.tensor([place[name] for name in found.tolist()])
+        came = repr(other[0])
+    elif found.dtype.kind in "biuf":
+        if found.ndim == 2 and found.shape[1] == (len(classes) or found.shape[1]) and bool(
+                ((found == 0) | (found == 1)).all() and (found.sum(1) == 1).all()):
+            return torch.from_numpy(found.argmax(1))
+        came = f"shape {found.shape}"
+        if found.ndim == 1:
+            last = len(classes) - 1 if inside else np.inf
+            other = found[~((found == np.floor(found)) & (found >= -1) & (found <= last))]
+            if not len(other):
+                return torch.from_numpy(found.astype(np.int64))
+            came = f"{other[0]:g}"
+    raise ValueError(f"labels: expected the class of each image, as a number from 0 to "
+                     f"{len(classes) - 1}, a name ({', '.join(classes[:5])}"
+                     f"{', ...' if len(classes) > 5 else ''}) or a row with a 1, got {came}")

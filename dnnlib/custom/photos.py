@@ -47,8 +47,9 @@ class Photos(Dataset):
     ``channels``, as files are. ``last``: images come as (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
-    their ending. ``labels``: int64 (N,), the class of each in ``classes``, -1 where it is unknown,
-    if the source says so by number; images in folders have none, and their paths say it by name.
+    their ending. ``labels``: int64 (N,), the class of each in ``classes``, or without these among
+    the model's outputs, -1 where it is unknown, if the source says so by number; images in folders
+    have none, and their paths say it by name.
     ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
@@ -125,10 +126,13 @@ class Photos(Dataset):
 
     def those(self, places: Sequence[int]) -> dict[int, torch.Tensor]:
         """Of the images at these places, float32 (C, H, W) by place, those that can be read."""
+        return {i: unit(image) for i, image in self._read_of(places).items()}
+
+    def _read_of(self, places: Sequence[int]) -> dict[int, torch.Tensor]:
         found = {}
         for i in places:
             try:
-                found[i] = unit(self[i])
+                found[i] = self[i]
             except ValueError:  # told where all are read
                 continue
         return found
@@ -136,25 +140,32 @@ class Photos(Dataset):
     def some(self, n: int) -> torch.Tensor:
         """At most ``n`` that can be read, spread over all, in the shape that most of them have.
 
-        Raises ``ValueError`` if none of up to 256 can be read, or if more than one in eight have
-        another shape.
+        Raises ``ValueError`` if none of up to 256 can be read, if they are uint8 and no gray level
+        is above 1, or if more than one in eight have another shape.
         """
         places, more = (torch.linspace(0, len(self) - 1, min(len(self), count)).long().unique(
             ).tolist() for count in (n, FEW))
-        found = [*self.those(places).values()]
+        found = [*self._read_of(places).values()]
         tried = iter(i for i in more if i not in places)
         while not found and (i := next(tried, None)) is not None:
-            found = [*self.those([i]).values()]
+            found = [*self._read_of([i]).values()]
         if not found:
             raise ValueError("images: none can be read" + (
                 f" of {len(more)} that were tried" if len(more) < len(self) else "")
                 + f"; the first: {self._why(places[0]) if places else 'there is none'}")
+        if _of_ones(found) and _of_ones(seen := [*self._read_of(more).values()]):
+            raise ValueError("images: expected gray levels up to 255, as uint8 has them, got none "
+                             f"above 1 in {len(seen)} images; if 1 is white, give floats")
         (shape, count), *_ = Counter(tuple(image.shape) for image in found).most_common()
         if ODD * (len(found) - count) > len(found):
+            if len({image.shape[1:] for image in found}) == 1:
+                raise ValueError("images: expected one number of channels, got "
+                                 f"{' and '.join(map(str, sorted({len(i) for i in found})))}; "
+                                 "convert them to one, as by picture.convert('RGB')")
             raise ValueError("images: expected one size, got "
                              f"{' and '.join(sorted({str(tuple(i.shape)) for i in found}))}; "
                              "give a size to fit them to")
-        return torch.stack([image for image in found if image.shape == shape])
+        return torch.stack([unit(image) for image in found if image.shape == shape])
 
     def _why(self, i: int) -> str:
         try:
@@ -168,6 +179,12 @@ class Photos(Dataset):
         """What is done to a picture before the model takes it."""
         how = getattr(getattr(self.source, "fit", None), "__self__", None)
         return how if isinstance(how, Preparation) else self.fit
+
+
+def _of_ones(images: Sequence[torch.Tensor]) -> bool:
+    """Whether these are numbers 0 and 1, and no gray levels; all black is no sign of it."""
+    return all(image.dtype == torch.uint8 for image in images) and (
+        max(int(image.max()) for image in images) == 1)
 
 
 def _planes(array: np.ndarray) -> torch.Tensor:
@@ -241,6 +258,8 @@ def _with_room(workers: int, size: int) -> int:
 
 def _collated(items: list) -> tuple[torch.Tensor, torch.Tensor, dict[int, str]]:
     good = [(i, image) for i, image in items if not isinstance(image, str)]
+    if len({image.dtype for _, image in good}) > 1:  # floats, some of which are whole gray levels
+        good = [(i, unit(image)) for i, image in good]
     x = torch.stack([image for _, image in good]) if good else torch.empty(0)
     return (x, torch.tensor([i for i, _ in good], dtype=torch.int64),
             {i: why for i, why in items if isinstance(why, str)})
@@ -295,7 +314,8 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
         raise ValueError("images: expected at least one, got none")
     fit, channels = _preparation(model)
     names, labels, classes = named(images)
-    names = names or tuple(map(str, range(len(images))))
+    if names is None or len({*names}) < len(names):
+        names = tuple(map(str, range(len(images))))
     last = _channels_come_last(images)
     if last:
         warnings.warn("images: taken as (H, W, C), with the channels last", stacklevel=3)

@@ -10,7 +10,9 @@ import numpy as np
 import torch
 from PIL import Image
 from torch import nn
-from torchvision.transforms import InterpolationMode
+from torchvision import transforms as v1
+from torchvision.transforms import InterpolationMode, v2
+from torchvision.transforms._presets import ImageClassification
 from torchvision.transforms.v2 import functional as F
 from torchvision.transforms.v2.functional import pil_to_tensor
 
@@ -18,6 +20,7 @@ from dnnlib import checks
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 MOST = 8192  # pixels a side: a batch of 64 such images in colour takes 50 GB
+LEVEL = 1e-3  # of a gray level: a float nearer to a whole one is this
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,8 @@ class Preparation:
     - ``crop``: pixels of the square that is cut from its centre; at most the short side. Both are
       done by torchvision's functions, to the pixel.
     - ``transform``: a function of one's own instead of these two, from a PIL image to a tensor
-      (C, H, W) in [0, 1]. If both are there too, they say what it does: of a published one.
+      (C, H, W) in [0, 1]; floats that are no whole gray levels stay as they are. If both are there
+      too, they say what it does: of a published one.
     - ``mean``, ``std``: a number for each channel, or for all: (x - mean) / std, inside of the
       model, so that images stay in [0, 1]. A mean above 1 is one of pixels from 0 to 255: both are
       then divided by 255, which is told.
@@ -116,7 +120,8 @@ class Preparation:
         return (self.resize, long) if size[0] < size[1] else (long, self.resize)
 
     def apply(self, image: Image.Image) -> np.ndarray:
-        """A picture as uint8 (H, W) or (H, W, 3)."""
+        """A picture (H, W) or (H, W, 3), uint8; float32 in [0, 1] if a transform's floats are not
+        whole gray levels."""
         if self.transform is not None:
             return _own(self.transform, image)
         self.fitted(image.size)
@@ -171,7 +176,8 @@ def prepared(transform) -> Preparation:
     """A transform, such as torchvision's or timm's, as a preparation.
 
     A ``Normalize`` at its end, or in torchvision's presets, becomes ``mean`` and ``std``: so
-    images stay in [0, 1], where distances and mutations have a meaning. The rest is done by the
+    images stay in [0, 1], where distances and mutations have a meaning. One of another library, or
+    of one's own, counts if it does (x - mean) / std to a few images. The rest is done by the
     transform itself. Raises ``TypeError`` for what cannot be called.
 
     >>> from torchvision.models import EfficientNet_B0_Weights
@@ -181,23 +187,55 @@ def prepared(transform) -> Preparation:
     if not callable(transform):
         raise TypeError("transform: expected a function of an image, got "
                         f"{type(transform).__name__}")
-    if all(hasattr(transform, name) for name in (
-            "resize_size", "crop_size", "mean", "std", "interpolation")):
+    if type(transform) is ImageClassification:
         plain = copy.copy(transform)
         plain.mean, plain.std = [0.0] * len(plain.mean), [1.0] * len(plain.std)
         return Preparation(_side(transform.resize_size), _side(transform.crop_size),
                            tuple(transform.mean), tuple(transform.std), Steps((plain,)),
                            transform.interpolation.value)
-    steps = list(getattr(transform, "transforms", transform if isinstance(
-        transform, nn.Sequential) else []))
-    while steps and type(steps[-1]).__name__ in ("Compose", "Sequential"):
+    steps = [transform]
+    while steps and type(steps[-1]) in (v1.Compose, v2.Compose, nn.Sequential):
         last = steps.pop()
         steps += getattr(last, "transforms", last)
-    if steps and type(steps[-1]).__name__ == "Normalize":
-        mean, std = (tuple(torch.as_tensor(values).flatten().tolist())
-                     for values in (steps[-1].mean, steps[-1].std))
+    if steps and (found := _normalises(steps[-1])):
+        mean, std = found
         return Preparation(mean=mean, std=std, transform=Steps(tuple(steps[:-1])))
     return Preparation(transform=transform)
+
+
+def _normalises(step: Callable) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """The mean and std of a step called ``Normalize``; None if that is not what it does.
+
+    torchvision's own say them. Any other is asked with images in gray and in colour.
+    """
+    if isinstance(step, v1.Normalize | v2.Normalize) and type(step) in (
+            v1.Normalize, v2.Normalize):  # none of a class with another formula
+        mean, std = (tuple(torch.as_tensor(values).flatten().tolist())
+                     for values in (step.mean, step.std))
+        return mean, std
+    if type(step).__name__ != "Normalize":
+        return None
+    known = []
+    for depth in (1, 3):
+        noise = torch.rand((depth, 9, 8), generator=torch.Generator().manual_seed(0))
+        images = [torch.zeros_like(noise), torch.ones_like(noise), noise, noise / 2, noise * 255]
+        try:
+            with torch.no_grad():
+                made = [torch.as_tensor(step(x.clone())).double() for x in images]
+        except Exception:  # whatever their code raises: not for images of so many channels
+            continue
+        if any(x.shape != noise.shape for x in made):
+            continue
+        shift = made[0][:, :1, :1]
+        slope = made[1][:, :1, :1] - shift
+        if all(torch.allclose(y, x * slope + shift, rtol=1e-4, atol=1e-5)
+               for x, y in zip(images, made)) and (slope > 0).all():
+            mean, std = (tuple(float(f"{value:.6g}") for value in values.flatten().tolist())
+                         for values in (0 - shift / slope, 1 / slope))
+            if max(std) <= 1 or max(mean) > 1 <= min(std):
+                known.append((mean, std))
+    alike = len(known) == 2 and all({*one} == {*other} for one, other in zip(*known))
+    return known[0 if alike else -1] if known else None
 
 
 def _side(sizes: Sequence[int]) -> int | None:
@@ -216,9 +254,11 @@ def _own(transform: Callable, image: Image.Image) -> np.ndarray:
         low, high = found.min().item(), found.max().item()
         if not (low >= -1e-6 and high <= 1 + 1e-6):
             raise ValueError("transform: expected values in [0, 1], got "
-                             f"[{low:g}, {high:g}]; end it with Normalize, which is then applied "
-                             "inside of the model, or give mean and std")
-        found = (found * 255).round().clamp(0, 255).to(torch.uint8)
+                             f"[{low:g}, {high:g}]; end it with torchvision's Normalize, which is "
+                             "then applied inside of the model, or give mean and std")
+        levels = (found.float() * 255).clamp(0, 255)
+        whole = (levels - levels.round()).abs().max() < LEVEL
+        found = levels.round().to(torch.uint8) if whole else found.float().clamp(0, 1)
     return (found[0] if len(found) == 1 else found.permute(1, 2, 0)).numpy()
 
 

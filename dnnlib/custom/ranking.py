@@ -138,8 +138,9 @@ def _described(photos: Photos, places: torch.Tensor,
         table[{"lead": "margin"}.get(name, name)] = (
             pd.Series(outputs[name].numpy(), places.tolist(), kind) if name in outputs
             else pd.Series(torch.nan, table.index, dtype=kind))
-    if photos.labels is not None:
-        named = [photos.classes[i] if i >= 0 else pd.NA for i in photos.labels.tolist()]
+    if photos.labels is not None and (photos.labels >= 0).any():
+        named = [pd.NA if i < 0 else photos.classes[i] if photos.classes else str(i)
+                 for i in photos.labels.tolist()]
         table.insert(1, "label", pd.Series(named, dtype=object))
     if isinstance(photos.source, Pictures):
         table["duplicate_of"] = pd.Series({later: photos.paths[first] for later, first

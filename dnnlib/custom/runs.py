@@ -287,6 +287,11 @@ def classes_named(photos: Photos, n: int, kind: str,
         if (photos.labels < 0).any():
             first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
             raise ValueError(f"labels: expected the class of every image, {first} has none")
+        if not photos.classes:
+            if (last := int(photos.labels.max())) >= n:
+                raise ValueError(f"labels: expected numbers from 0 to {n - 1}, one for each class "
+                                 f"of the model, got {last}")
+            return names or numbers
         if isinstance(photos.source, Pictures):
             for path, label in zip(photos.paths, _labels_told(photos)):
                 if (folder := path.split("/")[0]) in photos.classes and folder != label:
@@ -338,6 +343,8 @@ def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
 
     A label that is none of the names is the number of one.
     """
+    if photos.labels is not None and not photos.classes:
+        return photos.labels
     named = ([path.split("/")[0] for path in photos.paths] if photos.labels is None
              else _labels_told(photos))
     return torch.tensor([names.index(name) if name in names else int(name) for name in named])

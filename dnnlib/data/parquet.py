@@ -77,7 +77,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Pictures in Parquet files, decoded when they are asked for: ``rows[i]`` is uint8 (C, H, W).
+    """Pictures in Parquet files, decoded when they are asked for: ``rows[i]`` is (C, H, W).
 
     ``files``, ``column``: as of :class:`Table`; ``places``: of each picture its file, row group
     and row, int64 (N, 3). ``fit`` and ``channels``: as of :class:`pictures.Pictures`, as is what an

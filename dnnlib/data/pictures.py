@@ -33,7 +33,7 @@ READERS = 8  # threads that look at headers
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Image files, decoded when they are asked for: ``pictures[i]`` is uint8 (C, H, W).
+    """Image files, decoded when they are asked for: ``pictures[i]`` is (C, H, W) as ``fit`` has it.
 
     ``channels``: in which ``fit`` gets them. A photo that says by EXIF how it was held is turned
     upright. ``stamps``: what tells that a
@@ -98,10 +98,10 @@ def readable(source: Path | Sequence[Path], *,
     in .txt, with a path a line, or a table, .csv, .tsv or .parquet, with a column
     'absolute_path', as of a ranking, or 'path'; relative to the file's folder. Or the paths. A
     column of labels, called as one of :data:`parquet.LABELS`, has the classes by name or number.
-    ``fit``: from an image to uint8 (H, W) or (H, W, 3); ``fitted``: from (width, height) to those
-    that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1 if all images
-    are gray-scale. Folders that cannot be entered are among the skipped, their names ending in
-    '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
+    ``fit``: from an image to (H, W) or (H, W, 3), uint8 or in [0, 1]; ``fitted``: from (width,
+    height) to those that it makes of them, or None if nobody knows. ``channels``: 1 or 3, default 1
+    if all images are gray-scale. Folders that cannot be entered are among the skipped, their names
+    ending in '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
     """
     walked, told = isinstance(source, Path) and source.is_dir(), {}
     if not isinstance(source, Path):

@@ -11,6 +11,7 @@ from torch.utils.data import (
     BatchSampler,
     ConcatDataset,
     DataLoader,
+    Dataset,
     RandomSampler,
     Subset,
     SubsetRandomSampler,
@@ -53,6 +54,7 @@ def scores(tiny_model):
     lambda x: [{"image": image, "label": 0} for image in x],
     lambda x: [{"label": 0, "img": image} for image in x],
     lambda x: [{"pixel_values": image[None]} for image in x],
+    lambda x: [{"image": image[:, 1:], "pixel_values": image} for image in x],  # before a transform
     lambda x: [({"image": image.numpy()}, 3) for image in x],
     lambda x: tuple(x),
     lambda x: pd.Series([*x], index=range(len(x), 0, -1)),
@@ -77,8 +79,24 @@ def test_channels_first_stay(scores, x):
     assert len(scores(x)) == 24
 
 
+@pytest.mark.parametrize("hand", [lambda x: x, lambda x: [*x], lambda x: [*x.numpy()]])
+def test_bytes_of_ones_are_no_gray_levels(scores, x, hand):
+    ones = (x > 0.5).to(torch.uint8)
+    with pytest.raises(ValueError, match="expected gray levels up to 255, .* none above 1 in 24 im"):
+        scores(hand(ones))
+    ones[7] *= 200
+    assert len(scores(hand(ones))) == 24
+
+
+def test_pictures_in_gray_and_in_colour_are_named(tiny_model, x):
+    pictures = [transforms.functional.to_pil_image(image) for image in x]
+    pictures[::3] = [picture.convert("RGB") for picture in pictures[::3]]
+    with pytest.raises(ValueError, match="one number of channels, got 1 and 3; convert them to one"):
+        dnnlib.rank(tiny_model(), pictures, "gini")
+
+
 def test_a_dict_without_an_image_names_its_keys(scores, x):
-    with pytest.raises(ValueError, match="image, img or pixel_values, got a dict of photo, label"):
+    with pytest.raises(ValueError, match="pixel_values, image or img, got a dict of photo, label"):
         scores([{"photo": image, "label": 0} for image in x])
 
 
@@ -135,6 +153,185 @@ def test_subsets_and_joined_datasets_keep_names_and_labels(folder):
     assert both.paths == (names[0], names[1], names[23]) and both.labels.tolist() == [0, 0, 2]
     twice = custom.photos_of(ConcatDataset([data, data]), torch.nn.Flatten())
     assert twice.paths == tuple(map(str, range(48)))
+
+
+def items(data):
+    if isinstance(data, DataLoader):
+        return list(data)
+    return [data[i] for i in range(len(data))]
+
+
+def counted(model, data, **options):
+    """How many of the items' own labels the model misses; what ``fault_rate`` counts."""
+    found = custom.fault_rate(model, data, **options)
+    with torch.no_grad():
+        return sum(int(model(x[None]).argmax()) != y for x, y in items(data)), len(found.wrong)
+
+
+class Mapped(ImageFolder):
+    def __getitem__(self, i):
+        x, label = super().__getitem__(i)
+        return x, (label + 1) % 3
+
+
+class Reversed(ImageFolder):
+    def __getitem__(self, i):
+        return super().__getitem__(len(self) - 1 - i)
+
+
+class Turned(Subset):
+    def __getitem__(self, i):
+        x, label = super().__getitem__(len(self) - 1 - i)
+        return x, (label + 1) % 3
+
+    def __getitems__(self, places):
+        return [self[i] for i in places]
+
+
+class Joined(ConcatDataset):
+    def __getitem__(self, i):
+        return super().__getitem__((i + 1) % len(self))
+
+
+def numbered(data):
+    return not any("/" in path for path in custom.photos_of(data, torch.nn.Flatten()).paths)
+
+
+@pytest.mark.parametrize("kind", [Mapped, Reversed])
+def test_items_that_a_class_makes_otherwise_say_their_labels(tiny_model, folder, kind, caplog):
+    of = images_of(folder).transform
+    data = kind(folder, of)
+    for given in (data, Subset(data, CHOSEN), ConcatDataset([data, images_of(folder)])):
+        truth, found = counted(tiny_model(), given)
+        assert truth == found and numbered(given)
+    assert "items have other labels than the dataset's attributes say" in caplog.text
+    assert dnnlib.rank(tiny_model(), data, "gini").sort_index()["label"].tolist() == [
+        str(label) for _, label in items(data)]
+
+
+@pytest.mark.parametrize("kind", [lambda data: Turned(data, range(24)),
+                                  lambda data: Joined([data, images_of(data.root)]),
+                                  lambda data: DataLoader(data, collate_fn=lambda items: (
+                                      items[0][0], (items[0][1] + 1) % 3))])
+def test_what_picks_or_joins_otherwise_too(tiny_model, folder, kind):
+    data = kind(images_of(folder))
+    truth, found = counted(tiny_model(), data)
+    assert truth == found
+    assert numbered(data) or isinstance(data, DataLoader)  # whose items keep their order
+
+
+@pytest.mark.parametrize("change", [
+    lambda data: data.samples.reverse(),
+    lambda data: setattr(data, "samples", [(path, (y + 1) % 3) for path, y in data.samples]),
+    lambda data: setattr(data, "target_transform", [2, 0, 1].__getitem__),
+    lambda data: setattr(data, "target_transform", lambda y: torch.eye(3)[y].flip(0).argmax())])
+def test_samples_that_changed_say_names_and_labels(tiny_model, folder, change):
+    data = images_of(folder)
+    change(data)
+    photos = custom.photos_of(data, tiny_model())
+    assert photos.labels.tolist() == [int(label) for _, label in data]
+    assert photos.paths == tuple("/".join(path.split("/")[-2:]) for path, _ in data.samples)
+    truth, found = counted(tiny_model(), data)
+    assert found == truth
+    if photos.paths[0][0] == "a":  # a number is that of an output, whatever the classes are called
+        assert counted(tiny_model(), data, class_names=["c", "a", "b"])[1] == truth
+
+
+def test_no_item_of_a_plain_folder_is_read_for_its_label(folder):
+    read = []
+    data = images_of(folder)
+    data.loader = lambda path: read.append(path) or Image.open(path)
+    custom.photos_of(data, torch.nn.Flatten())
+    assert len(read) <= 1  # which shows whether the channels come last
+
+
+def test_a_label_that_is_no_class_is_unknown(tiny_model, folder):
+    data = images_of(folder)
+    data.target_transform = lambda label: label + 0.5
+    assert "label" not in dnnlib.rank(tiny_model(), data, "gini")
+    with pytest.raises(ValueError, match="expected the class of every image, .*a/00.png"):
+        custom.fault_rate(tiny_model(), data)
+
+
+class Own(Dataset):
+    """A dataset of one's own with these attributes; its items have labels if they are given."""
+
+    def __init__(self, x, labels=None, **attributes):
+        self.x, self.labels = x, labels
+        vars(self).update(attributes)
+
+    def __len__(self):
+        return len(self.x)
+
+    def __getitem__(self, i):
+        return self.x[i] if self.labels is None else (self.x[i], self.labels[i])
+
+
+@pytest.mark.parametrize("sample, named", [
+    (lambda path, i: str(path), True), (lambda path, i: path, True),
+    (lambda path, i: (path, i), True), (lambda path, i: "photos/a.png", False),
+    (lambda path, i: {"file": str(path)}, False), (lambda path, i: i, False),
+    (lambda path, i: (i, str(path)), False), (lambda path, i: np.zeros(2), False),
+    (lambda path, i: (torch.zeros(1), 0), False)])
+def test_samples_name_images_if_they_are_paths(tiny_model, x, folder, sample, named):
+    paths = sorted(folder.rglob("*.png"))
+    data = Own(x, root=str(folder), samples=[sample(path, i) for i, path in enumerate(paths)])
+    found = dnnlib.rank(tiny_model(), data, "gini").sort_index()["path"].tolist()
+    assert found == ([path.relative_to(folder).as_posix() for path in paths] if named
+                     else [str(i) for i in range(24)])
+
+
+def test_items_say_the_labels_that_a_dataset_of_ones_own_has_by_its_folders(tiny_model, x, folder):
+    paths = sorted(folder.rglob("*.png"))
+    labels = ["abc".index(path.parent.name) for path in paths]
+    same, other = (Own(x, given, root=folder, samples=paths) for given in
+                   (labels, [2 - label for label in labels]))
+    assert not numbered(same) and numbered(other)
+    for data in (same, other):
+        truth, found = counted(tiny_model(), data)
+        assert truth == found
+
+
+@pytest.mark.parametrize("kind", [
+    list, lambda y: y.numpy(), lambda y: y.double(), lambda y: y[:, None], lambda y: [*y[:, None]],
+    lambda y: torch.eye(3)[y], lambda y: [*torch.eye(3, dtype=torch.long)[y]],
+    lambda y: ["abc"[i] for i in y], lambda y: pd.Series(["abc"[i] for i in y], range(9, 33)),
+    lambda y: pd.Series(y.numpy(), range(100, 124)),
+    lambda y: pd.Series(["abc"[i] for i in y], dtype="category")])
+def test_targets_of_every_kind(tiny_model, x, kind):
+    y = torch.arange(24) % 3
+    photos = custom.photos_of(Own(x, targets=kind(y), classes=["a", "b", "c"]), tiny_model())
+    assert torch.equal(photos.labels, y) and photos.labels.dtype == torch.int64
+    assert photos.classes == ("a", "b", "c")
+    by_items = custom.photos_of(Own(x, [*kind(y)], targets=[0] * 24, classes=["a", "b", "c"]),
+                                tiny_model())
+    assert torch.equal(by_items.labels, y) and by_items.classes == ()
+
+
+@pytest.mark.parametrize("kind, came", [
+    (lambda y: y + 1, "got 3"), (lambda y: y - 2, "got -2"), (lambda y: y / 2, "got 0.5"),
+    (lambda y: ["xyz"[i] for i in y], "got 'x'"), (lambda y: torch.eye(4)[y], r"got shape \(24, 4"),
+    (lambda y: torch.eye(3)[y] * 2, r"got shape \(24, 3"),
+    (lambda y: [None] * 24, "got list of NoneType"), (lambda y: [[0]] + [[0, 1]] * 23, "got list of list")])
+def test_targets_that_are_no_labels_are_named(tiny_model, x, kind, came):
+    data = Own(x, targets=kind(torch.arange(24) % 3), classes=["a", "b", "c"])
+    for run in (custom.fault_rate, lambda *given: dnnlib.rank(*given, "gini")):
+        with pytest.raises(ValueError, match="labels: expected the class of each image, as a number "
+                           r"from 0 to 2, a name \(a, b, c\) or a row with a 1, " + came):
+            run(tiny_model(), data)
+
+
+def test_labels_of_items_beyond_the_models_classes_are_named(tiny_model, x):
+    data = Own(x, [*range(1, 25)], targets=[0] * 24, classes=["a", "b", "c"])
+    with pytest.raises(ValueError, match="expected numbers from 0 to 2, .* the model, got 24"):
+        custom.fault_rate(tiny_model(), data)
+
+
+def test_an_item_that_cannot_be_read_costs_itself_when_labels_are_asked(tiny_model, folder):
+    data = Mapped(folder, images_of(folder).transform)
+    (folder / "b" / "01.png").write_bytes(b"torn")
+    found = custom.fault_rate(tiny_model(), data)
+    assert found.images == 23 and len(found.unread) == 1
 
 
 # ---- loaders
