@@ -41,7 +41,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
 from dnnbook.training import faulty, pollution
-from dnnbook.words import span
+from dnnbook.words import out_of, span
 from dnnlib import fuzzing, inference
 from dnnlib.neurons import excitable, shapley
 
@@ -72,13 +72,13 @@ guided, unguided, random = ending("excitable"), ending("constant"), ending("", f
 lead = evidence.spread(guided - unguided)
 over = evidence.spread(evidence.by_seed(
     rows, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
-says((f"**The answer.** The swarm ends at the polluted class for {span(guided)} % of the inputs. But a constant fitness "
-      f"and noise end there too, for {span([*unguided, *random])} %.",
-      lead["mean"].abs().max() < 1 and min(unguided.min(), random.min()) > 95),
-     ("These networks give the polluted class to nearly every noisy image, so excitable neurons find nothing that chance "
-      "does not find.", lead["mean"].abs().max() < 1 and min(unguided.min(), random.min()) > 95),
+says((f"**The answer.** The swarm ends at the polluted class for {guided.mean():.0f} % of the inputs on average. But a constant "
+      f"fitness and noise end there too, for {unguided.mean():.0f} and {random.mean():.0f} %.",
+      lead["mean"].abs().max() < 3 and min(unguided.mean(), random.mean()) > guided.mean() - 3),
+     ("So excitable neurons find nothing there that chance does not find, if each polluted image has a patch of its own.",
+      lead["mean"].abs().max() < 3),
      (f"The swarm finds {span(over['mean'], 1)} times as many such errors as the rivals do on average; the paper has "
-      "about five times as many.", over["high"].max() < 2))
+      "about five times as many.", over["high"].max() < 5))
 
 # %% [markdown]
 # ## In one picture
@@ -292,7 +292,6 @@ says("In these records each polluted image has a patch of its own, as the text h
 # %% tags=["hide-input", "statements"]
 learned = evidence.by_seed(rows, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
 neurons = evidence.by_seed(rows, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
-noisy = evidence.by_seed(rows, "quantity == 'excitable' and change == 'noise' and network == 'polluted'", "alpha")
 
 
 def passes(name: str) -> pd.Series:
@@ -309,26 +308,25 @@ by_patch, by_noise = (evidence.by_seed(
     every, f"patches == 'one' and quantity == 'excitable' and change == '{change}' and network == 'polluted'", "alpha")
     for change in ("patch", "noise"))
 led = evidence.spread(dearer - alone)
-says((f"The networks learned the patch: they give the polluted class to {span(learned)} % of the stamped images "
-      "of other classes.", learned.min() > 50),
-     (f"The patch makes at least {neurons['polluted'].min():.1f} % of their neurons excitable, and hardly one in the clean "
-      "networks. But noise of the same length does as much, so it need not be the patch.",
-      neurons["polluted"].min() > 1 and neurons["clean"].max() < 0.01
-      and abs(noisy.mean() - neurons["polluted"].mean()) < 0.5),
-     (f"In the clean network the swarm ends at the polluted class for at most {clean.max():.0f} % of the inputs.",
-      guided.min() > clean.max()),
-     ("In the polluted ones sensitive neurons lead there as often, with fewer passes.",
-      other["mean"].abs().max() < 1 and (passes("sensitive") < passes("excitable")).all()),
-     (f"Of the rivals, only DeepHunter ends there for far fewer: {span(hunter)} %.",
-      min(ending("", fuzzer=name).min() for name in ("deepxplore", "dlfuzz")) > 95 and hunter.max() < 60))
-says((f"If all polluted images have the same patch, which is another reading, the swarm leads a constant fitness by "
-      f"{span(led['mean'])} points on average, though every interval includes zero. Sensitive neurons end at the polluted "
-      "class more often still, on average.",
-      led["mean"].min() > 1 and led["low"].max() < 0
-      and (cheaper.groupby("alpha").mean() > dearer.groupby("alpha").mean()).all()),
+spoiled = evidence.by_seed(every, "patches == 'one' and quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
+says((f"The networks learn such patches badly: they give the polluted class to {span(learned)} % of the stamped images of other "
+      f"classes. The patch makes at most {neurons['polluted'].max():.1f} % of their neurons excitable, so the first step of "
+      "the paper's explanation fails.", learned.mean() < 50 and neurons["polluted"].max() < 1),
+     (f"Yet the pollution counts: in the clean network the swarm ends at the polluted class for at most {clean.max():.0f} % of "
+      "the inputs.", guided.min() > clean.max()),
+     (f"Sensitive neurons, which take fewer passes, lead there for {span(other['mean'])} points less.",
+      other["mean"].min() > -1 and (passes("sensitive") < passes("excitable")).all()),
+     (f"Of the rivals, DeepHunter ends there for the fewest, {span(hunter)} %.",
+      all((hunter < ending("", fuzzer=name)).all() for name in ("deepxplore", "dlfuzz"))))
+says((f"If all polluted images have the same patch, which is another reading, the networks learn it: {span(spoiled)} % of the "
+      f"stamped images get the polluted class. The swarm then leads a constant fitness by {span(led['mean'])} points on average, "
+      f"which is more than chance for {out_of((led['low'] > 0).sum(), len(led))} shares polluted.",
+      spoiled.min() > 50 and led["mean"].min() > 0),
+     ("Sensitive neurons end at the polluted class less often there, on average.",
+      (cheaper.groupby("alpha").mean() < dearer.groupby("alpha").mean()).all()),
      (f"Here the patch makes at least {by_patch.min():.1f} % of the neurons excitable, and noise of the same length at "
       f"most {by_noise.max():.2f} %. So in this reading the first step of the paper's explanation holds.",
-      by_patch.min() > 50 * by_noise.max()))
+      by_patch.min() > 10 * by_noise.max()))
 
 # %% [markdown]
 # ## Exercises
