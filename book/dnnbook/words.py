@@ -71,6 +71,7 @@ WORDS = {
     "less_random": "points above random selection",
     "sensitive_over_random": "sensitive neurons' change, times random ones'",
     "gain_over": "gain, times the rival's", "random_less_fixed": "gain above a fixed start's",
+    "gain_alone": "gain of the examples alone",
     "random_less_fixed_alone": "gain of the examples alone, above a fixed start's",
     "distance_over_deephunter": "distance from benign images, times DeepHunter's",
     "own_neighbour": "nearest is of the inputs' class (%)", "told_apart": "share told apart",
