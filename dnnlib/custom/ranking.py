@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -103,7 +103,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     if class_names is not None:
         outputs = predict(job.model, few(job.model, photos), batch_size=2)
         class_names = distinct(class_names, outputs.shape[1])
-    identity = identity_of(look, photos, seen, {
+    identity = identity_of(look, replace(photos, labels=None), seen, {  # no score looks at labels
         "by": sorted(said(*each) for each in methods.items()), "probabilities": bool(probabilities),
         "seed": seed, "layers": layers and list(layers), "batch_size": batch_size, "block": block},
         compared=folder is not None)

@@ -7,6 +7,7 @@ blocks that are left, and ends with the same files.
 
 import io
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -38,6 +39,7 @@ from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "noise", "note")
 FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
 
@@ -335,6 +337,9 @@ def classes_named(photos: Photos, n: int, kind: str,
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
                          f"{len(found)}: {shown}; for some classes only, give the names of all "
                          "(--class-names)")
+    if published and names:
+        _log.warning("classes: no folder is called as a class of the model, %s; the folders are "
+                     "taken in their order, %s", ", ".join(names[:3]), ", ".join(found[:3]))
     return found
 
 

@@ -277,9 +277,19 @@ class Labelled(Dataset):
         return self.x[i], self.targets[i]
 
 
-def test_other_labels_are_another_run(folders, x):
-    found = same(Net(), Net(), Labelled(x, [0] * 30), Labelled(x, [0] * 29 + [1]))
-    assert "the same images with other labels" in found
+def test_other_labels_are_the_same_ranking_with_another_column(folders, x):
+    first, again = (custom.rank(Net(), Labelled(x, targets), "gini", folder="run")
+                    for targets in ([0] * 30, [0] * 29 + [1]))
+    assert set(first["label"]) == {"a"} and again["label"].tolist().count("b") == 1
+    assert again.drop(columns="label").equals(first.drop(columns="label"))
+
+
+def test_other_labels_are_another_fuzz(folders, x):
+    options = custom.Options(by="noise", l2=1.0, iterations=1, labels="folders")
+    p = Net()(x).argmax(1).tolist()
+    custom.fuzz(Net(), Labelled(x, p), "failures", options)
+    with pytest.raises(ValueError, match="the same images with other labels"):
+        custom.fuzz(Net(), Labelled(x, [*p[:-1], (p[-1] + 1) % 3]), "failures", options)
 
 
 def test_other_class_names_are_another_fuzz(folders, x):

@@ -61,9 +61,13 @@ def test_a_folder_that_has_another_place_by_its_name(photos):
         classes_named(photos("ant/0.png hound/1.png sea_lion/2.png"), 3, "folders", NAMES)
 
 
-def test_folders_of_other_names_are_in_order(photos):
+def test_folders_of_other_names_are_in_order_which_is_told(photos, caplog):
     found = photos("n01/0.png n02/1.png n03/2.png")
     assert classes_named(found, 3, "folders", NAMES) == ("n01", "n02", "n03")
+    assert "model, dog, sea lion, ant; the folders are taken in their order, n01, n02" in caplog.text
+    caplog.clear()
+    classes_named(found, 3, "folders")
+    assert not caplog.text
     assert as_folders(("ant", "bee"), {"ant", "wasp"}) is None  # ant is the first both ways
 
 
