@@ -4,13 +4,27 @@ import os
 
 os.environ.pop("TQDM_DISABLE", None)  # tqdm reads it when imported, and tests look for its bars
 
+import importlib.util
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 
 from dnnbook.data import Dataset
+
+
+@pytest.fixture(scope="session")
+def benchmark_named():
+    """``benchmark_named(name)``: a module of benchmarks/, which is no package."""
+    def load(name):
+        path = Path(__file__).resolve().parents[1] / "benchmarks" / f"{name}.py"
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+    return load
 
 
 @pytest.fixture(autouse=True)

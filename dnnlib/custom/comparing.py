@@ -16,10 +16,10 @@ from dnnlib.custom.against_noise import fuzzed, options_of_all
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.methods import Asked, needs_reference, parse_methods, takes_layers
+from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job, classes_of
 from dnnlib.custom.worth import fuzzers_sentence, interval, selectors_sentence

@@ -7,8 +7,8 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.custom.looks import first_look
+from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.photos import Images, Photos, photos_of
-from dnnlib.custom.runs import classes_named, labels_of
 from dnnlib.custom.scoring import classes_of
 from dnnlib.inference import leaves_modes, predict
 

@@ -7,7 +7,6 @@ blocks that are left, and ends with the same files.
 
 import io
 import json
-import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -27,19 +26,17 @@ from dnnlib.custom.failures import Unbound, nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
-from dnnlib.custom.naming import PARTS, Published, as_folders, distinct
+from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scoring import all_of, classes_of
 from dnnlib.custom.told import reason
-from dnnlib.data.folders import in_order, of_one
-from dnnlib.data.pictures import Pictures
+from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 
-_log = logging.getLogger(__name__)  # to stderr, as it is
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "noise", "note")
 FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
 
@@ -267,97 +264,6 @@ def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, n
         kept.begin(folder, identity.facts, identity.tensors)
         files.save_tensors(path, {"classes": clean}, skipped=skipped)
     return clean, labels, skipped
-
-
-def classes_named(photos: Photos, n: int, kind: str,
-                  names: Sequence[str] | None = None) -> Sequence[str]:
-    """What the ``n`` classes are called; of :data:`options.LABELS`, ``kind`` is what is right.
-
-    ``names``: of the classes, in the order of the model's outputs. If each image is in a sub-folder
-    with the name of its class, these may be of some classes only; without such names they are all
-    classes, in the order of their names, or of numbers: folders called 0 to n - 1 are these
-    classes. If both are there and disagree, that is an error, but for published names. Images of a
-    Parquet file bring the numbers and the names of their classes. Raises ``ValueError`` for classes
-    that are not the model's, and for folders that are parts of a dataset.
-    """
-    published = isinstance(names, Published)  # others may call their folders otherwise
-    names = None if names is None else distinct(names, n)
-    numbers = [str(i) for i in range(n)]
-    if kind == "prediction":
-        return names or [str(i) for i in range(n)]
-    if photos.labels is not None:
-        if (photos.labels < 0).any():
-            first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
-            raise ValueError(f"labels: expected the class of every image, {first} has none")
-        if not photos.classes:
-            if (last := int(photos.labels.max())) >= n:
-                raise ValueError(f"labels: expected numbers from 0 to {n - 1}, one for each class "
-                                 f"of the model, got {last}")
-            return names or numbers
-        if isinstance(photos.source, Pictures):
-            for path, label in zip(photos.paths, _labels_told(photos)):
-                if (folder := path.split("/")[0]) in photos.classes and folder != label:
-                    raise ValueError(f"labels: {path} is in the folder {folder}, and has the label "
-                                     f"{label} in the list")
-        if set(photos.classes) <= set(numbers):
-            return names or numbers
-        if published and (spelt := as_folders(names, {*photos.classes})):
-            return spelt
-        if names is None and len(photos.classes) != n:
-            raise ValueError(f"labels: expected {n} classes, as many as the model has, got "
-                             f"{len(photos.classes)}: {', '.join(photos.classes[:5])}"
-                             f"{', ...' if len(photos.classes) > 5 else ''}; give the names of all "
-                             "(--class-names)")
-        if names and (other := [name for name in photos.classes if name not in names]):
-            raise ValueError(f"labels: expected classes among those of the model, got {other[0]}; "
-                             "--class-names takes their names in the order of its outputs")
-        return names or photos.classes
-    if flat := [path for path in photos.paths if "/" not in path]:
-        raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
-                         f"{flat[0]}; without such folders, take the predictions as labels")
-    named = {path.split("/")[0] for path in [*photos.paths, *photos.skipped] if "/" in path}
-    if outside := [path for path in photos.paths if path.split("/")[0] in ("", "..")]:
-        raise ValueError("labels: expected paths whose first part is the class, or a column "
-                         f"'label' in the list, got {outside[0]}")
-    if names and named <= set(names) or named <= set(numbers):
-        return names or numbers
-    if published and (spelt := as_folders(names, named)):
-        return spelt
-    if {name.lower() for name in named} <= PARTS and all(
-            path.count("/") > 1 for path in photos.paths):
-        raise ValueError(f"labels: expected a sub-folder for each class, got parts of a dataset, "
-                         f"{' and '.join(in_order(named))}; give one of these folders")
-    if names and not published and (other := [name for name in in_order(named)
-                                              if name not in names and not name.isdecimal()]):
-        raise ValueError(f"labels: expected sub-folders called as the classes are (--class-names), "
-                         f"{', '.join(names[:5])}{', ...' if n > 5 else ''}; got {other[0]}")
-    found = in_order(named if len(named) == n else named | {*photos.empty})
-    if len(found) != n:
-        shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
-        raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
-                         f"{len(found)}: {shown}; for some classes only, give the names of all "
-                         "(--class-names)")
-    if published and names:
-        _log.warning("classes: no folder is called as a class of the model, %s; the folders are "
-                     "taken in their order, %s", ", ".join(names[:3]), ", ".join(found[:3]))
-    return found
-
-
-def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
-    """The class of each image, int64 (N,), by its number among ``names``: :func:`classes_named`.
-
-    A label that is none of the names is the number of one.
-    """
-    if photos.labels is not None and not photos.classes:
-        return photos.labels
-    named = ([path.split("/")[0] for path in photos.paths] if photos.labels is None
-             else _labels_told(photos))
-    return torch.tensor([names.index(name) if name in names else int(name) for name in named])
-
-
-def _labels_told(photos: Photos) -> list[str]:
-    """The name of each image's class, of a table that has labels."""
-    return [photos.classes[i] for i in photos.labels.tolist()]
 
 
 def _files(name: str, made: list[dict], places: list[int],

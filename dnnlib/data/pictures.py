@@ -1,6 +1,7 @@
 """Images that nobody has checked: a folder or a list of them, decoded one by one when asked for."""
 
 import io
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
@@ -26,6 +27,7 @@ from dnnlib.data.folders import (
 )
 from dnnlib.data.parquet import Rows
 
+WHOLE = re.compile(r"^(\d+)\.0+$")  # a number of a class, in a column that has gaps
 LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
 COLUMNS = ("absolute_path", "path")
 READERS = 8  # threads that look at headers
@@ -125,8 +127,8 @@ def readable(source: Path | Sequence[Path], *,
     empty = tuple(sorted(path.name for path in source.iterdir() if path.is_dir()
                          and path.name not in known and not any_image(path))) if walked else ()
     classes = in_order(filter(None, told.values()))
-    labels = torch.tensor([classes.index(label) if (label := told.get(paths[i])) else -1
-                           for i in good]) if classes else None
+    place = {name: i for i, name in enumerate(classes)}
+    labels = torch.tensor([place.get(told[paths[i]], -1) for i in good]) if classes else None
     return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter,
                     labels, classes, empty)
 
@@ -226,7 +228,7 @@ def _paths_in(source: Path, table) -> list[tuple[str, str]]:
     rows = table[table[column].notna()]
     labels = [""] * len(rows) if label is None else rows[label].where(rows[label].notna(), "")
     return [(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value),
-             str(of).strip()) for value, of in zip(rows[column], labels)]
+             WHOLE.sub(r"\1", str(of).strip())) for value, of in zip(rows[column], labels)]
 
 
 def _place(folder: Path, line: str) -> Path:

@@ -1,8 +1,10 @@
 """Whose code it is: a library counts by its version, a person's own files by their bytes."""
 
+import ast
 import hashlib
 import sys
 from collections.abc import Iterable, Iterator
+from importlib.util import resolve_name
 from pathlib import Path
 from types import ModuleType
 
@@ -69,6 +71,21 @@ def _reached(things: Iterable) -> Iterator[ModuleType]:
         if own(getattr(module, "__file__", None)):
             left += [found for value in list(vars(module).values())
                      if (found := _module_of(value)) is not None]
+            left += _imported(module)
+
+
+def _imported(module: ModuleType) -> list[ModuleType]:
+    """The modules that a person's own one names in its imports: a constant says not whose it is."""
+    try:
+        tree = ast.parse(Path(str(module.__file__)).read_bytes())
+    except (OSError, SyntaxError, ValueError):  # gone, or no source
+        return []
+    names = [name for node in ast.walk(tree) for name in (
+        [each.name for each in node.names] if isinstance(node, ast.Import) else
+        ["." * node.level + (node.module or "")] if isinstance(node, ast.ImportFrom) else [])]
+    package = module.__package__ or ""
+    whole = [resolve_name(name, package) for name in names if package or not name.startswith(".")]
+    return [sys.modules[name] for name in whole if name in sys.modules]
 
 
 def _module_of(thing) -> ModuleType | None:

@@ -1,6 +1,5 @@
 """The page on scale shows what the benchmarks measured, and types no measurement of its own."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -17,11 +16,8 @@ GENERATED = re.compile(r"<!-- [a-zA-Z ]+ -->\n.*?<!-- end -->", re.S)
 
 
 @pytest.fixture
-def goals():
-    spec = importlib.util.spec_from_file_location("goals", ROOT / "benchmarks" / "goals.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def goals(benchmark_named):
+    return benchmark_named("goals")
 
 
 def test_the_tables_of_goals_are_those_of_what_was_measured(goals):

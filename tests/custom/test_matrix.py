@@ -1,6 +1,5 @@
 """Networks that nobody here wrote: three rows of the page, which benchmarks/matrix.py makes."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -13,11 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def matrix():
-    spec = importlib.util.spec_from_file_location("matrix", ROOT / "benchmarks" / "matrix.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def matrix(benchmark_named):
+    return benchmark_named("matrix")
 
 
 def cells(line):

@@ -9,8 +9,7 @@ from PIL import Image
 from torch import nn
 
 from dnnlib import custom
-from dnnlib.custom.naming import Published, as_folders
-from dnnlib.custom.runs import classes_named, labels_of
+from dnnlib.custom.naming import Published, as_folders, classes_named, labels_of
 
 
 def model(n=3):
@@ -99,6 +98,13 @@ def test_numbers_in_a_list_are_those_of_classes(listing):
     assert labels_of(found, names).tolist() == [2, 0]
     assert labels_of(found, classes_named(found, 3, "folders", ["cat", "dog", "eel"])).tolist() == [
         2, 0]
+
+
+def test_numbers_in_a_column_with_gaps_are_whole(listing):
+    names = " ".join(f"x/{i}.png" for i in range(12))
+    lines = [f"x/{i}.png,{float(i)}" for i in range(12)]
+    found = listing("path,label\n" + "\n".join(lines) + "\n", names)
+    assert labels_of(found, classes_named(found, 12, "folders")).tolist() == [*range(12)]
 
 
 @pytest.mark.parametrize("text, words", [

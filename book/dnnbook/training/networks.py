@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-from pathlib import Path
 
 import torch
 from torch import nn
@@ -10,6 +9,7 @@ from torch import nn
 from dnnlib import models
 from dnnlib.custom.loading import of_file
 from dnnlib.custom.told import told
+from dnnlib.models import sources
 
 
 def is_own(name) -> bool:
@@ -22,12 +22,12 @@ def is_own(name) -> bool:
 
 
 def called(name: str) -> str:
-    """What records call a network: a person's own by its function and a digest of the file."""
+    """What records call a network: a person's own by its function and a digest of its files."""
     if not is_own(name):
         return name
-    file, _, function = name.rpartition(":")
-    content = Path(file).expanduser().read_bytes()
-    return f"{function} {hashlib.sha256(content).hexdigest()[:8]}"
+    found = sources.own_files([of_file(name, "model_name")]).values()  # also of what it imports
+    return (f"{name.rpartition(':')[2]} "
+            f"{hashlib.sha256(''.join(sorted(found)).encode()).hexdigest()[:8]}")
 
 
 def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0) -> nn.Module:

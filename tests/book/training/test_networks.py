@@ -62,6 +62,15 @@ def test_a_changed_file_is_another_network(file):
     assert networks.called(f"{file}:small") != before
 
 
+def test_a_module_that_the_file_imports_counts(file):
+    helper = file.with_name("helper_of_a_network.py")
+    helper.write_text("WIDTH = 12\n")
+    file.write_text("from helper_of_a_network import WIDTH\n" + FILE.replace("12", "WIDTH"))
+    before = networks.called(f"{file}:small")
+    helper.write_text("WIDTH = 24\n")
+    assert networks.called(f"{file}:small") != before
+
+
 def test_a_function_that_takes_nothing(file):
     assert networks.build(f"{file}:fixed", (1, 8, 8), 10)(torch.zeros(3, 1, 8, 8)).shape == (3, 10)
 
