@@ -28,6 +28,8 @@ REVISIONS = {  # a line more, at the end, when the code changes what it computes
                   "swarms and populations: numbers from a counter, the same on every device"),
     "orders": ("selectors on one protocol; NPC by layer-wise relevance",
                "DSA by coverage: the largest surprise is in the last bucket, rounded or not"),
+    "kinds": ("random order shows the kinds of fault of one drawn order",
+              "random order shows what random orders do on average"),
     "clever": ("points drawn for the images in turn",
                "an image's points do not depend on the others, or on the batches"),
     "near": ("errors within a distance, as float32 rounds it",

@@ -114,6 +114,27 @@ def fault_type_coverage(types, order, rates) -> np.ndarray:
     return (first[:, None] < taken).mean(0)
 
 
+def expected_coverage(types, rates) -> np.ndarray:
+    r"""The FTCR that a random order has on average at each of the ``rates``.
+
+    .. math:: \frac{1}{|K|} \sum_{k \in K} 1 - \binom{N - n_k}{t} \Big/ \binom{N}{t}
+
+    with :math:`n_k` faults of kind :math:`k` among N inputs, and t inputs taken: a kind is missed
+    if none of its faults is among them. Types, rates and result are those of
+    :func:`fault_type_coverage`.
+
+    >>> expected_coverage([-1, 3, 5, 3], [0.25, 0.5, 1.0]).round(3).tolist()
+    [0.375, 0.667, 1.0]
+    """
+    types = checks.array(types)
+    faulty = _wrong(types >= 0)
+    taken = np.array([_taken(len(types), rate) for rate in rates])
+    if not faulty.any():
+        return np.full(len(taken), np.nan)
+    _, faults = np.unique(types[faulty], return_counts=True)
+    return 1 - stats.hypergeom.pmf(0, len(types), faults[:, None], taken).mean(0)
+
+
 def diversity_table(types, orders: Mapping[Hashable, Sequence[int]],
                     rates: Sequence[float]) -> pd.DataFrame:
     """FTCR in percent: a line for each of the ``orders``, by its key, a column for each rate in %.

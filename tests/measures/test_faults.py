@@ -75,6 +75,16 @@ def test_coverage_of_types_against_sets(case):
     assert found[-1] == 1
 
 
+def test_random_orders_show_the_expected_share_of_types():
+    rng = np.random.default_rng(1)
+    types = np.where(rng.random(200) < 0.3, rng.geometric(0.2, 200), -1)
+    rates = [0.05, 0.2, 1.0]
+    found = [faults.fault_type_coverage(types, rng.permutation(200), rates) for _ in range(2000)]
+    error = 4 * np.std(found, axis=0) / 2000**0.5
+    assert (abs(faults.expected_coverage(types, rates) - np.mean(found, axis=0)) <= error).all()
+    assert np.isnan(faults.expected_coverage([-1, -1], [0.5])).all()
+
+
 def test_area_is_the_mean_over_each_percent(case):
     _, order = case
     types = np.random.default_rng(1).integers(-1, 12, 200)

@@ -46,6 +46,8 @@ def reasons(record: Record, made: Mapping | None = None) -> tuple[str, ...]:
             found = {name: told.get(name, 0) for name in names}
     if found is not None and "training" in found and _augments(record):
         found = {"augmentation": 1} | found  # a record from before this had a revision of its own
+    if found is not None and record.experiment == "nss/diversity":
+        found = {"kinds": 1} | found
     why = ["unknown revisions"] if found is None else [
         name for name, revision in found.items()
         if name in reproducible.REVISIONS and revision < reproducible.revision(name)]
