@@ -312,17 +312,22 @@ says((f"If the sum of VGG16's positive values were shared out evenly, it would b
      *[f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead over a constant fitness is more "
        f"than chance at {listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
        for kind, line in curves.items() for sure in [line.index[line["low"] > 0]]],
-     ("With scaled values, all examples are errors at every threshold.",
-      error_shares.query("varied == 'lambda' and swarm == 'excitable_scaled'")["value"].min() == 100))
+     ("With scaled values, all examples are errors at every threshold in these two networks.", error_shares.query(
+         "varied == 'lambda' and swarm == 'excitable_scaled' and errors != 'polluted'")["value"].min() == 100))
 steps = evidence.by_seed(error_shares, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
 change = evidence.spread(steps - steps[max(steps.index.get_level_values("threshold"))])
-says(("For the polluted class there is no curve: at each threshold, and with a constant fitness too, all examples "
-      "are given that class. The verdicts count this cell as open.", curve("polluted")["mean"].abs().max() == 0
-      and error_shares.query("errors == 'polluted' and swarm == 'excitable'")["value"].min() == 100),
-     (f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average. The counts "
-      "never fall, as claimed, but that they rise may be chance.", change["mean"].abs().max() < 10
-      and change.loc[min(change.index), "high"] > 0
-      and (steps.unstack("threshold").diff(axis=1).min(axis=None) >= 0)))
+polluted = curve("polluted")
+given = evidence.by_seed(error_shares, "errors == 'polluted' and varied == 'lambda' and swarm == 'excitable'", "threshold")
+spoiled = given.groupby("seed").min().sort_values()
+says((f"For the polluted class there is no curve: at each threshold, the lead over a constant fitness is at most "
+      f"{polluted['mean'].max():.0f} points on average, and may be chance.",
+      (polluted["low"] < 0).all() and (polluted["high"] > 0).all()),
+     (f"With two of the three seeds, at least {spoiled.iloc[1]:.0f} % of the examples are given that class at each "
+      f"threshold; with the third, at most {given.xs(spoiled.index[0], level='seed').max():.0f} %.",
+      len(spoiled) == 3 and spoiled.iloc[1] > 90 and given.xs(spoiled.index[0], level="seed").max() < 50),
+     (f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, which may "
+      "be chance.", change["mean"].abs().max() < 10
+      and (change["low"] <= 0).all() and (change["high"] >= 0).all()))
 
 # %% [markdown]
 # ## Exercises
