@@ -275,7 +275,7 @@ under = [name for name, (_, high) in ends.items() if high < 0]
 corrected = sum(intervals.holm([min(intervals.estimate(ahead[name]).p(0)) for name in ahead]))
 says(("Coverage does not follow the errors. Counted of the examples alone, as the paper has it, the random start gains more "
       f"on average in {listed(name for name in alone if alone[name].mean() > 0)}, and less in "
-      f"{listed(name for name in alone if alone[name].mean() < 0)}.", (alone.mean() > 0).sum() < len(alone.columns)),
+      f"{listed(name for name in alone if alone[name].mean() < 0)}.", 0 < (alone.mean() > 0).sum() < len(alone.columns)),
      (f"Counted with the inputs, the random start gains more in {listed(above)} and "
       f"less in {listed(under)}, each by its own interval.", len(above) < len(ends)),
      f"After Holm's correction over {len(ends)} criteria, {corrected or 'none'} of these remain{'s' if corrected < 2 else ''}.")

@@ -50,6 +50,7 @@ area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
     [*CELL, "seed", "who"])["value"].unstack("who")
 over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
 text, known = over["nssremutated"], over["nssoriginal"]
+beyond = known.query("low > 0").index  # where the known original helps by more than chance
 best = area.groupby(CELL).mean()
 says(
     ("**The answer.** ATS, which was made for diversity, shows the most kinds of fault in the mean of every network.",
@@ -57,7 +58,7 @@ says(
     ("As the text describes it, NSS shows fewer than random selection in the mean of every network, by "
      f"{-text['mean'].max():.0f} to {-text['mean'].min():.0f} points of area.",
      (text["mean"] < 0).all() and (text["high"] < 0).any()),
-    ("With the known original it is clearly above random selection with no network.", (known["low"] <= 0).all()))
+    (f"With the known original it is clearly above random selection with {networks(beyond)} alone.", 0 < len(beyond) < 3))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
 curves(run.recorded("quantity == 'ftcr'", recipe="nss"), xlabel="labelled (%)", ylabel="kinds of fault (%)")
@@ -133,8 +134,8 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 # ## Table VII, beside the paper's
 #
 # First comes NSS as the text describes it. Then come both pairs from the {term}`records <record>`:
-# a candidate is compared with a new mutation of itself, or with the known original. CIFAR-10 is a
-# JPEG copy.
+# a candidate is compared with a new mutation of itself, or with the known original. The records of CIFAR-10 are
+# older: its pictures are a JPEG copy, and its random order is one drawn order.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
@@ -161,9 +162,9 @@ says(
     f"*{had.state}* with the known original.",
     (f"As described, it is clearly below random selection with {networks(text.query('high < 0').index)}.",
      (text["high"] < 0).any()),
-    ("With the known original it is above random selection with some networks and below with others, clearly so with "
-     f"{networks(known.query('high < 0').index)}.",
-     known["mean"].min() < 0 < known["mean"].max() and (known["high"] < 0).any()),
+    ("With the known original it is above random selection with some networks and below with others, but by more than "
+     f"chance only with {networks(beyond)}, above it.",
+     known["mean"].min() < 0 < known["mean"].max() and 0 < len(beyond) < 3 and (known["high"] > 0).all()),
     (f"Nor is NSS the only selector above random selection everywhere. {listed(sure)} are, each time by more than chance, and "
      "NSS is not, whether the original is known or not.",
      not any(who.startswith("nss") for who in always) and {"ats", "gini"} <= set(sure)),
@@ -182,7 +183,8 @@ says(
      f"{networks(more)} at 20 %. So a tester should look at both numbers.",
      len(more) > 0 and (text.loc[more, "high"] < 0).all()),
     ("With the known original it finds at least "
-     f"{found['original']['mean'].min():.0f} points more faults at 20 % than a random order, but not clearly more kinds.", (found["original"]["low"] > 0).all() and (known["low"] <= 0).all()),
+     f"{found['original']['mean'].min():.0f} points more faults at 20 % than a random order, but clearly more kinds only "
+     f"with {networks(beyond)}.", (found["original"]["low"] > 0).all() and 0 < len(beyond) < 3),
     "Perhaps it takes the candidates of the harshest mutations first, and one mutation leads to the same few confusions over "
     "and over. Without the original the score does not know the mutation; our records cannot tell why it shows few kinds then.")
 
