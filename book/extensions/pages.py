@@ -39,7 +39,8 @@ class Prompted(SphinxPostTransform):
 
 
 def with_time(app: Sphinx, doctree: nodes.document) -> None:
-    """Under a chapter's title: the time to read it, for its exercises, and at paper scale."""
+    """Under a chapter's title: the time to read it, for its exercises, and at paper scale; below
+    that, how to run it."""
     docname = app.env.docname
     if not docname.startswith("notebooks/"):
         return
@@ -52,8 +53,19 @@ def with_time(app: Sphinx, doctree: nodes.document) -> None:
     scale = times.at_paper_scale(docname.removeprefix("notebooks/"), grids)
     text = f"Time: {times.worded(words, exercises, scale)}"
     title = next(doctree.findall(nodes.title))
-    title.parent.insert(title.parent.index(title) + 1,
-                        nodes.paragraph("", text + ".", classes=["time"]))
+    line = nodes.paragraph("", f"{text}. Run this chapter: ", classes=["time"])
+    line += nodes.literal("", command(docname))
+    title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def command(docname: str) -> str:
+    """What runs a chapter, by the start of its name.
+
+    >>> command("notebooks/nsatp/02_noise_sensitivity")
+    'dnnbook run nsatp/02'
+    """
+    paper, _, name = docname.removeprefix("notebooks/").partition("/")
+    return f"dnnbook run {paper}/{name.partition('_')[0]}"
 
 
 def source(role: str, rawtext: str, text: str, lineno: int, inliner, options=None, content=None):

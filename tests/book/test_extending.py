@@ -5,9 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from dnnbook.chapters import notebooks
 from dnnlib import inference
 
 PAGE = (Path(__file__).resolve().parents[2] / "book" / "extending.md").read_text(encoding="utf-8")
+
+MODEL = """
+from torch import nn
+
+def build():
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +30,9 @@ def followed(tmp_path_factory):
         names = {"__name__": "page"}
         for number, block in enumerate(re.findall(r"```python\n(.*?)```", PAGE, re.S)):
             exec(compile(block, f"block {number}", "exec"), names)
+        imports, shown = re.search(r"```python\n(.*?)\n\n\n(@dataclass.*?)\n\n\n", PAGE, re.S).groups()
+        (place / "contrast.py").write_text(f"{imports}\n\n{shown}\n")  # "save the class in a file"
+        (place / "mymodel.py").write_text(MODEL)
         yield names
 
 
@@ -45,6 +56,34 @@ def test_the_fuzzer_ends_at_gray_or_at_its_bound(followed):
 
 def test_the_folder_is_a_dataset(followed):
     assert len(followed["mine"]) == 20 and set(followed["mine"].classes) == {"even", "odd"}
+
+
+def test_the_function_is_a_dataset(followed):
+    assert len(followed["faint"]) == 597 and followed["faint"].images.max() == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_perturbation_changes_some_classes(followed):
+    assert 0 < followed["shifted"].success.float().mean() < 1
+
+
+@pytest.mark.parametrize("chapter, name, value", [
+    ("nss/04", "dataset", "faint.py:faint"), ("nss/04", "model_name", "net.py:small"),
+    ("nsatp/04", "patch", "shift.py:shift")])
+def test_the_chapters_take_what_the_page_wrote(followed, chapter, name, value):
+    assert f"dnnbook run {chapter} -p {name} {value}" in PAGE
+    path = notebooks.find(chapter)
+    values = notebooks.typed(path, {name: value})
+    notebooks.together(path, values)  # what is said before a kernel starts
+    assert Path(values[name].partition(":")[0]).is_file() and value.split(":")[1] in values[name]
+
+
+@pytest.mark.parametrize("value", ["contrast.py:Contrast,gini", "odds.py:Odds,margin"])
+def test_rank_takes_the_selectors_of_the_page(followed, dnnlib, value):
+    assert f"dnnlib rank --model mymodel.py:build --images photos --by {value}" in PAGE
+    code, _, err = dnnlib("rank", "--model", "mymodel.py:build", "--images", "mine/test", "--by", value,
+                          "--channels", 1, "--size", 28, "--out", f"{value[:4]}.csv")
+    assert code == 0, err
+    assert value.split(":")[1].split(",")[0].lower() in Path(f"{value[:4]}.csv").read_text()
 
 
 def test_the_network_is_trained(followed):

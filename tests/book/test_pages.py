@@ -24,6 +24,12 @@ def test_buttons_only_with_an_address(monkeypatch, url):
     assert options["use_repository_button"] is options["use_issues_button"] is bool(url)
 
 
+def test_a_chapter_says_how_to_run_it():
+    for path in pages.notebooks.starting([], ".ipynb"):
+        said = pages.command(f"notebooks/{path.parent.name}/{path.stem}").removeprefix("dnnbook run ")
+        assert pages.notebooks.find(said) == path
+
+
 @pytest.mark.parametrize("prompt, kept", [("Show code cell {type}", False), ("Parameters", True)])
 def test_a_bar_with_words_of_its_own_is_marked(prompt, kept):
     document = utils.new_document("chapter")

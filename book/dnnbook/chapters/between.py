@@ -6,9 +6,10 @@ import torch
 from torch import nn
 
 from dnnbook import data
-from dnnbook.data import sources
+from dnnbook.data import in_file, sources
 from dnnbook.records import records
-from dnnbook.training.networks import build, is_own
+from dnnbook.studies import perturbation
+from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 
 Values = Mapping[str, object]
@@ -34,18 +35,20 @@ def check(where: str, values: Values, *, here: bool) -> None:
         sources.check(name)
     if here and "device" in values:
         inference.device(values["device"])
-    if name is not None and (here or not sources.is_folder(name)):
+    if name is not None and (here or not sources.is_users(name)):
         shape, classes = _facts(name)
         _places(values, classes, name)
         _side(values, shape, name)
         _networks(values, shape, classes)
+        if in_file.is_own(values.get("patch")):
+            perturbation.check(str(values["patch"]), shape)
     if here and values.get("keep"):
         _record(where, values)
 
 
 def _facts(name: str) -> tuple[tuple[int, int, int], int]:
     """Shape of the images of a dataset, and how many classes it has."""
-    if not sources.is_folder(name):
+    if not sources.is_users(name):
         return sources.SOURCES[name].shape, sources.SOURCES[name].classes
     one = data.load(name, limit=1)
     return one.shape, len(one.classes)
@@ -122,7 +125,7 @@ def _networks(values: Values, shape: tuple[int, int, int], classes: int) -> None
              "others": str(values.get("others") or "").replace(",", " ").split()}
     for name, networks in asked.items():
         for network in filter(None, networks):
-            if is_own(network):
+            if in_file.is_own(network):
                 build(network, shape, classes)
                 continue
             try:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dnnbook import data, training
 from dnnbook.chapters import between
-from dnnbook.data import sources
+from dnnbook.data import in_file, own, sources
+from dnnbook.studies import perturbation
 from dnnbook.training import faulty, networks, pollution
 from dnnlib import checks, models, selection
 from dnnlib.perturb import vulnerability
@@ -24,6 +25,9 @@ NAMES: dict[str, Callable[[], Collection[str]]] = {  # what `of` in the table sp
     "profiles": lambda: data.PROFILES, "patches": lambda: vulnerability.PATCHES,
     "pollution": lambda: pollution.PATCHES, "errors": lambda: faulty.ERRORS,
     "selectors": lambda: selection.SELECTORS,
+}
+OWN: dict[str, Callable[[str], str]] = {  # what may be one's own, and what records call it
+    "models": networks.called, "patches": perturbation.called, "dataset": own.called,
 }
 BORDERS = ("least", "above", "most", "count", "even", "whole", "choices", "of", "none")
 
@@ -80,7 +84,18 @@ def kept(name: str, value, where: str):
     >>> kept("model_name", "lenet5", "nss/diversity"), kept("seed", 3, "nss/diversity")
     ('lenet5', 3)
     """
-    return networks.called(value) if entry(name, where).get("of") == "models" else value
+    kind = own_kind(entry(name, where))
+    return OWN[kind](value) if kind else value
+
+
+def own_kind(found: Mapping) -> str:
+    """Which of :data:`OWN` a parameter is, whose value may be 'FILE.py:FUNCTION'; '' for none.
+
+    >>> own_kind(entry("patch", "nsatp/rq1")), own_kind(entry("seed", "nsatp/rq1"))
+    ('patches', '')
+    """
+    kind = found.get("of") or found.get("kind", "")
+    return kind if kind in OWN and found.get("kind") in ("name", "dataset") else ""
 
 
 def choices(found: Mapping) -> Collection[str] | None:
@@ -100,7 +115,8 @@ def expected(found: Mapping) -> str:
         return _numeral(found)
     return {"flag": "True or False", "words": "words with spaces or commas between them",
             "text": "text", "name": "a name", "device": "cpu, cuda, mps or auto",
-            "dataset": "a name of `dnnbook data`, or a folder of images"}[kind]
+            "dataset": "a name of `dnnbook data`, a folder of images, torchvision:NAME or "
+                       "FILE.py:FUNCTION"}[kind]
 
 
 def _numeral(found: Mapping) -> str:
@@ -134,8 +150,8 @@ def value(name: str, given, found: Mapping):
         raise ValueError(f"{name}: expected {expected(found)}, got {given!r}")
     known = choices(found)
     if kind == "dataset" and known is None:
-        known = None if sources.is_folder(good) else sources.SOURCES
-    if kind == "name" and found.get("of") == "models" and networks.is_own(good):
+        known = None if sources.is_users(good) else sources.SOURCES
+    if kind == "name" and own_kind(found) and in_file.is_own(good):
         known = None
     if known is not None:
         words = checks.words(good, name) if kind == "words" and good else (good,) if good else ()

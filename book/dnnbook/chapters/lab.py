@@ -120,6 +120,15 @@ def named(pages: list[str]) -> dict[str, str]:
             for number, page in enumerate(pages, 1)}
 
 
+def titles(root: Path) -> dict[str, str]:
+    """The title of each page of the book, by its name.
+
+    >>> titles(notebooks.folder().resolve().parent)["book/teaching"]
+    'For teachers'
+    """
+    return {page: _title(_read(root, page)) for _, pages in parts(root) for page in pages}
+
+
 def _made(root: Path) -> Iterator[tuple[str, object]]:
     """The name and the notebook of each file: the start page, then the pages of the book."""
     import nbformat

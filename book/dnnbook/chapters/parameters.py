@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dnnbook.chapters import declared
-from dnnbook.data import sources
-from dnnbook.training import networks
+from dnnbook.data import in_file, sources
 from dnnlib import checks
 
 
@@ -106,9 +105,8 @@ def typed(path: Path, given: dict[str, str], *, alone: bool = False) -> dict:
     if sources.is_folder(values.get("dataset", "")):  # the notebook runs in its own folder
         values["dataset"] = str(Path(values["dataset"]).expanduser().resolve())
     for name, value in values.items():
-        if declared.entry(name, where(path)).get("of") == "models" and networks.is_own(value):
-            file, _, function = value.rpartition(":")
-            values[name] = f"{Path(file).expanduser().resolve()}:{function}"
+        if in_file.is_own(value) and declared.own_kind(declared.entry(name, where(path))):
+            values[name] = in_file.absolute(value)
     if not alone:
         together(path, values, here=False)
     return values
@@ -134,7 +132,8 @@ def listed(path: Path) -> list[dict[str, str]]:
         found = declared.entry(parameter.name, where(path))
         known = declared.choices(found)
         lines.append({"parameter": parameter.name, "default": repr(parameter.default),
-                      "may be": ", ".join(sorted(known)) if known else
+                      "may be": ", ".join(sorted(known)) + (
+                          ", or FILE.py:FUNCTION" if declared.own_kind(found) else "") if known else
                       declared.expected(found) if found else type(parameter.default).__name__,
                       "meaning": found.get("help", parameter.help)})
     return lines

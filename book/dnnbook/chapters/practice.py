@@ -6,17 +6,15 @@ twice gives the same bytes. jupyterquiz draws new names for each run, has its qu
 alone, and cannot say that the records no longer agree with its answer.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-import numpy as np
-
 from dnnbook import published
+from dnnbook.chapters.answers import check
 from dnnbook.records import verdicts
 from dnnlib import files
 
-TOLERANCE = 1e-5  # between a reader's number and the engine's
+__all__ = ["Quiz", "bet", "check", "quiz"]
 
 
 @dataclass(frozen=True)
@@ -89,37 +87,3 @@ def bet(claim: str) -> Quiz:
     why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
            f"interval has both sides: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
     return quiz(f"{said} {place}", options, why)
-
-
-def check(answer, truth, *cases: tuple) -> None:
-    """Say whether a reader's answer is right: a value beside ``truth``, or a function on ``cases``.
-
-    ``cases``: the arguments of each call, as tuples, if ``truth`` is a function. An ``answer`` of
-    None was not given yet. A wrong one raises ``AssertionError`` with the first case that differs.
-
-    >>> check(None, 4)
-    No answer yet.
-    >>> check(lambda x: x + x, lambda x: 2 * x, (1.0,), (-2.0,))
-    Right.
-    """
-    if callable(truth) != bool(cases):
-        raise TypeError("check: expected a value alone, or a function and cases to try it on")
-    if answer is None:
-        print("No answer yet.")
-        return
-    tried: list[tuple[str, Callable]] = [
-        (f"for {', '.join(map(_short, case))} ", lambda f, case=case: f(*case)) for case in cases
-    ] or [("", lambda value: value)]
-    for where, given in tried:
-        mine, theirs = given(answer), given(truth)
-        a, b = np.asarray(mine, dtype=float), np.asarray(theirs, dtype=float)
-        if a.shape != b.shape or not np.allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE,
-                                                 equal_nan=True):
-            raise AssertionError(f"not yet: {where}expected {_short(theirs)}, got {_short(mine)}")
-    print("Right.")
-
-
-def _short(value) -> str:
-    """A value in one line."""
-    text = " ".join(str(value.tolist() if hasattr(value, "tolist") else value).split())
-    return text if len(text) <= 80 else f"{text[:77]}..."

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 from rich.progress import track
 
+from dnnbook.cli.class_pack import class_
 from dnnbook.cli.replay import replay
 from dnnbook.cli.runs import runs
 from dnnbook.cli.scoreboard import scoreboard
@@ -169,6 +170,11 @@ def lab(folder: Annotated[str, typer.Argument(
     say(f"{target}: {len(new)} files are new; begin with {labs.START}")
     if open_:
         labs.show(target)
+
+
+app.command("class", epilog=examples(
+    "dnnbook class nsatp/01 nsatp/02 --out course",
+    "dnnbook class nsatp/02 --seed 7 --no-outputs --out exam"))(class_)
 
 
 @app.command("figures", epilog=examples(

@@ -64,6 +64,7 @@ def load(name: str | Path, split: str = "test", *, size: int | None = None,
          channels: int | None = None, limit: int | None = None, download: bool = False) -> Dataset:
     """A dataset by name, or a folder of images by path (in it train, test or val, if there).
 
+    Also 'torchvision:KMNIST', or a function of one's own, 'FILE.py:FUNCTION': :func:`own.read`.
     Speech comes as pictures of log-mel energies (:mod:`dnnlib.data.audio`), speakers as classes.
     ``size``: pixels a side (default: the dataset's own; 28 for digits, which are 8 x 8 scans);
     ``channels``: 1 or 3; ``limit``: only so many images, evenly spread over the set;

@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from dnnbook.data import recordings, subsets, voices
+from dnnbook.data import own, recordings, subsets, voices
+from dnnbook.data.missing import MissingData
 from dnnlib import checks, files
 from dnnlib.data import folders, parquet
 from dnnlib.data.raw import Raw
-
-
-class MissingData(FileNotFoundError):
-    """A dataset that is not on this machine: where it was looked for, and how to get it."""
 
 
 @dataclass(frozen=True)
@@ -167,8 +164,17 @@ def default_size(name: str | Path) -> int | None:
 
 def is_folder(name: str | Path) -> bool:
     """Whether ``name`` means a folder or a Parquet file of the user's rather than a dataset."""
-    return (isinstance(name, Path) or os.sep in name or name.startswith(".")
-            or name.endswith(".parquet"))
+    return isinstance(name, Path) or not own.is_own(name) and (
+        os.sep in name or name.startswith(".") or name.endswith(".parquet"))
+
+
+def is_users(name: str | Path) -> bool:
+    """Whether ``name`` is no dataset of the book: a folder, or what :mod:`own` reads.
+
+    >>> is_users("./fruit"), is_users("torchvision:KMNIST"), is_users("mnist")
+    (True, True, False)
+    """
+    return is_folder(name) or own.is_own(name)
 
 
 def locate(name: str, split: str) -> Path | None:
@@ -210,8 +216,11 @@ def check(name: str | Path) -> None:
 
     Raises :class:`MissingData` or ``FileNotFoundError`` for what is not there or empty,
     ``ValueError`` for an unknown name and for images of fewer than two classes, or, in a folder,
-    not square, as the first of them tells.
+    not square, as the first of them tells. What :mod:`own` reads is read.
     """
+    if own.is_own(name):
+        own.check(str(name))
+        return
     if not is_folder(name):
         source = SOURCES[checks.known(name, SOURCES, "dataset")]
         if not source.embedded and locate(name, "test") is None:
@@ -257,7 +266,9 @@ def _classes(folder: Path) -> tuple[str, ...]:
 
 
 def read(name: str | Path, split: str, *, size: int | None, download: bool) -> Raw:
-    """The raw images of a dataset, or of a user's folder or Parquet files."""
+    """The raw images of a dataset, or of a user's folder, Parquet files or function."""
+    if own.is_own(name):
+        return own.read(str(name), split, download=download)
     if is_folder(name):
         folder = Path(name).expanduser()
         if tables := parquet.inside(folder, split):

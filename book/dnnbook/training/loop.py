@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from dnnbook import reproducible
 from dnnbook.data import Dataset, load
-from dnnbook.data.sources import is_folder
+from dnnbook.data.sources import is_users
 from dnnbook.training import augmentation, graphs, kept, networks, recipes
 from dnnbook.training.recipes import Recipe
 from dnnlib import checks, files, inference, models
@@ -35,7 +35,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
         return pretrained(model_name, dataset).to(inference.device(device))
     chosen = replace(recipes.recipe(recipe_name, dataset, model_name), **changes)
     model = fitted(model_name, load(dataset, "train"), chosen, seed=seed, device=device)
-    if is_folder(dataset):  # nobody has said how well it does
+    if is_users(dataset):  # nobody has said how well it does
         _mention(model_name, model, dataset)
     return model
 

@@ -1,33 +1,18 @@
 """The network that a chapter trains: one of the papers' by name, or a person's own in a file."""
 
-import hashlib
 import inspect
 
 import torch
 from torch import nn
 
+from dnnbook.data import in_file
 from dnnlib import models
-from dnnlib.custom.loading import of_file
 from dnnlib.custom.told import told
-from dnnlib.models import sources
-
-
-def is_own(name) -> bool:
-    """Whether a name means a function of a person's own, 'FILE.py:FUNCTION'.
-
-    >>> is_own("net.py:small"), is_own("lenet5")
-    (True, False)
-    """
-    return isinstance(name, str) and ".py:" in name
 
 
 def called(name: str) -> str:
     """What records call a network: a person's own by its function and a digest of its files."""
-    if not is_own(name):
-        return name
-    found = sources.own_files([of_file(name, "model_name")]).values()  # also of what it imports
-    return (f"{name.rpartition(':')[2]} "
-            f"{hashlib.sha256(''.join(sorted(found)).encode()).hexdigest()[:8]}")
+    return in_file.called(name, "model_name") if in_file.is_own(name) else name
 
 
 def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0) -> nn.Module:
@@ -38,9 +23,9 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0
     logits (N, classes). Raises ``ValueError``, in one line, if it does not, and
     ``FileNotFoundError`` if there is no such file.
     """
-    if not is_own(name):
+    if not in_file.is_own(name):
         return models.build(name, shape=shape, classes=classes, seed=seed)
-    function = of_file(name, "model_name")
+    function = in_file.found(name, "model_name")
     given = (shape[0], shape[1], classes) if inspect.signature(function).parameters else ()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -1,0 +1,42 @@
+"""The method that stands open on a page beside the engine's: equal, or from here on the reader's.
+
+A reader who changes a line is to see what it changes. Only the making of the book takes a
+difference as an error.
+"""
+
+import os
+
+import torch
+
+MAKING = "DNNBOOK_MAKING"  # set where the book is made, of what the kernel reads
+
+
+def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "images",
+             tolerance: float = 1e-5) -> torch.Tensor:
+    """``mine``, after a line that says on how many items it equals what ``name`` gives.
+
+    ``mine``, ``engine``: tensors (N, ...), an item in each row; ``of``: what the items are.
+    Raises ``AssertionError`` for a difference where the book is made.
+
+    >>> _ = compared(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]), "nss.score")
+    The code above equals the engine's `nss.score` on 2 of 2 images.
+    >>> compared(torch.tensor([1.0, 3.0]), torch.tensor([1.0, 2.0]), "nss.score")
+    The code above differs from the engine's `nss.score` on 1 of 2 images: from here on this page \
+shows yours.
+    tensor([1., 3.])
+    """
+    if mine.shape != engine.shape:
+        said = (f"The code above gives {tuple(mine.shape)} where the engine's `{name}` gives "
+                f"{tuple(engine.shape)}: from here on this page shows yours.")
+        equal = False
+    else:
+        close = torch.isclose(mine.double(), engine.double(), rtol=tolerance, atol=tolerance,
+                              equal_nan=True).reshape(len(mine), -1).all(1)
+        equal, n = bool(close.all()), len(close)
+        said = (f"The code above equals the engine's `{name}` on {n:,} of {n:,} {of}." if equal else
+                f"The code above differs from the engine's `{name}` on {int((~close).sum()):,} of "
+                f"{n:,} {of}: from here on this page shows yours.")
+    if not equal and os.environ.get(MAKING):
+        raise AssertionError(said)
+    print(said)
+    return mine

@@ -1,0 +1,133 @@
+"""Copies for a class: no solution in the students' source, each answer in the teacher's."""
+
+import re
+
+import jupytext
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from dnnbook.chapters import class_pack, lab_cells, notebooks
+
+CHAPTERS = notebooks.starting([], ".ipynb")
+ROOT = notebooks.folder().resolve().parent
+SMALL = '''\
+# %% [markdown]
+# # A chapter
+#
+# ## Exercises
+#
+# **1. Think.** Why?
+#
+# ```{admonition} Solution
+# :class: dropdown
+# Because of $x$.
+# ```
+#
+# **2. Code.** Write `my_sum(x)`.
+
+# %%
+my_sum = None  # of a list
+
+# %% tags=["hide-input"]
+from dnnbook.chapters.practice import check
+
+
+def is_right(answer):
+    check(answer, sum, ([1, 2],))
+
+
+is_right(my_sum)
+
+# %% [markdown]
+# ```{admonition} Solution
+# :class: dropdown
+# ~~~python
+# def my_sum(x):
+#     return x[0] + x[1]
+#
+# is_right(my_sum)
+# ~~~
+#
+# There is no more to it.
+# ```
+'''
+
+
+def shown(notebook, name="notebooks/nss/00_method"):
+    page = lab_cells.page_of(name, ROOT, elsewhere=lambda file: "", strict=False)
+    return lab_cells.readable(notebook, page)
+
+
+@pytest.fixture
+def small():
+    return shown(jupytext.reads(SMALL, fmt="py:percent"))
+
+
+def ran(notebook, *answers):
+    """What the check says of each of ``answers``, the source of the cell to answer in."""
+    for answer in answers:
+        notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        place, check = (next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get(
+            "grade_id") == f"{kind}-my_sum") for kind in ("answer", "check"))
+        place.source = answer
+        NotebookClient(notebook).execute()  # goes on where there is no answer
+        output, = check.outputs
+        yield output.get("text") or "".join(output.traceback)
+
+
+def test_a_students_copy_is_answered_and_checked(small):
+    copy = class_pack.for_students(small)
+    assert [cell.source for cell in copy.cells][1:3] == [class_pack.HERE, "**2. Code.** Write `my_sum(x)`."]
+    assert list(ran(copy, "my_sum = None", "my_sum = sum", "my_sum = max", "my_sum = lambda x: None")) == [
+        "Not yet: there is no answer", "Right.\n", "Not yet: for [1, 2] expected 3, got 2",
+        "Not yet: for [1, 2] your function returned nothing; did you forget `return`?"]
+
+
+def test_the_teachers_copy_has_the_answers_between_marks(small):
+    copy = class_pack.for_teacher(small)
+    assert "about 5 min to read, 20 for the exercises" in copy.cells[1].source.lower()
+    answer = next(cell for cell in copy.cells if cell.source.startswith("my_sum"))
+    assert answer.source == ("my_sum = None  # of a list\n### BEGIN SOLUTION\n# There is no more to it.\n"
+                             "def my_sum(x):\n    return x[0] + x[1]\n### END SOLUTION")
+    assert list(ran(copy, answer.source)) == ["Right.\n"]
+    assert any(cell.source == "Because of $x$." for cell in copy.cells)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_no_students_copy_has_a_solution(path):
+    notebook = nbformat.read(path, 4)
+    texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    asked = sum(text.count("{admonition} Solution") for text in texts)
+    made = class_pack.for_students(shown(notebook, f"notebooks/{path.parent.name}/{path.stem}"), outputs=False)
+    sources = "\n".join(cell.source for cell in made.cells)
+    assert "Solution" not in re.sub(r"(?m)^#.*$", "", sources)
+    for code in notebooks.solutions(notebook):
+        lines = [line.strip() for line in code.splitlines() if len(line.strip()) > 30]
+        assert not any(line in sources for line in lines), lines
+    marks = [cell.metadata["nbgrader"] for cell in made.cells if "nbgrader" in cell.metadata]
+    assert sum(mark["solution"] for mark in marks) == asked
+    assert len({mark["grade_id"] for mark in marks}) == len(marks)
+    assert all(re.fullmatch(r"[\w-]+", mark["grade_id"]) for mark in marks)
+    nbformat.validate(made)
+
+
+def test_the_command_writes_both_and_a_page_to_print(tmp_path, capsys):
+    out = tmp_path / "class"
+    written = class_pack.write(["nsatp/01", "nsatp/04"], out, outputs=False)
+    assert [path.relative_to(out).as_posix() for path in written] == [
+        "students/20_motivation.ipynb", "teacher/20_motivation/20_motivation.ipynb",
+        "students/23_which_distance.ipynb", "teacher/23_which_distance/23_which_distance.ipynb",
+        "90_minutes.html"]
+    student = nbformat.read(written[0], 4)
+    kept = [o for cell in student.cells for o in cell.get("outputs", ())]
+    assert kept and all(any(mark in o.data["text/html"] for mark in class_pack.ALIVE) for o in kept)
+    page = written[-1].read_text("utf-8")
+    assert "<table>" in page and "<details open>" in page and "{doc}" not in page
+    with pytest.raises(ValueError, match="expected a new or an empty folder, got"):
+        class_pack.write(["nsatp/01"], out)
+
+
+def test_a_seed_that_a_chapter_does_not_take_is_told_before_a_run(tmp_path):
+    with pytest.raises(ValueError, match="seed: expected a whole number"):
+        class_pack.write(["nsatp/04"], tmp_path / "class", seed=-1)
