@@ -23,7 +23,7 @@ from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.custom.told import own_code
 from dnnlib.data.pictures import Pictures
-from dnnlib.inference import leaves_modes, predict
+from dnnlib.inference import leaves_modes
 from dnnlib.selection.protocol import Vectors
 
 TOP = 0.05  # of the candidates, unless another share is asked for
@@ -100,9 +100,9 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     look = first_look(model, photos, seen, probabilities=probabilities)
     job = job_of(look.model, look.images, photos, methods, reference=seen, seed=seed, layers=layers,
                  batch_size=batch_size, block=block)
+    classes = max(2, look.answers.shape[1])  # one column is the second of two
     if class_names is not None:
-        outputs = predict(job.model, few(job.model, photos), batch_size=2)
-        class_names = distinct(class_names, outputs.shape[1])
+        class_names = distinct(class_names, classes)
     identity = identity_of(look, replace(photos, labels=None), seen, {  # no score looks at labels
         "by": sorted(said(*each) for each in methods.items()), "probabilities": bool(probabilities),
         "seed": seed, "layers": layers and list(layers), "batch_size": batch_size, "block": block},
@@ -123,7 +123,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
         if name in table:
             table[name] = table.pop(name)
     table.attrs |= {"failed": run.failed, "used": identity.said(run.again),
-                    "class_names": class_names, "reference": run.unread,
+                    "class_names": class_names, "classes": classes, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
     table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
     return merged(table, min(chosen, len(places))) if merge else table

@@ -195,13 +195,19 @@ def test_predictions_fit_the_interface(tasks):
 def test_classes_without_names_are_numbers(table):
     made = custom.label_studio(table)
     choices = [c.get("value") for c in ElementTree.fromstring(made.interface).find("Choices")]
-    assert choices == [str(i) for i in range(table["predicted"].max() + 1)]
+    assert choices == ["0", "1", "2"]
     assert "predicted_name" not in table
 
 
-def test_images_without_a_pass_have_no_prediction(tiny_model, folder):
-    made = custom.label_studio(custom.rank(tiny_model(), folder, "random", top=1))
+@pytest.mark.parametrize("names, offered", [(["cat", "dog", "ant"], ["cat", "dog", "ant"]),
+                                            (None, ["0", "1", "2"])])
+def test_images_without_a_pass_have_no_prediction_and_all_choices(tiny_model, folder, names,
+                                                                  offered):
+    made = custom.label_studio(custom.rank(tiny_model(), folder, "random", top=1,
+                                           class_names=names))
     assert "predictions" not in json.loads(made.tasks)[0]
+    choices = ElementTree.fromstring(made.interface).find("Choices")
+    assert [choice.get("value") for choice in choices] == offered
 
 
 @pytest.mark.parametrize("names", [["a"], list("abcd")])
