@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
-from dnnlib.custom.given import Loaded, image_in, last_are_channels, named
+from dnnlib.custom.given import Loaded, image_in, label_in, last_are_channels, named
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import reason, sentence
 from dnnlib.data.folders import decoded, of_one
@@ -78,7 +78,9 @@ class Photos(Dataset):
             return self._read(i)
 
     def _read(self, i: int) -> torch.Tensor:
-        image = image_in(self.source[i])
+        item = self.source[i]
+        self._check_label(i, item)
+        image = image_in(item)
         if isinstance(image, str | Path):
             image = _planes(decoded(Path(image), self.fit.apply,
                                     {1: "L", 3: "RGB"}.get(self.channels or 0)))
@@ -96,6 +98,16 @@ class Photos(Dataset):
                 raise ValueError(f"expected values in [0, 1] or uint8, got [{low:g}, {high:g}]")
             image = image.float()
         return image
+
+    def _check_label(self, i: int, item) -> None:
+        """``ValueError`` if it is not the one that the dataset's attributes say, of which only some
+        were compared before."""
+        if self.labels is None or isinstance(item, torch.Tensor) or self.labels[i] < 0:
+            return
+        said = label_in(item, self.classes)
+        if said is not None and said != self.labels[i]:
+            raise ValueError(f"has the label {said} in the dataset's item, and {self.labels[i]} in "
+                             "its attributes")
 
     def _prepared(self, picture: Image.Image) -> torch.Tensor:
         """As a file of it would be; ``ValueError`` for colours that nobody asked for."""

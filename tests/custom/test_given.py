@@ -292,6 +292,34 @@ def test_items_say_the_labels_that_a_dataset_of_ones_own_has_by_its_folders(tiny
         assert truth == found
 
 
+def test_few_wrong_labels_among_many_cost_their_images(tiny_model, tiny_data):
+    """Up to 256 items are asked before; each says its label when it is read."""
+    x, y = tiny_data.images.repeat(18, 1, 1, 1)[:700], [i % 3 for i in range(700)]
+    odd = [i for i in (301, 302, 502, 503) if i not in torch.linspace(0, 699, 256).long()][:2]
+    targets = [(label + 1) % 3 if i in odd else label for i, label in enumerate(y)]
+    data = Own(x, y, targets=targets, classes=[*"abc"])
+    found = custom.fault_rate(tiny_model(), data)
+    why = {str(i): f"has the label {y[i]} in the dataset's item, and {targets[i]} in its attributes"
+           for i in odd}
+    assert found.unread == why and found.images == 698
+    assert dnnlib.rank(tiny_model(), data, "gini").attrs["unread"] == why
+    with torch.no_grad():
+        wrong = tiny_model()(x).argmax(1) != torch.tensor(y)
+    wrong[odd] = False
+    assert sorted(map(int, found.wrong)) == wrong.nonzero()[:, 0].tolist()
+
+
+def test_names_that_only_labels_check_are_told(tiny_model, x, folder, caplog):
+    paths = sorted(folder.rglob("*.png"))
+    labels = ["abc".index(path.parent.name) for path in paths]
+    for given, words in ((None, "not checked"), (labels, "checked by their labels only")):
+        caplog.clear()
+        data = Own(x, given, root=folder, samples=paths)
+        assert not numbered(data) and caplog.text.rstrip().endswith(f"in this order was {words}")
+    caplog.clear()
+    assert numbered(Own(x, labels)) and not numbered(images_of(folder)) and not caplog.text
+
+
 @pytest.mark.parametrize("kind", [
     list, lambda y: y.numpy(), lambda y: y.double(), lambda y: y[:, None], lambda y: [*y[:, None]],
     lambda y: torch.eye(3)[y], lambda y: [*torch.eye(3, dtype=torch.long)[y]],
