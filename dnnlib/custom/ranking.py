@@ -15,7 +15,14 @@ from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
-from dnnlib.custom.methods import FROM_OUTPUTS, Asked, kinds_of, parse_methods, said
+from dnnlib.custom.methods import (
+    FROM_OUTPUTS,
+    Asked,
+    kinds_of,
+    parse_methods,
+    said,
+    tell_unused,
+)
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import chosen_of
@@ -94,6 +101,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     photos = photos_of(images, model)
     if len(photos) < 2:
         raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
+    tell_unused(methods, reference)
     seen = None if reference is None else photos_of(reference, model)
     chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
     batch_size, block = _sizes(batch_size, block)
@@ -157,6 +165,7 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Asked, *,
     The model is put in evaluation mode.
     """
     batch_size, block = _sizes(batch_size, block)
+    tell_unused(kinds_of(methods), reference)
     look = first_look(model, photos, reference, probabilities=probabilities)
     return job_of(look.model, look.images, photos, methods, reference=reference, seed=seed,
                   layers=layers, batch_size=batch_size, block=block)
