@@ -40,8 +40,8 @@ class Published(tuple):
 
 
 def published_names(model: str, classes: int | None = None) -> Published | None:
-    """Those of a network of torchvision with all classes it was published for, and those that a
-    folder of Hugging Face names; None: unknown.
+    """Those of a network of torchvision with all classes it was published for, ImageNet's of one of
+    timm that was, and those that a folder of Hugging Face names; None: unknown.
 
     ``model``, ``classes``: as of :func:`loading.load_model`.
 
@@ -52,11 +52,25 @@ def published_names(model: str, classes: int | None = None) -> Published | None:
         names = hugging_face.labels(Path(model).expanduser())
         return names and Published(names)
     library, _, name = model.partition(":")
-    if library != "torchvision" or classes is not None:
+    if library not in ("torchvision", "timm") or classes is not None:
         return None
+    if library == "timm":
+        name = "resnet18" if _of_imagenet(name) else ""  # whose names are in the same order
     from torchvision.models import get_model_weights
 
-    return Published(next(iter(get_model_weights(name))).meta["categories"])
+    return Published(next(iter(get_model_weights(name))).meta["categories"]) if name else None
+
+
+def _of_imagenet(name: str) -> bool:
+    """Whether a network of timm was last trained on ImageNet's 1,000 classes."""
+    try:
+        import timm
+
+        about = timm.get_pretrained_cfg(name)
+    except (ModuleNotFoundError, RuntimeError):  # no such tag: told when the network is built
+        return False
+    return (about is not None and "in1k" in (about.tag or "") and about.num_classes == 1000
+            and not about.label_offset)
 
 
 def classes_named(photos: Photos, n: int, kind: str,
@@ -121,12 +135,13 @@ def classes_named(photos: Photos, n: int, kind: str,
                                               if name not in names and not name.isdecimal()]):
         raise ValueError(f"labels: expected sub-folders called as the classes are (--class-names), "
                          f"{', '.join(names[:5])}{', ...' if n > 5 else ''}; got {other[0]}")
-    found = in_order(named if len(named) == n else named | {*photos.empty})
+    found = in_order(named)
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
+        empty = f", and without an image {', '.join(photos.empty[:5])}" if photos.empty else ""
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
-                         f"{len(found)}: {shown}; for some classes only, give the names of all "
-                         "(--class-names)")
+                         f"{len(found)}: {shown}{empty}; for some classes only, give the names of "
+                         "all (--class-names)")
     if published and names:
         _log.warning("classes: no folder is called as a class of the model, %s; the folders are "
                      "taken in their order, %s", ", ".join(names[:3]), ", ".join(found[:3]))

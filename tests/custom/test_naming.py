@@ -1,6 +1,8 @@
 """Classes and labels have one home: what disagrees is an error, and nothing is guessed."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -171,3 +173,19 @@ def test_files_whose_classes_are_ordered_otherwise(tmp_path):
     with pytest.raises(ValueError, match="b.parquet: expected the classes of a.parquet in their "
                                          "order, cat, dog; got dog, cat"):
         custom.read_photos(folder, model())
+
+
+@pytest.mark.parametrize("about, known", [
+    ({"tag": "a1_in1k", "num_classes": 1000}, True), ({"tag": "in21k", "num_classes": 21843}, False),
+    ({"tag": "in1k", "num_classes": 1001, "label_offset": 1}, False), ({"tag": ""}, False),
+    (None, False)])
+def test_a_network_of_timm_has_the_names_of_imagenet_if_it_was_trained_on_it(monkeypatch, about,
+                                                                           known):
+    """timm need not be there for the tests."""
+    about = about and SimpleNamespace(**{"label_offset": None, "num_classes": 1000, **about})
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(get_pretrained_cfg=lambda name: about))
+    names = custom.published_names("timm:resnet18")
+    assert names == (custom.published_names("torchvision:resnet50") if known else None)
+    assert custom.published_names("timm:resnet18", 10) is None
+    monkeypatch.setitem(sys.modules, "timm", None)
+    assert custom.published_names("timm:resnet18") is None
