@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.utils.data import (
     BatchSampler,
     ConcatDataset,
@@ -29,13 +30,19 @@ KEYS = ("pixel_values", "image", "img")  # of an image in a dict; what models ar
 
 
 def image_in(item):
-    """The image in what a dataset gives: itself, before its label, or in a dict by its name.
+    """The image in what a dataset gives: itself, before its label or behind its name, or in a dict.
+
+    A path is an image only where no pixels are beside it, which are what the dataset made of it.
 
     >>> image_in({"label": 3, "image": "seven.png"}), image_in(("seven.png", 3))
     ('seven.png', 'seven.png')
+    >>> image_in(("seven.png", torch.zeros(1, 2, 2), 3)).shape
+    torch.Size([1, 2, 2])
     """
     if isinstance(item, tuple | list) and len(item):
-        item = item[0]
+        pixels = [each for each in item if isinstance(each, Image.Image)
+                  or getattr(each, "ndim", 0) > 2]
+        item = pixels[0] if pixels and isinstance(item[0], str | Path | int) else item[0]
     if isinstance(item, Mapping):
         key = next((key for key in KEYS if key in item), None)
         if key is None:

@@ -83,7 +83,8 @@ def copy_first(table: pd.DataFrame, folder: str | Path, photos: Photos | None = 
         inside = Path(beside) / "copies"
         inside.mkdir()
         if photos is not None and isinstance(photos.source, Rows):
-            for rank, (place, path) in enumerate(rows["path"].items(), start=1):
+            for rank, (place, path) in enumerate(zip(photos.numbers(rows["path"]), rows["path"]),
+                                                 start=1):
                 content = photos.source.content(place)
                 kind = (Image.open(io.BytesIO(content)).format or "png").lower()
                 name = f"{path.replace('.parquet:', '-')}.{kind}"

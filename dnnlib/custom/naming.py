@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
 
 import torch
@@ -115,7 +115,7 @@ def classes_named(photos: Photos, n: int, kind: str,
         if names and (other := [name for name in photos.classes if name not in names]):
             raise ValueError(f"labels: expected classes among those of the model, got {other[0]}; "
                              "--class-names takes their names in the order of its outputs")
-        return names or photos.classes
+        return names or _in_turn(photos.classes)
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
@@ -145,7 +145,15 @@ def classes_named(photos: Photos, n: int, kind: str,
     if published and names:
         _log.warning("classes: no folder is called as a class of the model, %s; the folders are "
                      "taken in their order, %s", ", ".join(names[:3]), ", ".join(found[:3]))
-    return found
+    return _in_turn(found)
+
+
+def _in_turn(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of all classes, which are no numbers of the model's outputs: told if they look so."""
+    if all(name.isdecimal() for name in names):
+        _log.warning("classes: the labels %s to %s are taken in their order, for the model's "
+                     "outputs 0 to %d", names[0], names[-1], len(names) - 1)
+    return names
 
 
 def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
@@ -214,11 +222,16 @@ def as_folders(names: Sequence[str], folders: Collection[str]) -> tuple[str, ...
 def distinct(names: Sequence[str], n: int) -> tuple[str, ...]:
     """``names`` as those of ``n`` classes; of classes with the same name each has its number too.
 
-    Raises ``ValueError`` if there are more or fewer.
+    Raises ``ValueError`` if there are more or fewer, ``TypeError`` for what has no order, or two.
 
     >>> distinct(["crane", "dog", "crane"], 3)
     ('crane (0)', 'dog', 'crane (2)')
     """
+    if isinstance(names, str | Mapping | Set) or not all(isinstance(each, str) for each in names):
+        raise TypeError("class_names: expected a list of names in the order of the model's "
+                        f"outputs, got a {type(names).__name__}"
+                        + (f" of {type(next(iter(names), None)).__name__}"
+                           if not isinstance(names, str) else ""))
     if len(names) != n:
         raise ValueError(f"class_names: expected {n}, one for each class of the model, got "
                          f"{len(names)}")

@@ -6,7 +6,7 @@ import shutil
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -50,7 +50,8 @@ class Photos(Dataset):
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, or without these among
     the model's outputs, -1 where it is unknown, if the source says so by number; images in folders
     have none, and their paths say it by name.
-    ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image.
+    ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image;
+    ``places``: as of :class:`pictures.Readable`, () where nothing was left out.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -68,6 +69,7 @@ class Photos(Dataset):
     channels: int | None = None
     last: bool = False
     empty: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -117,6 +119,11 @@ class Photos(Dataset):
             raise ValueError(f"is a picture of mode {mode}, where L, RGB or RGBA is expected; "
                              "convert it, as by picture.convert('RGB')")
         return _planes(self.fit.apply(ImageOps.exif_transpose(picture).convert(mode)))
+
+    def numbers(self, paths: Iterable[str]) -> list[int]:
+        """By which these are asked for."""
+        number = {path: i for i, path in enumerate(self.paths)}
+        return [number[path] for path in paths]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -366,7 +373,7 @@ def read_photos(source: str | Path | Sequence[Path], model: nn.Module, *, size: 
                      [path.expanduser() for path in source], fit=given.apply,
                      fitted=given.fitted, channels=channels or depth)
     return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
-                  found.classes, found.litter, empty=found.empty)
+                  found.classes, found.litter, empty=found.empty, places=found.places)
 
 
 def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation, int | None]:

@@ -85,8 +85,9 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason
-    under 'note'; the index is the place among the images. A method has a ``_score``, the larger the
-    sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
+    under 'note'; the index is the place in what was given, a list, dataset or array, or among a
+    folder's images in order of their paths. A method has a ``_score``, the larger the sooner and
+    empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
     Beside them: the class 'predicted', its 'predicted_name' if there are names, the
     'confidence' in it and the 'margin' to the next, empty if no method needed a pass; for files,
     'absolute_path' and 'duplicate_of', the path of the first image of the same bytes.
@@ -134,7 +135,8 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
                     "class_names": class_names, "classes": classes, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
     table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
-    return merged(table, min(chosen, len(places))) if merge else table
+    table = merged(table, min(chosen, len(places))) if merge else table
+    return table.set_axis([photos.places[i] for i in table.index]) if photos.places else table
 
 
 def _described(photos: Photos, places: torch.Tensor,
@@ -264,8 +266,9 @@ def first(table: pd.DataFrame, photos: Photos, *,
         for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
             titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}")
                           + f"\n{shortened(path)}")
-        there = photos.those(rows.index.tolist())  # perhaps not what was there when it was ranked
-        titles = [title for title, i in zip(titles, rows.index) if i in there]
+        places = photos.numbers(rows["path"])
+        there = photos.those(places)  # perhaps not what was there when it was ranked
+        titles = [title for title, i in zip(titles, places) if i in there]
         if there:
             found[name] = (torch.stack([*there.values()]), titles)
     return found

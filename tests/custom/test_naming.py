@@ -102,6 +102,13 @@ def test_numbers_in_a_list_are_those_of_classes(listing):
         2, 0]
 
 
+def test_numbers_that_are_no_outputs_are_taken_in_turn_which_is_told(listing, photos, caplog):
+    found = listing("path,label\nx/0.png,3\nx/1.png,1\ny/2.png,2\n")
+    names = classes_named(found, 3, "folders")
+    assert labels_of(found, names).tolist() == [2, 0, 1]
+    assert "the labels 1 to 3 are taken in their order, for the model's outputs 0 to 2" in caplog.text
+
+
 def test_numbers_in_a_column_with_gaps_are_whole(listing):
     names = " ".join(f"x/{i}.png" for i in range(12))
     lines = [f"x/{i}.png,{float(i)}" for i in range(12)]

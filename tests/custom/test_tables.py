@@ -216,6 +216,14 @@ def test_names_are_as_many_as_classes(tiny_model, folder, names):
         custom.rank(tiny_model(), folder, "gini", top=1, class_names=names)
 
 
+@pytest.mark.parametrize("names, came", [
+    ({0: "a", 1: "b", 2: "c"}, "a dict of int"), ({"b": 1, "a": 0, "c": 2}, "a dict of str"),
+    ({"a", "b", "c"}, "a set of str"), ("abc", "a str"), ([0, 1, 2], "a list of int")])
+def test_names_without_an_order_are_no_names(tiny_model, folder, names, came):
+    with pytest.raises(TypeError, match=f"a list of names in the order .* got {came}$"):
+        custom.rank(tiny_model(), folder, "gini", top=1, class_names=names)
+
+
 def test_names_come_from_a_file_or_commas(tmp_path):
     (tmp_path / "names.txt").write_text("cat, wild\n dog \n\n")
     assert custom.read_names(str(tmp_path / "names.txt")) == ("cat, wild", "dog")
