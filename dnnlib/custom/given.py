@@ -229,7 +229,7 @@ def _labels_in(data: Dataset, places: Iterable[int], classes: Sequence[str]) -> 
 def label_in(item, classes: Sequence[str]) -> int | None:
     """The number of the class that an item of a dataset says beside its image; None: it says none.
 
-    >>> label_in(("seven.png", 7), ()), label_in({"image": "cat.png", "label": "cat"}, ["ant", "cat"])
+    >>> label_in(("seven.png", 7), ()), label_in({"image": "b.png", "label": "b"}, ["a", "b"])
     (7, 1)
     """
     label = None

@@ -174,6 +174,11 @@ def _timm(name: str, provided: bool, classes: int | None,
                                   name="timm") from error
     if not timm.is_model(name.partition(".")[0]) and not name.startswith("hf-hub:"):
         checks.known(name, timm.list_models(), "model of timm")
+    if not name.startswith("hf-hub:"):
+        try:
+            timm.get_pretrained_cfg(name)
+        except RuntimeError as error:
+            raise ValueError(f"model: timm:{name}: {error}") from error
     model = timm.create_model(name, pretrained=provided,
                               **({} if classes is None else {"num_classes": classes}))
     data = timm.data.resolve_model_data_config(model)
@@ -214,7 +219,8 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
             checks.known(function, set(known) - {function}, f"function of {path.name}")
         yield path, getattr(module, function)
     finally:
-        sys.path.remove(str(path.parent))
+        if str(path.parent) in sys.path:  # their code may have set another
+            sys.path.remove(str(path.parent))
         os.chdir(here)
 
 

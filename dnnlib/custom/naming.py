@@ -32,7 +32,12 @@ def read_names(text: str) -> tuple[str, ...]:
     lines = [line.strip() for line in delimited.lines(path)]
     if any("\udc80" <= character <= "\udcff" for line in lines for character in line):
         raise ValueError(f"class_names: {path.name} is not text in UTF-8")
-    return tuple(line for line in lines if line)
+    names = tuple(line for line in lines if line)
+    numbers = [int(found[0]) for name in names if (found := re.match(r"\d+(?=[\s:,;])", name))]
+    if sorted(numbers) == [*range(len(names))] != numbers:
+        raise ValueError(f"class_names: expected the names in {path.name} in the order of the "
+                         "model's outputs, got lines that are numbered in another")
+    return names
 
 
 class Published(tuple):
@@ -56,9 +61,10 @@ def published_names(model: str, classes: int | None = None) -> Published | None:
         return None
     if library == "timm":
         name = "resnet18" if _of_imagenet(name) else ""  # whose names are in the same order
-    from torchvision.models import get_model_weights
+    from torchvision.models import get_model_weights, list_models
 
-    return Published(next(iter(get_model_weights(name))).meta["categories"]) if name else None
+    return (Published(next(iter(get_model_weights(name))).meta["categories"])
+            if name in list_models() else None)
 
 
 def _of_imagenet(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Ranking a person's own images by a person's own model: what ``dnnlib rank`` does."""
 
+import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -33,6 +34,7 @@ from dnnlib.data.pictures import Pictures
 from dnnlib.inference import leaves_modes
 from dnnlib.selection.protocol import Vectors
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 TOP = 0.05  # of the candidates, unless another share is asked for
 
 
@@ -127,7 +129,11 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     table["note"] = [run.skipped.get(i, "") for i in range(len(photos))] + [
         *photos.skipped.values()]
     for name, tensors in found.items():
-        _add(table, name, tensors.get("score"), places[tensors["order"]], min(chosen, len(places)))
+        score = tensors.get("score")
+        if score is not None and (score == score[0]).all():
+            _log.warning("%s: all images have the same score, so that their order says nothing",
+                         name)
+        _add(table, name, score, places[tensors["order"]], min(chosen, len(places)))
     for name in ("duplicate_of", "absolute_path", "note"):  # as the last columns
         if name in table:
             table[name] = table.pop(name)

@@ -251,10 +251,12 @@ def test_two_versions_of_a_model_have_a_helper_each(tmp_path):
     assert found == [1, 1, 2, 2, 1, 1]
 
 
-def test_a_file_that_changes_the_working_directory(tmp_path, monkeypatch):
+def test_a_file_that_changes_the_working_directory_and_the_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "net.py").write_text("import os\nfrom torch import nn\nos.chdir('in')\n"
+    (tmp_path / "in" / "net.py").write_text("import os, sys\nfrom torch import nn\nos.chdir('in')\n"
+                                            "sys.path[:] = sys.path[1:]\n"
                                             "def build():\n    return nn.Linear(2, 3)\n")
     custom.load_model("in/net.py:build")
     assert os.getcwd() == str(tmp_path)

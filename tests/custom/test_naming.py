@@ -194,5 +194,6 @@ def test_a_network_of_timm_has_the_names_of_imagenet_if_it_was_trained_on_it(mon
     names = custom.published_names("timm:resnet18")
     assert names == (custom.published_names("torchvision:resnet50") if known else None)
     assert custom.published_names("timm:resnet18", 10) is None
+    assert custom.published_names("torchvision:resnt18") is None  # told when it is built
     monkeypatch.setitem(sys.modules, "timm", None)
     assert custom.published_names("timm:resnet18") is None

@@ -230,6 +230,12 @@ def test_names_come_from_a_file_or_commas(tmp_path):
     (tmp_path / "marked.txt").write_text("café\ndog", encoding="utf-16")
     assert custom.read_names(str(tmp_path / "marked.txt")) == ("café", "dog")
     assert custom.read_names("cat,dog") == ("cat", "dog")
+    (tmp_path / "numbered.txt").write_text("2 ant\n0 cat\n1: dog\n")
+    with pytest.raises(ValueError, match="the names in numbered.txt in the order of .* numbered in an"):
+        custom.read_names(str(tmp_path / "numbered.txt"))
+    for text in ("0 cat\n1 dog", "3 euro\n1 euro", "10 cent\nnone"):
+        (tmp_path / "names.txt").write_text(text)
+        assert custom.read_names(str(tmp_path / "names.txt")) == (*text.split("\n"),)
     with pytest.raises(FileNotFoundError, match="there is no file none.txt"):
         custom.read_names("none.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xff")
