@@ -109,12 +109,13 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 
 def leaves_modes(function: _F) -> _F:
-    """A function of a model, its first argument, that runs it :func:`evaluating`."""
+    """A function of a model, its first argument, that runs it :func:`evaluating`; with gradients
+    for what follows them, also where a person has turned them off for all."""
     @wraps(function)
     def run(model, *args, **options):
         if not isinstance(model, nn.Module):  # the function says what it expects
             return function(model, *args, **options)
-        with evaluating(model):
+        with evaluating(model), torch.enable_grad():
             return function(model, *args, **options)
 
     return run  # type: ignore[return-value]

@@ -98,6 +98,8 @@ def rank(model: own.Model = "", images: own.Images = "",
             raise ValueError(f"--{other[0]}: needs a model and images, and --outputs has neither")
         called = custom.read_names(class_names) if class_names else None
         found = custom.read_outputs(outputs, probabilities=probabilities is not False)
+        if called:
+            found.check_names(called)
         p = found.probabilities
         table = custom.rank_outputs(p, found.names, by, top=top or None, seed=seed, merge=merge,
                                     class_names=called, unread=found.unread)

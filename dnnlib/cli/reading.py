@@ -46,7 +46,7 @@ Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
 Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
 ClassNames = Annotated[str, typer.Option(
     help="The classes in the order of the model's outputs, a .txt file with a name a line, or with "
-         "commas; default ImageNet's, for a network of torchvision without --classes, else "
+         "commas; default ImageNet's, for one of torchvision or timm without --classes, else "
          "numbers.")]
 Width = Annotated[float | None, typer.Option(help="Of MobileNet.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda where there is "

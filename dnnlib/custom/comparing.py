@@ -15,7 +15,13 @@ from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
-from dnnlib.custom.methods import Asked, needs_reference, parse_methods, takes_layers
+from dnnlib.custom.methods import (
+    Asked,
+    needs_reference,
+    parse_methods,
+    takes_layers,
+    tell_unused,
+)
 from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of
@@ -91,6 +97,7 @@ def compare(model: nn.Module, images: Images,
     fuzzers, left = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
                                    iterations=iterations, population=population,
                                    batch_size=batch_size, limit=limit)
+    tell_unused(methods, reference, [*fuzzers])
     checks.positive(resamples, "resamples")
     photos = photos_of(images, model)
     if rates is None:

@@ -50,7 +50,7 @@ def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking",
     ranked = table.dropna(subset=[f"{methods[0]}_rank"])
     best = ranked[[f"{name}_rank" for name in methods]].min(axis=1)
     rows = ranked.loc[best.sort_values(kind="stable").index[:limit]]
-    places = rows.index.tolist()
+    places = photos.numbers(rows["path"])
     with ThreadPool(READERS) as pool:
         thumbs = list(tqdm(pool.imap(lambda i: _readable(photos, i), places, chunksize=16),
                            total=len(places), desc="gallery", unit="image"))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from PIL import Image
 from torch.utils.data import (
     BatchSampler,
     ConcatDataset,
@@ -29,13 +30,19 @@ KEYS = ("pixel_values", "image", "img")  # of an image in a dict; what models ar
 
 
 def image_in(item):
-    """The image in what a dataset gives: itself, before its label, or in a dict by its name.
+    """The image in what a dataset gives: itself, before its label or behind its name, or in a dict.
+
+    A path is an image only where no pixels are beside it, which are what the dataset made of it.
 
     >>> image_in({"label": 3, "image": "seven.png"}), image_in(("seven.png", 3))
     ('seven.png', 'seven.png')
+    >>> image_in(("seven.png", torch.zeros(1, 2, 2), 3)).shape
+    torch.Size([1, 2, 2])
     """
     if isinstance(item, tuple | list) and len(item):
-        item = item[0]
+        pixels = [each for each in item if isinstance(each, Image.Image)
+                  or getattr(each, "ndim", 0) > 2]
+        item = pixels[0] if pixels and isinstance(item[0], str | Path | int) else item[0]
     if isinstance(item, Mapping):
         key = next((key for key in KEYS if key in item), None)
         if key is None:
@@ -113,8 +120,9 @@ def named(data: Dataset) -> Named:
     torchvision's own class makes are what its ``samples`` say. Of any other class up to 256 are
     asked; if one has another label, all labels are the items', as numbers without names, and no
     image is named by a file. Nor is it where a class of one's own makes the items of torchvision's
-    folders, of a subset or of joined datasets, which may be in another order. Raises
-    ``ValueError`` for targets that are no labels of the classes.
+    folders, of a subset or of joined datasets, which may be in another order. What else a class of
+    one's own calls its items is told by a line of the log, as labels alone can contradict it.
+    Raises ``ValueError`` for targets that are no labels of the classes.
     """
     made = getattr(type(data), "__getitem__", None)
     if isinstance(data, Subset | ConcatDataset):
@@ -188,11 +196,15 @@ def _asked(data: Dataset, found: Named) -> Named:
         folders = [name.split("/")[0] for name in names]
         place = {name: i for i, name in enumerate(in_order(folders))}
         labels = torch.tensor([place[name] for name in folders])
-    if labels is None or len(labels) != n:
-        return found._replace(labels=None)
-    said = _labels_in(data, torch.linspace(0, n - 1, min(n, SURE)).long().tolist(), found.classes)
+    whole = labels is not None and len(labels) == n
+    said = _labels_in(data, torch.linspace(0, n - 1, min(n, SURE)).long().tolist(),
+                      found.classes) if whole else {}
     if all(labels[i] == label for i, label in said.items()):
-        return found
+        if names and not isinstance(data, Loaded):
+            _log.warning("images: called by the files that the `samples` of %s list; that its "
+                         "items come in this order was %s", type(data).__name__,
+                         "checked by their labels only" if said else "not checked")
+        return found if whole else found._replace(labels=None)
     _log.warning("images: their items have other labels than the dataset's attributes say; those "
                  "of the items are taken, as numbers of classes without names")
     said |= _labels_in(data, [i for i in range(n) if i not in said], found.classes)
@@ -206,15 +218,29 @@ def _labels_in(data: Dataset, places: Iterable[int], classes: Sequence[str]) -> 
     for i in places:
         try:
             with of_one():
-                item = data[i]
-                if isinstance(item, tuple | list):
-                    item = item[1] if len(item) > 1 else item[0]
-                if isinstance(item, Mapping):
-                    item = item["label" if "label" in item else "labels"]
-                found[i] = int(numbers([item], classes, inside=False))
+                label = label_in(data[i], classes)
         except ValueError:  # if it cannot be read, that is told where all are
             continue
+        if label is not None:
+            found[i] = label
     return found
+
+
+def label_in(item, classes: Sequence[str]) -> int | None:
+    """The number of the class that an item of a dataset says beside its image; None: it says none.
+
+    >>> label_in(("seven.png", 7), ()), label_in({"image": "b.png", "label": "b"}, ["a", "b"])
+    (7, 1)
+    """
+    label = None
+    if isinstance(item, tuple | list) and len(item):
+        label = item = item[1] if len(item) > 1 else item[0]
+    if isinstance(item, Mapping):
+        label = next((item[key] for key in ("label", "labels") if key in item), None)
+    try:
+        return None if label is None else int(numbers([label], classes, inside=False))
+    except ValueError:
+        return None
 
 
 def numbers(labels: Iterable, classes: Sequence[str], *, inside: bool = True) -> torch.Tensor:

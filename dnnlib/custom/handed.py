@@ -83,7 +83,8 @@ def copy_first(table: pd.DataFrame, folder: str | Path, photos: Photos | None = 
         inside = Path(beside) / "copies"
         inside.mkdir()
         if photos is not None and isinstance(photos.source, Rows):
-            for rank, (place, path) in enumerate(rows["path"].items(), start=1):
+            for rank, (place, path) in enumerate(zip(photos.numbers(rows["path"]), rows["path"]),
+                                                 start=1):
                 content = photos.source.content(place)
                 kind = (Image.open(io.BytesIO(content)).format or "png").lower()
                 name = f"{path.replace('.parquet:', '-')}.{kind}"
@@ -118,15 +119,13 @@ def label_studio(table: pd.DataFrame, *, model: str = "model") -> Tasks:
 
     A task's image is '/data/local-files/?d=' and the path below the root. Its prediction is the
     class that ``model`` gives, a choice called 'choice' for an image called 'image', by its name
-    if the table has names. 'rank', and 'scores' by method, are in the task's data. The interface
-    offers all classes; of classes without names those up to the largest number that was predicted.
+    if the table has names; where no method needed a pass there is none. 'rank', and 'scores' by
+    method, are in the task's data. The interface offers all classes.
     """
     rows, methods = leading(table), methods_of(table)
     folder = os.path.commonpath([os.path.dirname(path) for path in rows["absolute_path"]])
     root, tasks = os.path.dirname(folder), []
-    names = table.attrs.get("class_names") or [
-        str(i) for i in range(table["predicted"].max(skipna=True) + 1)
-    ] if table["predicted"].notna().any() else []
+    names = table.attrs["class_names"] or [str(i) for i in range(table.attrs["classes"])]
     for rank, row in enumerate(rows.to_dict("records"), start=1):
         inside = os.path.relpath(row["absolute_path"], root).replace(os.sep, "/")
         scores = {name: row[f"{name}_score"] for name in methods

@@ -4,6 +4,7 @@ import importlib.util
 import json
 import logging
 import math
+import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
 from dnnlib.custom.preparation import Preparation, prepared
 from dnnlib.custom.told import told
+from dnnlib.models import sources
 from dnnlib.models.weights import assign, fitting, misfits, read
 
 ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".tar"}  # of torch.save
@@ -172,6 +174,11 @@ def _timm(name: str, provided: bool, classes: int | None,
                                   name="timm") from error
     if not timm.is_model(name.partition(".")[0]) and not name.startswith("hf-hub:"):
         checks.known(name, timm.list_models(), "model of timm")
+    if not name.startswith("hf-hub:"):
+        try:
+            timm.get_pretrained_cfg(name)
+        except RuntimeError as error:
+            raise ValueError(f"model: timm:{name}: {error}") from error
     model = timm.create_model(name, pretrained=provided,
                               **({} if classes is None else {"num_classes": classes}))
     data = timm.data.resolve_model_data_config(model)
@@ -187,7 +194,9 @@ def _timm(name: str, provided: bool, classes: int | None,
 def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callable]]:
     """The path, and the function or class, of FILE.py:NAME; meanwhile its folder is on the path.
 
-    The file runs as a module of the name ``called``; ``what`` it is of, errors begin with.
+    The file runs as a module of the name ``called``; ``what`` it is of, errors begin with. Modules
+    beside it are its own, whatever lay beside another file that ran before. The working directory
+    stays what it was, as all other paths are relative to it.
     """
     file, _, function = name.rpartition(":")
     path = Path(file).expanduser().resolve()
@@ -197,6 +206,8 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
     sys.path.insert(0, str(path.parent))
+    here = os.getcwd()
+    _forget_others(path.parent)
     try:
         try:
             spec.loader.exec_module(module)
@@ -208,7 +219,20 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
             checks.known(function, set(known) - {function}, f"function of {path.name}")
         yield path, getattr(module, function)
     finally:
-        sys.path.remove(str(path.parent))
+        if str(path.parent) in sys.path:  # their code may have set another
+            sys.path.remove(str(path.parent))
+        os.chdir(here)
+
+
+def _forget_others(folder: Path) -> None:
+    """Own modules from elsewhere that are called as one in ``folder``, which Python would take for
+    it: as ``layers``, where two versions of a model are in two folders."""
+    for name, module in [*sys.modules.items()]:
+        base, file = folder.joinpath(*name.split(".")), getattr(module, "__file__", None)
+        if name != "__main__" and file and sources.own(file) and (
+                Path(f"{base}.py").is_file() or (base / "__init__.py").is_file()
+                ) and not Path(file).resolve().is_relative_to(folder):
+            del sys.modules[name]
 
 
 def of_file(name: str, what: str) -> Callable:

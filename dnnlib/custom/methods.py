@@ -1,6 +1,7 @@
 """The selectors that a run is asked for: the package's by name, or a person's own in FILE.py."""
 
 import hashlib
+import logging
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
@@ -11,6 +12,7 @@ from dnnlib.custom.told import is_own
 from dnnlib.models import sources
 from dnnlib.models.fingerprints import of_class
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 Kind = type[selection.Selector]
 FROM_OUTPUTS = tuple(sorted(name for name, kind in selection.SELECTORS.items() if kind.vectors))
 Asked = selection.Method | Kind | Sequence[selection.Method | Kind] | Mapping[str, Kind]
@@ -84,6 +86,14 @@ def needs_reference(method: str | Kind) -> bool:
     """
     kind = selection.SELECTORS[method] if isinstance(method, str) else method
     return any(f.name == "reference" and f.default is MISSING for f in fields(kind))
+
+
+def tell_unused(methods: Mapping[str, Kind], reference, fuzzers: Sequence[str] = ()) -> None:
+    """A line of the log, if there are training images and nothing that was asked for takes any."""
+    if reference is not None and "deephunter" not in fuzzers and not any(
+            f.name == "reference" for kind in methods.values() for f in fields(kind)):
+        _log.warning("reference: the training images are not used; none of %s takes any",
+                     ", ".join([*methods, *fuzzers]))
 
 
 def takes_layers(kind: Kind) -> bool:

@@ -3,7 +3,7 @@
 import logging
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from pathlib import Path
 
 import torch
@@ -32,7 +32,12 @@ def read_names(text: str) -> tuple[str, ...]:
     lines = [line.strip() for line in delimited.lines(path)]
     if any("\udc80" <= character <= "\udcff" for line in lines for character in line):
         raise ValueError(f"class_names: {path.name} is not text in UTF-8")
-    return tuple(line for line in lines if line)
+    names = tuple(line for line in lines if line)
+    numbers = [int(found[0]) for name in names if (found := re.match(r"\d+(?=[\s:,;])", name))]
+    if sorted(numbers) == [*range(len(names))] != numbers:
+        raise ValueError(f"class_names: expected the names in {path.name} in the order of the "
+                         "model's outputs, got lines that are numbered in another")
+    return names
 
 
 class Published(tuple):
@@ -40,8 +45,8 @@ class Published(tuple):
 
 
 def published_names(model: str, classes: int | None = None) -> Published | None:
-    """Those of a network of torchvision with all classes it was published for, and those that a
-    folder of Hugging Face names; None: unknown.
+    """Those of a network of torchvision with all classes it was published for, ImageNet's of one of
+    timm that was, and those that a folder of Hugging Face names; None: unknown.
 
     ``model``, ``classes``: as of :func:`loading.load_model`.
 
@@ -52,11 +57,26 @@ def published_names(model: str, classes: int | None = None) -> Published | None:
         names = hugging_face.labels(Path(model).expanduser())
         return names and Published(names)
     library, _, name = model.partition(":")
-    if library != "torchvision" or classes is not None:
+    if library not in ("torchvision", "timm") or classes is not None:
         return None
-    from torchvision.models import get_model_weights
+    if library == "timm":
+        name = "resnet18" if _of_imagenet(name) else ""  # whose names are in the same order
+    from torchvision.models import get_model_weights, list_models
 
-    return Published(next(iter(get_model_weights(name))).meta["categories"])
+    return (Published(next(iter(get_model_weights(name))).meta["categories"])
+            if name in list_models() else None)
+
+
+def _of_imagenet(name: str) -> bool:
+    """Whether a network of timm was last trained on ImageNet's 1,000 classes."""
+    try:
+        import timm
+
+        about = timm.get_pretrained_cfg(name)
+    except (ModuleNotFoundError, RuntimeError):  # no such tag: told when the network is built
+        return False
+    return (about is not None and "in1k" in (about.tag or "") and about.num_classes == 1000
+            and not about.label_offset)
 
 
 def classes_named(photos: Photos, n: int, kind: str,
@@ -101,7 +121,7 @@ def classes_named(photos: Photos, n: int, kind: str,
         if names and (other := [name for name in photos.classes if name not in names]):
             raise ValueError(f"labels: expected classes among those of the model, got {other[0]}; "
                              "--class-names takes their names in the order of its outputs")
-        return names or photos.classes
+        return names or _in_turn(photos.classes)
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
                          f"{flat[0]}; without such folders, take the predictions as labels")
@@ -121,16 +141,25 @@ def classes_named(photos: Photos, n: int, kind: str,
                                               if name not in names and not name.isdecimal()]):
         raise ValueError(f"labels: expected sub-folders called as the classes are (--class-names), "
                          f"{', '.join(names[:5])}{', ...' if n > 5 else ''}; got {other[0]}")
-    found = in_order(named if len(named) == n else named | {*photos.empty})
+    found = in_order(named)
     if len(found) != n:
         shown = f"{', '.join(found[:5])}{', ...' if len(found) > 5 else ''}"
+        empty = f", and without an image {', '.join(photos.empty[:5])}" if photos.empty else ""
         raise ValueError(f"labels: expected {n} sub-folders, one for each class of the model, got "
-                         f"{len(found)}: {shown}; for some classes only, give the names of all "
-                         "(--class-names)")
+                         f"{len(found)}: {shown}{empty}; for some classes only, give the names of "
+                         "all (--class-names)")
     if published and names:
         _log.warning("classes: no folder is called as a class of the model, %s; the folders are "
                      "taken in their order, %s", ", ".join(names[:3]), ", ".join(found[:3]))
-    return found
+    return _in_turn(found)
+
+
+def _in_turn(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of all classes, which are no numbers of the model's outputs: told if they look so."""
+    if all(name.isdecimal() for name in names):
+        _log.warning("classes: the labels %s to %s are taken in their order, for the model's "
+                     "outputs 0 to %d", names[0], names[-1], len(names) - 1)
+    return names
 
 
 def labels_of(photos: Photos, names: Sequence[str]) -> torch.Tensor:
@@ -199,11 +228,16 @@ def as_folders(names: Sequence[str], folders: Collection[str]) -> tuple[str, ...
 def distinct(names: Sequence[str], n: int) -> tuple[str, ...]:
     """``names`` as those of ``n`` classes; of classes with the same name each has its number too.
 
-    Raises ``ValueError`` if there are more or fewer.
+    Raises ``ValueError`` if there are more or fewer, ``TypeError`` for what has no order, or two.
 
     >>> distinct(["crane", "dog", "crane"], 3)
     ('crane (0)', 'dog', 'crane (2)')
     """
+    if isinstance(names, str | Mapping | Set) or not all(isinstance(each, str) for each in names):
+        raise TypeError("class_names: expected a list of names in the order of the model's "
+                        f"outputs, got a {type(names).__name__}"
+                        + (f" of {type(next(iter(names), None)).__name__}"
+                           if not isinstance(names, str) else ""))
     if len(names) != n:
         raise ValueError(f"class_names: expected {n}, one for each class of the model, got "
                          f"{len(names)}")

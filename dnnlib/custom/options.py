@@ -90,6 +90,8 @@ class Options:
                 object.__setattr__(self, name, value.item())
         if self.kind is None:
             checks.known(self.by, METHODS, "method")
+        else:
+            object.__setattr__(self, "by", self.kind)  # so that its file runs once
         checks.known(self.labels, LABELS, "labels")
         for name in ("iterations", "batch_size"):
             checks.positive(getattr(self, name), name)

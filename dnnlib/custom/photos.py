@@ -6,7 +6,7 @@ import shutil
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
-from dnnlib.custom.given import Loaded, image_in, last_are_channels, named
+from dnnlib.custom.given import Loaded, image_in, label_in, last_are_channels, named
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.told import reason, sentence
 from dnnlib.data.folders import decoded, of_one
@@ -50,7 +50,8 @@ class Photos(Dataset):
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, or without these among
     the model's outputs, -1 where it is unknown, if the source says so by number; images in folders
     have none, and their paths say it by name.
-    ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image.
+    ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image;
+    ``places``: as of :class:`pictures.Readable`, () where nothing was left out.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -68,6 +69,7 @@ class Photos(Dataset):
     channels: int | None = None
     last: bool = False
     empty: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -78,7 +80,9 @@ class Photos(Dataset):
             return self._read(i)
 
     def _read(self, i: int) -> torch.Tensor:
-        image = image_in(self.source[i])
+        item = self.source[i]
+        self._check_label(i, item)
+        image = image_in(item)
         if isinstance(image, str | Path):
             image = _planes(decoded(Path(image), self.fit.apply,
                                     {1: "L", 3: "RGB"}.get(self.channels or 0)))
@@ -97,6 +101,16 @@ class Photos(Dataset):
             image = image.float()
         return image
 
+    def _check_label(self, i: int, item) -> None:
+        """``ValueError`` if it is not the one that the dataset's attributes say, of which only some
+        were compared before."""
+        if self.labels is None or isinstance(item, torch.Tensor) or self.labels[i] < 0:
+            return
+        said = label_in(item, self.classes)
+        if said is not None and said != self.labels[i]:
+            raise ValueError(f"has the label {said} in the dataset's item, and {self.labels[i]} in "
+                             "its attributes")
+
     def _prepared(self, picture: Image.Image) -> torch.Tensor:
         """As a file of it would be; ``ValueError`` for colours that nobody asked for."""
         mode = {1: "L", 3: "RGB"}.get(self.channels or 0) or {"1": "L"}.get(
@@ -105,6 +119,11 @@ class Photos(Dataset):
             raise ValueError(f"is a picture of mode {mode}, where L, RGB or RGBA is expected; "
                              "convert it, as by picture.convert('RGB')")
         return _planes(self.fit.apply(ImageOps.exif_transpose(picture).convert(mode)))
+
+    def numbers(self, paths: Iterable[str]) -> list[int]:
+        """By which these are asked for."""
+        number = {path: i for i, path in enumerate(self.paths)}
+        return [number[path] for path in paths]
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -354,7 +373,7 @@ def read_photos(source: str | Path | Sequence[Path], model: nn.Module, *, size: 
                      [path.expanduser() for path in source], fit=given.apply,
                      fitted=given.fitted, channels=channels or depth)
     return Photos(found.pictures, found.paths, found.skipped, found.others, found.labels,
-                  found.classes, found.litter, empty=found.empty)
+                  found.classes, found.litter, empty=found.empty, places=found.places)
 
 
 def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation, int | None]:

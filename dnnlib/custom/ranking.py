@@ -1,5 +1,6 @@
 """Ranking a person's own images by a person's own model: what ``dnnlib rank`` does."""
 
+import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
@@ -15,7 +16,14 @@ from dnnlib.custom.duplicates import duplicates
 from dnnlib.custom.handed import merged
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
-from dnnlib.custom.methods import FROM_OUTPUTS, Asked, kinds_of, parse_methods, said
+from dnnlib.custom.methods import (
+    FROM_OUTPUTS,
+    Asked,
+    kinds_of,
+    parse_methods,
+    said,
+    tell_unused,
+)
 from dnnlib.custom.naming import distinct
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import chosen_of
@@ -23,9 +31,10 @@ from dnnlib.custom.scored import Run
 from dnnlib.custom.scoring import Job
 from dnnlib.custom.told import own_code
 from dnnlib.data.pictures import Pictures
-from dnnlib.inference import leaves_modes, predict
+from dnnlib.inference import leaves_modes
 from dnnlib.selection.protocol import Vectors
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 TOP = 0.05  # of the candidates, unless another share is asked for
 
 
@@ -78,8 +87,9 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason
-    under 'note'; the index is the place among the images. A method has a ``_score``, the larger the
-    sooner and empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
+    under 'note'; the index is the place in what was given, a list, dataset or array, or among a
+    folder's images in order of their paths. A method has a ``_score``, the larger the sooner and
+    empty where it only orders, a ``_rank`` from 1, and says what is ``_selected``.
     Beside them: the class 'predicted', its 'predicted_name' if there are names, the
     'confidence' in it and the 'margin' to the next, empty if no method needed a pass; for files,
     'absolute_path' and 'duplicate_of', the path of the first image of the same bytes.
@@ -94,15 +104,16 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     photos = photos_of(images, model)
     if len(photos) < 2:
         raise ValueError(f"images: expected at least two candidates to order, got {len(photos)}")
+    tell_unused(methods, reference)
     seen = None if reference is None else photos_of(reference, model)
     chosen = len(selection.top(torch.arange(len(photos)), parse_top(top, len(photos))))
     batch_size, block = _sizes(batch_size, block)
     look = first_look(model, photos, seen, probabilities=probabilities)
     job = job_of(look.model, look.images, photos, methods, reference=seen, seed=seed, layers=layers,
                  batch_size=batch_size, block=block)
+    classes = max(2, look.answers.shape[1])  # one column is the second of two
     if class_names is not None:
-        outputs = predict(job.model, few(job.model, photos), batch_size=2)
-        class_names = distinct(class_names, outputs.shape[1])
+        class_names = distinct(class_names, classes)
     identity = identity_of(look, replace(photos, labels=None), seen, {  # no score looks at labels
         "by": sorted(said(*each) for each in methods.items()), "probabilities": bool(probabilities),
         "seed": seed, "layers": layers and list(layers), "batch_size": batch_size, "block": block},
@@ -118,15 +129,20 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     table["note"] = [run.skipped.get(i, "") for i in range(len(photos))] + [
         *photos.skipped.values()]
     for name, tensors in found.items():
-        _add(table, name, tensors.get("score"), places[tensors["order"]], min(chosen, len(places)))
+        score = tensors.get("score")
+        if score is not None and (score == score[0]).all():
+            _log.warning("%s: all images have the same score, so that their order says nothing",
+                         name)
+        _add(table, name, score, places[tensors["order"]], min(chosen, len(places)))
     for name in ("duplicate_of", "absolute_path", "note"):  # as the last columns
         if name in table:
             table[name] = table.pop(name)
     table.attrs |= {"failed": run.failed, "used": identity.said(run.again),
-                    "class_names": class_names, "reference": run.unread,
+                    "class_names": class_names, "classes": classes, "reference": run.unread,
                     "unread": {photos.paths[i]: why for i, why in run.skipped.items()}}
     table = table.sort_values(f"{[*found][0]}_rank", kind="stable", na_position="last")
-    return merged(table, min(chosen, len(places))) if merge else table
+    table = merged(table, min(chosen, len(places))) if merge else table
+    return table.set_axis([photos.places[i] for i in table.index]) if photos.places else table
 
 
 def _described(photos: Photos, places: torch.Tensor,
@@ -157,6 +173,7 @@ def prepared_job(model: nn.Module, photos: Photos, methods: Asked, *,
     The model is put in evaluation mode.
     """
     batch_size, block = _sizes(batch_size, block)
+    tell_unused(kinds_of(methods), reference)
     look = first_look(model, photos, reference, probabilities=probabilities)
     return job_of(look.model, look.images, photos, methods, reference=reference, seed=seed,
                   layers=layers, batch_size=batch_size, block=block)
@@ -255,8 +272,9 @@ def first(table: pd.DataFrame, photos: Photos, *,
         for path, place, score in zip(rows["path"], rows[f"{name}_rank"], rows[f"{name}_score"]):
             titles.append(f"{place}" + ("" if pd.isna(score) else f": {score:.3g}")
                           + f"\n{shortened(path)}")
-        there = photos.those(rows.index.tolist())  # perhaps not what was there when it was ranked
-        titles = [title for title, i in zip(titles, rows.index) if i in there]
+        places = photos.numbers(rows["path"])
+        there = photos.those(places)  # perhaps not what was there when it was ranked
+        titles = [title for title, i in zip(titles, places) if i in there]
         if there:
             found[name] = (torch.stack([*there.values()]), titles)
     return found

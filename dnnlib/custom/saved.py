@@ -1,5 +1,7 @@
 """Outputs that any framework saved: softmax vectors from a file, to be ranked without a model."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from dnnlib.data.parquet import LABELS
 SUFFIXES = (".npy", ".csv", ".tsv", ".parquet")
 IDS = ("", "index", "id", "unnamed: 0")  # headings of whole numbers that name rows
 TRUTH = {"true", "false"}
+Columns = tuple[np.ndarray, list[str], tuple[str, ...], tuple[str, ...]]  # headings last
 DIGITS = 6  # decimals up to which numbers count as rounded
 
 
@@ -21,12 +24,20 @@ DIGITS = 6  # decimals up to which numbers count as rounded
 class Outputs:
     """``probabilities``: float64 (N, classes). ``names``: of the rows. ``said``: what the file's
     columns were taken for, and whether its numbers were scaled, a line each. ``unread``: the
-    reasons for rows that are left out, by name."""
+    reasons for rows that are left out, by name. ``headings``: of the columns of classes."""
 
     probabilities: torch.Tensor
     names: list[str]
     said: tuple[str, ...]
     unread: dict[str, str] = field(default_factory=dict)
+    headings: tuple[str, ...] = ()
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """``ValueError`` if the headings are these names of classes in another order."""
+        for i, (one, other) in enumerate(zip(self.headings, names)):
+            if one != other and {*self.headings} == {*names}:
+                raise ValueError(f"class_names: expected them in the order of the file's columns, "
+                                 f"where class {i} is {one}, got {other}")
 
 
 def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
@@ -46,7 +57,7 @@ def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
         raise FileNotFoundError(f"outputs: there is no file {path}")
     read = {".npy": _array, ".parquet": _parquet}.get(path.suffix, _text)
     try:
-        values, names, said = read(path)
+        values, names, said, headings = read(path)
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"outputs: {path.name}: {str(error).splitlines()[0]}") from error
     if values.ndim == 1:
@@ -71,7 +82,7 @@ def read_outputs(path: str | Path, *, probabilities: bool = True) -> Outputs:
         said = (*said, *scaled)
     else:
         found = found.softmax(1)
-    return Outputs(checks.probabilities(found, "outputs"), names, said, unread)
+    return Outputs(checks.probabilities(found, "outputs"), names, said, unread, headings)
 
 
 def _scaled(found: torch.Tensor) -> tuple[torch.Tensor, tuple[str, ...]]:
@@ -100,26 +111,27 @@ def _scaled(found: torch.Tensor) -> tuple[torch.Tensor, tuple[str, ...]]:
     return found, ()
 
 
-def _array(path: Path) -> tuple[np.ndarray, list[str], tuple[str, ...]]:
+def _array(path: Path) -> Columns:
     values = np.load(path, allow_pickle=False)
     if values.dtype.kind not in "fiu":
         raise ValueError(f"expected numbers, got {values.dtype}")
-    return values, [str(i) for i in range(len(values))], ()
+    return values, [str(i) for i in range(len(values))], (), ()
 
 
-def _parquet(path: Path) -> tuple[np.ndarray, list[str], tuple[str, ...]]:
+def _parquet(path: Path) -> Columns:
     table = pd.read_parquet(path)
     kinds = {name: "truth" if pd.api.types.is_bool_dtype(column) else
              "text" if not pd.api.types.is_numeric_dtype(column) else
              "whole" if pd.api.types.is_integer_dtype(column) else "number"
              for name, column in table.items()}
     named, classes = _taken(kinds, [*table], table.head(delimited.LOOK).astype(str))
+    classes, said = _by_number(classes, classes)
     names = table.index if named is None else table[named]
     return (table[classes].to_numpy(np.float64), names.astype(str).tolist(),
-            (_told(named, classes),))
+            (_told(named, classes), *said), tuple(map(str, classes)))
 
 
-def _text(path: Path) -> tuple[np.ndarray, list[str], tuple[str, ...]]:
+def _text(path: Path) -> Columns:
     first = delimited.head(path)
     if not first:
         raise ValueError("holds no rows")
@@ -131,17 +143,37 @@ def _text(path: Path) -> tuple[np.ndarray, list[str], tuple[str, ...]]:
                          f"{len(titles)}")
     kinds = {place: _kind(column) for place, column in look.items()}
     named, classes = _taken(kinds, titles, look)
+    classes, said = _by_number(classes, [titles[place] for place in classes])
     comma = any("," in cell for place in classes for cell in look[place])
     try:
         values = delimited.table(path, header=None, skiprows=int(headed), usecols=classes,
                                  dtype=np.float64, keep_default_na=True,
-                                 decimal="," if comma else ".").to_numpy(np.float64)
+                                 decimal="," if comma else ".")[classes].to_numpy(np.float64)
     except ValueError as error:
         raise ValueError(f"expected numbers in the columns of classes: {error}") from error
     names = [str(i) for i in range(len(values))] if named is None else delimited.table(
         path, header=None, skiprows=int(headed), usecols=[named])[named].tolist()
     called = [titles[place] for place in classes]
-    return values, names, (_told(None if named is None else titles[named], called, headed),)
+    return (values, names, (_told(None if named is None else titles[named], called, headed), *said),
+            tuple(called))
+
+
+def _by_number(columns: list, titles: Sequence) -> tuple[list, tuple[str, ...]]:
+    """The columns in the order of the numbers in their titles, where these count all classes: as
+    text, class_10 stands before class_2. And a line, if that is another order.
+
+    >>> _by_number([4, 5, 6], ["p1", "p0", "p2"])[0], _by_number([4, 5], ["p7", "p3"])[0]
+    ([5, 4, 6], [4, 5])
+    """
+    parts = [re.fullmatch(r"(.*?)(\d+)", str(title).strip()) for title in titles]
+    if not all(parts) or len({part[1] for part in parts if part}) > 1:
+        return columns, ()
+    numbers = [int(part[2]) for part in parts if part]
+    if sorted(numbers) not in ([*range(len(columns))], [*range(1, len(columns) + 1)]):
+        return columns, ()
+    ordered = [column for _, column in sorted(zip(numbers, columns))]
+    return ordered, () if ordered == columns else (
+        "the columns of classes are put in the order of the numbers in their headings",)
 
 
 def _kind(column: pd.Series) -> str:

@@ -75,7 +75,8 @@ def is_number(cell: str) -> bool:
 
 
 def has_headings(first: Sequence[str]) -> bool:
-    """Whether a table's first row is one of headings: no fractions; words, or counts from 0 or 1.
+    """Whether a table's first row is one of headings: no fractions; words, or counts from 0 or 1,
+    also in their order as text: 0, 1, 10, 2.
 
     >>> has_headings(["path", "0"]), has_headings(["", "0", "1"]), has_headings(["a.png", "0.5"])
     (True, True, False)
@@ -83,8 +84,8 @@ def has_headings(first: Sequence[str]) -> bool:
     cells = [cell.strip() for cell in first]
     if any(is_number(cell) and any(mark in cell for mark in ".,") for cell in cells):
         return False
-    return (any(not is_number(cell) for cell in cells)
-            or cells in ([str(i + start) for i in range(len(cells))] for start in (0, 1)))
+    counts = [[str(i + start) for i in range(len(cells))] for start in (0, 1)]
+    return any(not is_number(cell) for cell in cells) or cells in counts + [*map(sorted, counts)]
 
 
 def _start(path: Path) -> list[str]:

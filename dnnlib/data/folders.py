@@ -131,6 +131,10 @@ def listed(folder: Path) -> Listed:
     paths = sorted(p for p in found if p.suffix.lower() in EXTENSIONS)
     if not paths:
         first = "".join(f"; {name} {why}" for name, why in [*shut.items()][:1])
+        if any(path.suffix == ".arrow" for path in found):
+            raise FileNotFoundError(f"{folder} holds no images but a dataset as save_to_disk of "
+                                    "Hugging Face's datasets writes it; write it as Parquet, by "
+                                    "load_from_disk and to_parquet, or give it loaded, in Python")
         raise FileNotFoundError(f"{folder} holds no images "
                                 f"({', '.join(sorted(EXTENSIONS))}){first}")
     return Listed(paths, len(found) - len(paths), shut, tuple(sorted(litter)))

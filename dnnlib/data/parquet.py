@@ -244,7 +244,9 @@ def _numbered(values: list, names: Sequence[str] | None,
     if any(isinstance(value, str) for value in values):
         names = in_order(str(value) for value in values if value is not None)
         values = [None if value is None else names.index(value) for value in values]
-    numbers = [-1 if value is None else value for value in values]
+    numbers = [-1 if value is None or value != value  # whole floats: a column of pandas with gaps
+               else int(value) if isinstance(value, float) and value.is_integer() else value
+               for value in values]
     if odd := [v for v in numbers if isinstance(v, bool) or not isinstance(v, int)]:
         raise ValueError(f"{what}: expected numbers of classes or their names, got {odd[0]!r}")
     labels = torch.tensor(numbers, dtype=torch.int64)

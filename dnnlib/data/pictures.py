@@ -4,6 +4,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import NamedTuple
@@ -68,7 +69,9 @@ class Readable(NamedTuple):
     their numbers. ``skipped``: the reason for each image that cannot be read, by path; ``others``:
     how many files have another ending; ``litter``: what no person put there. ``labels``, of a
     table with labels: the number of each picture's class, -1 where there is none, and
-    ``classes``, their names. ``empty``: sub-folders of the folder that hold no image.
+    ``classes``, their names. ``empty``: sub-folders of the folder that hold no image. ``places``:
+    of each picture, and then of each that is skipped, its place in the list, the table or the
+    folder, counted before anything was left out.
     """
 
     pictures: Pictures | Rows
@@ -79,6 +82,7 @@ class Readable(NamedTuple):
     labels: torch.Tensor | None = None
     classes: tuple[str, ...] = ()
     empty: tuple[str, ...] = ()
+    places: tuple[int, ...] = ()
 
 
 class Header(NamedTuple):
@@ -105,15 +109,17 @@ def readable(source: Path | Sequence[Path], *,
     if all images are gray-scale. Folders that cannot be entered are among the skipped, their names
     ending in '/'. Raises ``ValueError`` if no image can be read or their sizes differ.
     """
-    walked, told = isinstance(source, Path) and source.is_dir(), {}
+    walked, told, at = isinstance(source, Path) and source.is_dir(), {}, None
     if not isinstance(source, Path):
+        first = {path: i for i, path in reversed([*enumerate(source)])}
         found, source = Listed([*dict.fromkeys(source)], 0, {}, ()), Path("list")
+        at = [first[path] for path in found.paths]
     elif tables := _tables(source):
         return _of_rows(parquet.table(tables), fit, fitted, channels)
     elif walked:
         found = listed(source)
     else:
-        found, told = _of_list(source)
+        found, told, at = _of_list(source)
     paths, others, skipped, litter = found
     folder = source if walked else source.parent
     names = [(path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
@@ -130,7 +136,7 @@ def readable(source: Path | Sequence[Path], *,
     place = {name: i for i, name in enumerate(classes)}
     labels = torch.tensor([place.get(told[paths[i]], -1) for i in good]) if classes else None
     return Readable(pictures, tuple(names[i] for i in good), skipped | why, others, litter,
-                    labels, classes, empty)
+                    labels, classes, empty, _places(names, good, skipped | why, at))
 
 
 def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readable:
@@ -143,7 +149,8 @@ def _of_rows(found: parquet.Table, fit, fitted, channels: int | None) -> Readabl
     rows = Rows(tuple(str(path.absolute()) for path in found.files), found.column,
                 found.places[places], fit, channels or _channels(good.values()), states)
     return Readable(rows, tuple(names[i] for i in places), skipped, 0, (),
-                    found.labels[places] if found.label else None, found.classes)
+                    found.labels[places] if found.label else None, found.classes,
+                    places=_places(names, good, skipped))
 
 
 def _tables(source: Path) -> tuple[Path, ...]:
@@ -181,12 +188,22 @@ def _good(names: Sequence[str], headers: Iterable[Header | str], source: Path,
     return good, skipped
 
 
+def _places(names: Sequence[str], good: Iterable[int], skipped: Iterable[str],
+            at: Sequence[int] | None = None) -> tuple[int, ...]:
+    """Of the ``good`` names, and then of the skipped; ``at``: where the names stood in a list. What
+    is no name, as a folder that cannot be entered, comes behind all."""
+    at = range(len(names)) if at is None else at
+    of, behind = dict(zip(names, at)), count(max(at) + 1)
+    return *(at[i] for i in good), *(of[name] if name in of else next(behind) for name in skipped)
+
+
 def _channels(headers: Iterable[Header]) -> int:
     return 1 if all(header.gray for header in headers) else 3
 
 
-def _of_list(source: Path) -> tuple[Listed, dict[Path, str]]:
-    """The same for the paths in a list; in their order, each once. And their labels, if it has any.
+def _of_list(source: Path) -> tuple[Listed, dict[Path, str], list[int]]:
+    """The same for the paths in a list; in their order, each once. Their labels, if it has any, and
+    their places among the paths there.
     """
     if source.suffix.lower() not in LISTS:
         raise FileNotFoundError(f"{source} is not a folder, nor a list of paths "
@@ -202,15 +219,17 @@ def _of_list(source: Path) -> tuple[Listed, dict[Path, str]]:
     else:
         lines = _paths_in(source, delimited.table(source))
     told: dict[Path, str] = {}
-    for line, label in lines:
+    at: list[int] = []
+    for i, (line, label) in enumerate(lines):
         if line := line.strip():
             path = _place(source.parent, line)
+            at += [i] * (path not in told)
             if told.setdefault(path, label) != label:
                 raise ValueError(f"{source}: {line} is listed twice, as {told[path] or 'nothing'} "
                                  f"and as {label or 'nothing'}")
     if not told:
         raise FileNotFoundError(f"{source} lists no paths")
-    return Listed([*told], 0, {}, ()), told
+    return Listed([*told], 0, {}, ()), told, at
 
 
 def _paths_in(source: Path, table) -> list[tuple[str, str]]:

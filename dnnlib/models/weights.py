@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from itertools import product
 from pathlib import Path
 
 import torch
@@ -93,9 +94,9 @@ def misfits(model: nn.Module, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
 def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor], str]:
     """The tensors in a checkpoint that fit the model, by its names, and in words where they were.
 
-    They may lie in a dict in the checkpoint, as under 'state_dict', and their names may begin with
-    what a wrapper adds, as 'module.' or '_orig_mod.'. If several fit, :data:`FIRST` go first, and
-    the words name the others. If none fit, those that come nearest.
+    They may lie in a dict in the checkpoint, as under 'state_dict', and their names, or the model's
+    own, may begin with what a wrapper adds, as 'module.' or '_orig_mod.'. If several fit,
+    :data:`FIRST` go first, and the words name the others. If none fit, those that come nearest.
 
     >>> weight = torch.zeros(1, 2)
     >>> fitting(nn.Linear(2, 1, bias=False), {"ema": {"module.weight": weight}, "epoch": 3})[1]
@@ -104,16 +105,14 @@ def fitting(model: nn.Module, content: Mapping) -> tuple[dict[str, torch.Tensor]
     best: tuple[int, dict[str, torch.Tensor], str] | None = None
     others: list[str] = []
     for place, tensors in _dicts(content):
-        for names, left in _named(tensors, model.state_dict()):
+        for names, renamed in _named(tensors, model.state_dict()):
             wrong = sum(map(len, misfits(model, names).values()))
             if best is not None and not wrong and not best[0] and any(
                     not torch.equal(value, best[1][name]) for name, value in names.items()
                     if name in best[1] and isinstance(value, torch.Tensor)):
                 others.append(repr(place))
             if best is None or wrong < best[0]:
-                words = [repr(place)] if place else []
-                words += [f"without {' and '.join(map(repr, left))}"] if left else []
-                best = wrong, names, ", ".join(words)
+                best = wrong, names, ", ".join([repr(place)] * bool(place) + renamed)
     if best is None:
         raise ValueError("weights: expected a state dict, or a checkpoint with one; found none")
     return best[1], best[2] + (f" ({', '.join(others)} fit too)" if others else "")
@@ -139,17 +138,28 @@ def _dicts(content: Mapping, place: str = "", depth: int = 0):
 
 def _named(tensors: dict[str, torch.Tensor], state: Iterable[str]):
     """The tensors as they are called, and then without what all names begin with, up to each dot,
-    each with what was left out. Whether a part is compiled, there or in the model, is no matter."""
+    or with what the model's begin with; in words what was done. Whether a part is compiled, there
+    or in the model, is no matter."""
     yield tensors, []
     known = {name.replace(COMPILED, ""): name for name in state}
     plain = {name: name.replace(COMPILED, "") for name in tensors}
-    common = os.path.commonprefix([*plain.values()])
-    for prefix in ["", *(common[:i + 1] for i, letter in enumerate(common) if letter == ".")]:
+    compiled = [COMPILED] * any(COMPILED in name for name in tensors)
+    for prefix, added in product(_begins(plain.values()), _begins(known)):
         names = {known.get(short, short): tensors[name] for name in tensors
-                 for short in [plain[name].removeprefix(prefix)]}
+                 for short in [added + plain[name].removeprefix(prefix)]}
         if len(names) == len(tensors) and names.keys() != tensors.keys():  # no two became one
-            compiled = any(COMPILED in name for name in tensors)
-            yield names, [prefix] * bool(prefix) + [COMPILED] * compiled
+            left = " and ".join(map(repr, [prefix] * bool(prefix) + compiled))
+            yield names, [f"without {left}"] * bool(left) + [f"with {added!r}"] * bool(added)
+
+
+def _begins(names: Iterable[str]) -> list[str]:
+    """What all names begin with, up to each dot, '' first.
+
+    >>> _begins(["module.net.weight", "module.net.bias"])
+    ['', 'module.', 'module.net.']
+    """
+    common = os.path.commonprefix([*names])
+    return ["", *(common[:i + 1] for i, letter in enumerate(common) if letter == ".")]
 
 
 def _some(names: list[str]) -> str:

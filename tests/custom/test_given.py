@@ -117,6 +117,41 @@ def test_paths_are_files(tiny_model, scores, folder, kind):
     assert np.allclose(scores(column), scores(folder)[::-1])
 
 
+@pytest.mark.parametrize("kind", [list, pd.Series, "list.txt", "list.csv"])
+def test_the_index_is_the_place_in_the_list(tiny_model, folder, x, kind):
+    """Of a list with a torn file and one that comes twice, whatever is left out."""
+    (folder / "torn.png").write_bytes(b"no image")
+    paths = [str(path) for path in sorted(folder.rglob("*.png")) if path.name != "torn.png"]
+    paths[3:3] = [str(folder / "torn.png"), paths[1], str(folder / "gone.png")]
+    given = kind(paths) if callable(kind) else folder / kind
+    if kind == "list.txt":
+        given.write_text("\n".join(paths))
+    elif kind == "list.csv":
+        pd.DataFrame({"path": paths}).to_csv(given, index=False)
+    table = dnnlib.rank(tiny_model(), given, "gini")
+    assert len(table) == 26 and {*table["path"][table["gini_rank"].isna()].index} == {3, 5}
+    for i, name in table["path"].items():
+        assert paths[i].endswith(name)
+    photos = custom.photos_of(given, tiny_model())
+    shown, titles = custom.first(table, photos)["gini"]
+    best = table[table["gini_rank"] == 1].iloc[0]
+    assert (photos.take(photos.numbers([best["path"]]))[0] == shown[0]).all()
+
+
+def test_the_index_is_the_place_among_the_photos_of_a_folder(tiny_model, folder):
+    (folder / "a" / "00.png").write_bytes(b"no image")
+    paths = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.png"))
+    table = dnnlib.rank(tiny_model(), folder, "gini")
+    assert [paths[i] for i in table.index] == table["path"].tolist() and len(table) == 24
+
+
+def test_pixels_beside_a_path_are_the_image(scores, x, folder):
+    paths = sorted(folder.rglob("*.png"))
+    for name in (paths, [*map(str, paths)], range(24)):
+        data = [(key, 1 - image, 0) for key, image in zip(name, x)]
+        assert np.allclose(scores(data), scores(1 - x))
+
+
 def test_a_path_that_is_not_there_costs_itself(tiny_model, folder):
     paths = [*map(str, sorted(folder.rglob("*.png"))), str(folder / "none.png")]
     table = dnnlib.rank(tiny_model(), paths, "gini")
@@ -290,6 +325,34 @@ def test_items_say_the_labels_that_a_dataset_of_ones_own_has_by_its_folders(tiny
     for data in (same, other):
         truth, found = counted(tiny_model(), data)
         assert truth == found
+
+
+def test_few_wrong_labels_among_many_cost_their_images(tiny_model, tiny_data):
+    """Up to 256 items are asked before; each says its label when it is read."""
+    x, y = tiny_data.images.repeat(18, 1, 1, 1)[:700], [i % 3 for i in range(700)]
+    odd = [i for i in (301, 302, 502, 503) if i not in torch.linspace(0, 699, 256).long()][:2]
+    targets = [(label + 1) % 3 if i in odd else label for i, label in enumerate(y)]
+    data = Own(x, y, targets=targets, classes=[*"abc"])
+    found = custom.fault_rate(tiny_model(), data)
+    why = {str(i): f"has the label {y[i]} in the dataset's item, and {targets[i]} in its attributes"
+           for i in odd}
+    assert found.unread == why and found.images == 698
+    assert dnnlib.rank(tiny_model(), data, "gini").attrs["unread"] == why
+    with torch.no_grad():
+        wrong = tiny_model()(x).argmax(1) != torch.tensor(y)
+    wrong[odd] = False
+    assert sorted(map(int, found.wrong)) == wrong.nonzero()[:, 0].tolist()
+
+
+def test_names_that_only_labels_check_are_told(tiny_model, x, folder, caplog):
+    paths = sorted(folder.rglob("*.png"))
+    labels = ["abc".index(path.parent.name) for path in paths]
+    for given, words in ((None, "not checked"), (labels, "checked by their labels only")):
+        caplog.clear()
+        data = Own(x, given, root=folder, samples=paths)
+        assert not numbered(data) and caplog.text.rstrip().endswith(f"in this order was {words}")
+    caplog.clear()
+    assert numbered(Own(x, labels)) and not numbered(images_of(folder)) and not caplog.text
 
 
 @pytest.mark.parametrize("kind", [

@@ -1,6 +1,7 @@
 """Models that nobody here wrote: from libraries, from files, with outputs of every kind."""
 
 import logging
+import os
 import sys
 from collections import namedtuple
 from dataclasses import dataclass
@@ -233,6 +234,32 @@ def test_libraries_that_are_not_installed(folders, monkeypatch, name, library):
 
 
 # ---- the images' preparation
+
+
+def test_two_versions_of_a_model_have_a_helper_each(tmp_path):
+    """Modules beside a file are its own, in one Python session too."""
+    for version in (1, 2):
+        for name in ("layers.py", "parts/head.py"):
+            path = tmp_path / f"v{version}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"from torch import nn\nclass Net(nn.Linear):\n    version = {version}\n")
+        (tmp_path / f"v{version}" / "net.py").write_text(
+            "import layers, parts.head\ndef build():\n    return layers.Net(2, 3)\n"
+            "def other():\n    return parts.head.Net(2, 3)\n")
+    found = [custom.load_model(f"{tmp_path}/v{version}/net.py:{name}").version
+             for version in (1, 2, 1) for name in ("build", "other")]
+    assert found == [1, 1, 2, 2, 1, 1]
+
+
+def test_a_file_that_changes_the_working_directory_and_the_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "net.py").write_text("import os, sys\nfrom torch import nn\nos.chdir('in')\n"
+                                            "sys.path[:] = sys.path[1:]\n"
+                                            "def build():\n    return nn.Linear(2, 3)\n")
+    custom.load_model("in/net.py:build")
+    assert os.getcwd() == str(tmp_path)
 
 
 def test_function_may_return_model_and_transform(folders):

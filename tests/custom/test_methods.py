@@ -351,6 +351,21 @@ def test_a_fuzzer_of_ones_own(folder, images, tiny_model):
         custom.fuzz(model, "photos", "found", by="fade.py:Fade", l2=3.0, iterations=4)
 
 
+@pytest.mark.parametrize("run", [
+    lambda *given: custom.fuzz(*given, "found", by="fade.py:Chosen", l2=1.0, layers=("*",)),
+    lambda *given: custom.compare(*given, "gini", fuzz="fade.py:Chosen", l2=1.0, resamples=9)])
+def test_the_file_of_a_fuzzer_runs_once(labelled, folder, run):
+    (folder / "fade.py").write_text(FADE + """
+open("runs.txt", "a").write(".")
+
+@dataclass(frozen=True, kw_only=True)
+class Chosen(Fade):
+    layers: tuple = ()
+""")
+    run(labelled, "labelled")
+    assert (folder / "runs.txt").read_text() == "."
+
+
 @pytest.mark.parametrize("by, words", [
     ("fade.py:Fad", "did you mean 'Fade'"), ("fade.py:Log", "expected a dataclass with a budget"),
     ("fade.py:DLFuzz", "would be called dlfuzz"),
@@ -398,3 +413,19 @@ def test_a_fuzzer_with_a_selectors_name_is_told_by_its_files(folder, tiny_model)
     (folder / "fade.py").write_text(FADE.replace("0.5", "0.4"))
     with pytest.raises(ValueError, match="by was 'gini .*' and is 'gini"):
         custom.fuzz(tiny_model(), "photos", "found", by="fade.py:Gini", l2=3.0, iterations=1)
+
+
+@pytest.mark.parametrize("run, told", [
+    (lambda *given: custom.rank(*given, "gini,margin", reference=given[1]), "gini, margin"),
+    (lambda *given: custom.rank(*given, "gini,dsa", reference=given[1]), ""),
+    (lambda *given: custom.prepared_job(*given, "gini", reference=given[1], seed=None, layers=None,
+                                        probabilities=None, batch_size=8, block=8), "gini"),
+    (lambda *given: custom.compare(*given, "gini", reference=given[1], resamples=9, fuzz="dlfuzz",
+                                   l2=1.0, iterations=1, limit=2), "gini, dlfuzz"),
+    (lambda *given: custom.compare(*given, "gini", reference=given[1], resamples=9,
+                                   fuzz="deephunter", l2=1.0, iterations=1, limit=2), "")])
+def test_training_images_that_nothing_takes_are_told(labelled, run, told, caplog):
+    run(labelled, custom.read_photos("labelled", labelled))
+    lines = [line for line in caplog.messages if line.startswith("reference: ")]
+    assert lines == [f"reference: the training images are not used; none of {told} takes any"
+                     ] * bool(told)

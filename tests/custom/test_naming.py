@@ -1,6 +1,8 @@
 """Classes and labels have one home: what disagrees is an error, and nothing is guessed."""
 
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -100,6 +102,13 @@ def test_numbers_in_a_list_are_those_of_classes(listing):
         2, 0]
 
 
+def test_numbers_that_are_no_outputs_are_taken_in_turn_which_is_told(listing, photos, caplog):
+    found = listing("path,label\nx/0.png,3\nx/1.png,1\ny/2.png,2\n")
+    names = classes_named(found, 3, "folders")
+    assert labels_of(found, names).tolist() == [2, 0, 1]
+    assert "the labels 1 to 3 are taken in their order, for the model's outputs 0 to 2" in caplog.text
+
+
 def test_numbers_in_a_column_with_gaps_are_whole(listing):
     names = " ".join(f"x/{i}.png" for i in range(12))
     lines = [f"x/{i}.png,{float(i)}" for i in range(12)]
@@ -171,3 +180,20 @@ def test_files_whose_classes_are_ordered_otherwise(tmp_path):
     with pytest.raises(ValueError, match="b.parquet: expected the classes of a.parquet in their "
                                          "order, cat, dog; got dog, cat"):
         custom.read_photos(folder, model())
+
+
+@pytest.mark.parametrize("about, known", [
+    ({"tag": "a1_in1k", "num_classes": 1000}, True), ({"tag": "in21k", "num_classes": 21843}, False),
+    ({"tag": "in1k", "num_classes": 1001, "label_offset": 1}, False), ({"tag": ""}, False),
+    (None, False)])
+def test_a_network_of_timm_has_the_names_of_imagenet_if_it_was_trained_on_it(monkeypatch, about,
+                                                                           known):
+    """timm need not be there for the tests."""
+    about = about and SimpleNamespace(**{"label_offset": None, "num_classes": 1000, **about})
+    monkeypatch.setitem(sys.modules, "timm", SimpleNamespace(get_pretrained_cfg=lambda name: about))
+    names = custom.published_names("timm:resnet18")
+    assert names == (custom.published_names("torchvision:resnet50") if known else None)
+    assert custom.published_names("timm:resnet18", 10) is None
+    assert custom.published_names("torchvision:resnt18") is None  # told when it is built
+    monkeypatch.setitem(sys.modules, "timm", None)
+    assert custom.published_names("timm:resnet18") is None

@@ -376,15 +376,20 @@ def test_copies_stay_out_of_the_photos(command, x, tmp_path):
     assert command(*given, "--copy-to", "photos2")[0] == 0  # whose name begins alike
 
 
-def test_a_class_without_images_is_named_and_shifts_no_label(command, x, tmp_path):
+def test_a_folder_without_images_is_no_class_unless_the_names_say_so(command, x, tmp_path):
     save(tmp_path / "photos", {f"{'ac'[i % 2]}/{i}.png": image for i, image in enumerate(x)})
     (tmp_path / "photos" / "b").mkdir()
     (tmp_path / "photos" / "b" / "notes.txt").write_text("none yet")
-    code, out, err = command("compare", "--model", "own.py:build", "--images", "photos", "--by",
-                             "gini", "--resamples", "10")
+    given = ["compare", "--model", "own.py:build", "--images", "photos", "--by", "gini",
+             "--resamples", "10"]
+    code, out, err = command(*given)
+    assert code == 2 and not out, err
+    assert "expected 3 sub-folders, one for each class of the model, got 2: a, c, and without an " \
+        "image b; for some classes only, give the names of all (--class-names)" in err
+    code, out, err = command(*given, "--class-names", "a,b,c")
     assert code == 0 and "folders in photos without an image: b" in out, err
     photos = custom.read_photos("photos", custom.load_model("own.py:build"))
     other = custom.Photos(x, tuple(f"{i % 2}/{i}" for i in range(24)), empty=("logs",))
     assert classes_named(other, 3, "folders") == ["0", "1", "2"]
-    names = classes_named(photos, 3, "folders")
-    assert names == ("a", "b", "c") and set(labels_of(photos, names).tolist()) == {0, 2}
+    names = classes_named(photos, 3, "folders", ["a", "b", "c"])
+    assert set(labels_of(photos, names).tolist()) == {0, 2}

@@ -456,3 +456,23 @@ def test_a_compiled_network_is_ranked_as_without(compiled, by, tiny_model, tiny_
         x.flip(3), torch.arange(len(x)) % 3)}
     assert dnnlib.rank(model, x, **given)["path"].equals(
         dnnlib.rank(tiny_model(), x, **given)["path"])
+
+
+def test_scores_that_are_all_the_same_are_told(tiny_model, photos, caplog):
+    """A softmax that is saturated in float64 too."""
+    model = nn.Sequential(tiny_model(), nn.Linear(3, 3, bias=False))
+    model[1].weight.data = 1e6 * torch.eye(3)
+    custom.rank(model, photos, "gini,random")
+    assert "gini: all images have the same score, so that their order says nothing" in caplog.messages
+    caplog.clear()
+    custom.rank(tiny_model(), photos, "gini,random")
+    assert not caplog.messages
+
+
+def test_gradients_that_are_turned_off_for_all_are_there(tiny_model, photos, tmp_path):
+    with torch.no_grad():
+        off = custom.rank(tiny_model(), photos, "excitable", top=1)
+        found = custom.fuzz(tiny_model(), photos, tmp_path / "found", by="dlfuzz", l2=1.0,
+                            iterations=2, limit=4, noise=False)
+    assert off.index.tolist() == custom.rank(tiny_model(), photos, "excitable", top=1).index.tolist()
+    assert found.passes["dlfuzz"] > 0

@@ -101,3 +101,37 @@ def test_rows_of_different_lengths_name_the_separator(tmp_path):
     (tmp_path / "p.csv").write_text("0.5;0.5\n0.5;0.5;1\n")
     with pytest.raises(ValueError, match="separated by semicolons"):
         custom.read_outputs(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("title", ["{}", "class_{}", "p{:02d}"])
+@pytest.mark.parametrize("start", [0, 1])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_columns_are_in_the_order_of_their_numbers(tmp_path, title, start, suffix):
+    """A program that sorts headings as text puts 10 before 2."""
+    wide = np.random.default_rng(1).dirichlet(np.ones(12), size=N)
+    given = pd.DataFrame(wide, columns=[title.format(i + start) for i in range(12)])
+    given = given[sorted(given)]
+    if suffix == "csv":
+        given.to_csv(tmp_path / "p.csv", index=False)
+    else:
+        given.to_parquet(tmp_path / "p.parquet")
+    found = custom.read_outputs(tmp_path / f"p.{suffix}")
+    assert np.allclose(found.probabilities, wide) and found.names == [*map(str, range(N))]
+    moved = "the columns of classes are put in the order of the numbers in their headings"
+    assert (moved in found.said) == (title != "p{:02d}")
+
+
+def test_numbers_that_count_no_classes_leave_columns_as_they_are(tmp_path):
+    for titles in (["k7", "k3", "k9", "k4"], ["a1", "b0", "a2", "b3"], ["x", "y", "z", "w"]):
+        pd.DataFrame(P, columns=titles).to_csv(tmp_path / "p.csv", index=False)
+        found = custom.read_outputs(tmp_path / "p.csv")
+        assert np.allclose(found.probabilities, P) and found.headings == (*titles,)
+
+
+def test_names_in_another_order_than_the_headings(tmp_path):
+    pd.DataFrame(P, columns=["dog", "cat", "ant", "bee"]).to_csv(tmp_path / "p.csv", index=False)
+    found = custom.read_outputs(tmp_path / "p.csv")
+    with pytest.raises(ValueError, match="where class 0 is dog, got ant"):
+        found.check_names(["ant", "bee", "cat", "dog"])
+    for names in (["dog", "cat", "ant", "bee"], ["Hund", "Katze", "Ameise", "Biene"]):
+        found.check_names(names)

@@ -195,18 +195,32 @@ def test_predictions_fit_the_interface(tasks):
 def test_classes_without_names_are_numbers(table):
     made = custom.label_studio(table)
     choices = [c.get("value") for c in ElementTree.fromstring(made.interface).find("Choices")]
-    assert choices == [str(i) for i in range(table["predicted"].max() + 1)]
+    assert choices == ["0", "1", "2"]
     assert "predicted_name" not in table
 
 
-def test_images_without_a_pass_have_no_prediction(tiny_model, folder):
-    made = custom.label_studio(custom.rank(tiny_model(), folder, "random", top=1))
+@pytest.mark.parametrize("names, offered", [(["cat", "dog", "ant"], ["cat", "dog", "ant"]),
+                                            (None, ["0", "1", "2"])])
+def test_images_without_a_pass_have_no_prediction_and_all_choices(tiny_model, folder, names,
+                                                                  offered):
+    made = custom.label_studio(custom.rank(tiny_model(), folder, "random", top=1,
+                                           class_names=names))
     assert "predictions" not in json.loads(made.tasks)[0]
+    choices = ElementTree.fromstring(made.interface).find("Choices")
+    assert [choice.get("value") for choice in choices] == offered
 
 
 @pytest.mark.parametrize("names", [["a"], list("abcd")])
 def test_names_are_as_many_as_classes(tiny_model, folder, names):
     with pytest.raises(ValueError, match=f"class_names: expected 3, .* got {len(names)}"):
+        custom.rank(tiny_model(), folder, "gini", top=1, class_names=names)
+
+
+@pytest.mark.parametrize("names, came", [
+    ({0: "a", 1: "b", 2: "c"}, "a dict of int"), ({"b": 1, "a": 0, "c": 2}, "a dict of str"),
+    ({"a", "b", "c"}, "a set of str"), ("abc", "a str"), ([0, 1, 2], "a list of int")])
+def test_names_without_an_order_are_no_names(tiny_model, folder, names, came):
+    with pytest.raises(TypeError, match=f"a list of names in the order .* got {came}$"):
         custom.rank(tiny_model(), folder, "gini", top=1, class_names=names)
 
 
@@ -216,6 +230,12 @@ def test_names_come_from_a_file_or_commas(tmp_path):
     (tmp_path / "marked.txt").write_text("café\ndog", encoding="utf-16")
     assert custom.read_names(str(tmp_path / "marked.txt")) == ("café", "dog")
     assert custom.read_names("cat,dog") == ("cat", "dog")
+    (tmp_path / "numbered.txt").write_text("2 ant\n0 cat\n1: dog\n")
+    with pytest.raises(ValueError, match="the names in numbered.txt in the order of .* numbered in an"):
+        custom.read_names(str(tmp_path / "numbered.txt"))
+    for text in ("0 cat\n1 dog", "3 euro\n1 euro", "10 cent\nnone"):
+        (tmp_path / "names.txt").write_text(text)
+        assert custom.read_names(str(tmp_path / "names.txt")) == (*text.split("\n"),)
     with pytest.raises(FileNotFoundError, match="there is no file none.txt"):
         custom.read_names("none.txt")
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xff")

@@ -80,3 +80,12 @@ def test_lists_of_other_programs(tmp_path, text):
     photo(tmp_path / "p" / "b.png")
     (tmp_path / "list.csv").write_text(text)
     assert readable(tmp_path / "list.csv").paths == ("p/a.png", "p/b.png")
+
+
+def test_a_dataset_saved_to_disk_is_told_how_to_be_taken(tmp_path):
+    for name in ("dataset_dict.json", "test/dataset_info.json", "test/data-00000-of-00001.arrow"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"")
+    for folder in (tmp_path, tmp_path / "test"):
+        with pytest.raises(FileNotFoundError, match="as save_to_disk of .* by load_from_disk and to_par"):
+            folders.listed(folder)

@@ -152,6 +152,7 @@ def test_a_named_dataset_of_other_classes_is_refused(root):
 @pytest.mark.parametrize("kind, labels, names, classes, numbers", [
     ("a text for each class", ["cat", "ant", "cat"], None, ("ant", "cat"), [1, 0, 1]),
     ("numbers alone", [2, 0, 1], None, ("0", "1", "2"), [2, 0, 1]),
+    ("whole floats", [2.0, 0.0, 1.0], None, ("0", "1", "2"), [2, 0, 1]),
     ("names in an order of their own", [0, 1, 0], ["z", "a"], ("z", "a"), [0, 1, 0]),
 ])
 def test_labels_of_a_file_of_ones_own(root, kind, labels, names, classes, numbers):
@@ -162,6 +163,16 @@ def test_labels_of_a_file_of_ones_own(root, kind, labels, names, classes, number
     plain = write(root / "plain.parquet", [encoded(a) for a in COLOUR[:3]], labels=labels,
                   plain=True)
     assert names or load(plain).fingerprint == data.fingerprint
+
+
+def test_a_number_that_is_missing_is_unknown(root):
+    """pandas writes such a column as floats."""
+    path = write(root / "own.parquet", [encoded(a) for a in COLOUR[:3]],
+                 labels=[1.0, float("nan"), 0.0])
+    assert parquet.table([path]).labels.tolist() == [1, -1, 0]
+    path = write(root / "odd.parquet", [encoded(a) for a in COLOUR[:2]], labels=[0.0, 0.5])
+    with pytest.raises(ValueError, match="expected numbers of classes or their names, got 0.5"):
+        parquet.table([path])
 
 
 def test_pictures_of_every_kind(root):

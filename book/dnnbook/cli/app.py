@@ -81,6 +81,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
         return
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")
+    if target.suffix != ".ipynb":
+        target = target.with_name(f"{target.name}.ipynb")  # what programs take for a notebook
     files.writable(target, "--out")
     if page:
         files.writable(Path(page).expanduser(), "--html")

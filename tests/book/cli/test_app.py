@@ -151,6 +151,14 @@ def test_run_writes_below_runs(dnnbook, page, tmp_path, monkeypatch):
     assert nbformat.read(target, 4).cells[-1].outputs[0]["data"]["text/plain"] == "42"
 
 
+def test_a_name_without_ending_is_a_notebook(dnnbook, page, tmp_path, recwarn):
+    for name in ("mine", "at-0.5"):
+        code, out, _ = dnnbook("run", page("x + 1"), "-o", tmp_path / name)
+        assert code == 0 and f"done: {tmp_path / name}.ipynb\n" in out
+        assert nbformat.read(tmp_path / f"{name}.ipynb", 4).cells and not (tmp_path / name).exists()
+    assert not [each for each in recwarn if "papermill" in each.filename]
+
+
 def test_failing_cell_ends_with_one_and_keeps_what_ran(dnnbook, page, tmp_path):
     target = tmp_path / "partial.ipynb"
     code, _, err = dnnbook("run", page("1 / 0"), "-o", target)
