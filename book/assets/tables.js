@@ -78,7 +78,7 @@
         join(table);
       }
       table.classList.toggle("verdicts", table.matches(".sentences") && / verdict /.test(heads(table)));
-      if (table.tBodies[0].rows.length > MOST && !table.closest("details")) fold(table);
+      if (table.tBodies[0].rows.length > MOST && !table.closest("details, .whole")) fold(table);
     }
   });
 })();

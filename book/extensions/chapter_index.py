@@ -27,9 +27,9 @@ class PapersIndex(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         rows = extent.items().query("paper == @paper", local_dict={"paper": self.arguments[0]})
         text = StringList(lines(rows), "papers-index")
-        box = nodes.container()
+        box = nodes.container(classes=["whole"])  # tables.js does not fold it
         self.state.nested_parse(text, self.content_offset, box)
-        return box.children
+        return [box]
 
 
 def lines(rows) -> list[str]:
@@ -39,9 +39,10 @@ def lines(rows) -> list[str]:
         page = notebooks.find(row["chapter"]).with_suffix("").relative_to(notebooks.folder())
         left = "; ".join(", ".join(map(shown, filter(None, pair)))
                          for pair in extent.lacking(row["paper"], row["item"]))
-        cells = f"{row['run']} of {row['cells']}" if row["cells"] else "by code alone"
-        found.append(f"| {row['item']} | {{doc}}`{numbered(row['chapter'])} </notebooks/{page}>` "
-                     f"| {row['state']} | {cells} | {left} |")
+        cells = f"{row['run']} of {row['cells']}" if row["cells"] else "by code"
+        item, chapter, cells = (text.replace(" ", "\N{NO-BREAK SPACE}")
+                                for text in (row["item"], numbered(row["chapter"]), cells))
+        found.append(f"| {item} | {{doc}}`{chapter} </notebooks/{page}>` | {row['state']} | {cells} | {left} |")
     return found
 
 

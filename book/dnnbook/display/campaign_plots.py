@@ -50,11 +50,15 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
                            else f"{shown(model_name)}:\ntest errors (%)")
     for unused in places[len(networks):].flat:
         unused.axis("off")
-    for k, column in enumerate(places.T):  # not every network has every line
-        named = {name: line for axis in column
-                 for line, name in zip(*axis.get_legend_handles_labels())}
-        axes[0, k * beside].legend(named.values(), named, fontsize=7, ncols=1 + beside,
-                                   loc="lower left", bbox_to_anchor=(0, 1))
+    named = [{name: line for axis in column for line, name in zip(*axis.get_legend_handles_labels())}
+             for column in places.T]  # not every network has every line
+    if beside > 1:
+        every = {name: line for column in named for name, line in column.items()}
+        figure.legend(every.values(), every, fontsize=7, ncols=4, loc="outside upper center")
+        return figure
+    for axis, column in zip(axes[0], named):
+        axis.legend(column.values(), column, fontsize=7, ncols=2, loc="lower left",
+                    bbox_to_anchor=(0, 1))
     return figure
 
 
