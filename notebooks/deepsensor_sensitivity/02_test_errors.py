@@ -371,9 +371,9 @@ plt.show()
 # noise: DeepSensor's count)? Between two bounds we interpolate. `-` means that the line does not
 # reach the count within the largest bound. The paper's Fig. 8 prints no distance, and shows examples that can
 # hardly be told from their inputs. The only bound in the paper is `near`. The last column has the test errors
-# within it.
+# within it. The table is folded, because this run is small; the records follow below.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 rates = measured["error_rate"].drop("none", level="budget").rename(index=bounds, level=0)
 reach = {key: outcomes.distance_needed(rates.xs(key, level="key"), goal(model_name, key.fuzzer))
          for key in fuzzers}
@@ -504,12 +504,12 @@ says("With MobileNet, the rivals at their best have "
 # ## Over all records
 #
 # The {term}`records <record>` show errors against distance; the distances that the published counts
-# need (`-`: with some seed, the largest bound is not enough); what sensitivity adds to a constant
-# and to a random fitness, in points; and errors per 1,000 passes, with the rivals in the paper's setting. DeepSensor's
+# need (`-`: with some seed, the largest bound is not enough); how many points the sensitive fitness is above a
+# constant one and above a random one; and errors per 1,000 passes, with the rivals in the paper's setting. DeepSensor's
 # passes grow with its population: 100 on MNIST, 10 on CIFAR-10, 5 on ImageNet. So compare within a column.
 # All numbers are means over the random seeds.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Two panels for each network: all fuzzers, then the swarm with three fitnesses. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)
 plt.show()
 

@@ -210,6 +210,28 @@ def test_a_long_table_opens_with_10_rows_and_unfolds_by_key_and_on_paper(browser
     page.close()
 
 
+@pytest.mark.parametrize("question, first", [
+    ("swarm", "notebooks/deepsensor_sensitivity/13_swarm_by_hand"), ("Table V", "book/papers"),
+    ("NSS Table VII", "notebooks/nss/04_diversity")])
+def test_the_search_finds_the_swarm_and_a_table_by_its_number(browser, address, looks, question, first):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}search.html?q={question.replace(' ', '+')}")
+    page.locator("#search-results li a").nth(1).wait_for()
+    led = [link.get_attribute("href") for link in page.locator("#search-results li a").all()[:2]]
+    assert any(href.startswith(first) for href in led), led
+    page.close()
+
+
+def test_a_table_of_a_paper_is_two_clicks_away(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(address, wait_until="networkidle")
+    page.locator(".bd-sidebar-primary").get_by_role("link", name="Where is Table V?").click()
+    row = page.locator("section#tables-and-figures-of-nss tr").filter(has_text=re.compile(r"Table\sVII\b"))
+    row.get_by_role("link").click()
+    assert page.locator("h1").inner_text().startswith("NSS 4. ")
+    page.close()
+
+
 SHARED = """<table class="dataframe"><thead>
 <tr><th></th><th></th><th></th><th colspan="2">value</th></tr>
 <tr><th>dataset</th><th>network</th><th>rate</th><th></th><th></th></tr></thead><tbody>
