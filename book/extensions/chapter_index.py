@@ -42,7 +42,8 @@ def lines(rows) -> list[str]:
         cells = f"{row['run']} of {row['cells']}" if row["cells"] else "by code"
         item, chapter, cells = (text.replace(" ", "\N{NO-BREAK SPACE}")
                                 for text in (row["item"], numbered(row["chapter"]), cells))
-        found.append(f"| {item} | {{doc}}`{chapter} </notebooks/{page}>` | {row['state']} | {cells} | {left} |")
+        found.append(f"| {item} | {{doc}}`{chapter} </notebooks/{page}>` | {row['state']} "
+                     f"| {cells} | {left} |")
     return found
 
 

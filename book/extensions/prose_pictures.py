@@ -1,4 +1,4 @@
-"""Pictures of pages that are no chapters, drawn from records and networks whenever the book is built."""
+"""Pictures of pages that are no chapters, drawn from records and networks at every build."""
 
 from pathlib import Path
 
@@ -24,7 +24,8 @@ def annotated_forest(target: Path) -> None:
     figure = Figure(figsize=(8, 0.42 * len(lines) + 1.1), layout="constrained")
     axis = figure.subplots()
     verdict_plots.forest(axis, found, paper)
-    axis.set_xlim(right=axis.get_xlim()[1] + 0.8 * (axis.get_xlim()[1] - axis.get_xlim()[0]))
+    left, right = axis.get_xlim()
+    axis.set_xlim(right=right + 0.8 * (right - left))
     said = {"holds": "the whole interval is on the claim's side: it holds",
             "open": "the interval has both sides: open",
             "fails": "the whole interval is on the other side: it fails"}
@@ -32,22 +33,30 @@ def annotated_forest(target: Path) -> None:
         for _, line in lines[lines["outcome"] == outcome].head(1).iterrows():
             _tell(axis, words, (max(line["high"], claim.threshold), line["y"]))
     for _, line in lines[lines["outcome"] == "holds"].tail(1).iterrows():
-        _tell(axis, "the dot is the mean over the seeds, the line its interval", (line["high"], line["y"]))
+        _tell(axis, "the dot is the mean over the seeds, the line its interval",
+              (line["high"], line["y"]))
     for _, line in lines[lines["outcome"].isna()].tail(1).iterrows():
-        _tell(axis, "a cross is the paper's value; a cross alone: not run", (line["value"], line["y"]))
+        _tell(axis, "a cross is the paper's value; a cross alone: not run",
+              (line["value"], line["y"]))
     axis.annotate("what the claim needs", (claim.threshold, axis.get_ylim()[0]), xytext=(6, 4),
                   textcoords="offset points", fontsize=8, color="0.25")
+    _save(figure, target)
+
+
+def _save(figure: Figure, target: Path) -> None:
+    """Without the date: the same file from the same records."""
     figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
 
 
 def _tell(axis: Axes, words: str, place: tuple[float, float]) -> None:
     """Words in the right half of the axis, with an arrow to a place in it."""
-    axis.annotate(words, place, xytext=(1, place[1]), textcoords=axis.get_yaxis_transform(), ha="right",
-                  va="center", fontsize=8, color="0.25", arrowprops=ARROW | {"shrinkA": 2, "shrinkB": 6})
+    axis.annotate(words, place, xytext=(1, place[1]), textcoords=axis.get_yaxis_transform(),
+                  ha="right", va="center", fontsize=8, color="0.25",
+                  arrowprops=ARROW | {"shrinkA": 2, "shrinkB": 6})
 
 
 def channel_and_position(target: Path) -> None:
-    """A digit, what the first convolution of LeNet-1 makes of it, and what counts as a neuron there."""
+    """A digit, what the first convolution of LeNet-1 makes of it, and what is a neuron there."""
     import torch
     from safetensors.torch import load_file
 
@@ -71,14 +80,16 @@ def channel_and_position(target: Path) -> None:
     for k, (axis, one) in enumerate(zip(axes[1:], maps), 1):
         drawn = axis.imshow(one, cmap="viridis", vmin=0, vmax=float(maps.max()))
         axis.set_title(f"channel {k}", fontsize=9)
-        axis.set_xlabel(f"channel: 1 neuron,\nits mean {one.mean():.2f};\npositions: {one.numel()} neurons", fontsize=8)
+        axis.set_xlabel(f"channel: 1 neuron,\nits mean {one.mean():.2f};\n"
+                        f"positions: {one.numel()} neurons", fontsize=8)
     for axis in axes:
         axis.set(xticks=[], yticks=[])
     figure.colorbar(drawn, ax=axes[-1], label="activation", shrink=0.8)
-    figure.savefig(target, **({"metadata": {"Date": None}} if target.suffix == ".svg" else {}))
+    _save(figure, target)
 
 
-PICTURES = {"annotated_forest.svg": annotated_forest, "channel_and_position.svg": channel_and_position}
+PICTURES = {"annotated_forest.svg": annotated_forest,
+            "channel_and_position.svg": channel_and_position}
 
 
 def setup(app: Sphinx) -> dict:

@@ -50,7 +50,8 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
                            else f"{shown(model_name)}:\ntest errors (%)")
     for unused in places[len(networks):].flat:
         unused.axis("off")
-    named = [{name: line for axis in column for line, name in zip(*axis.get_legend_handles_labels())}
+    named = [{name: line for axis in column
+              for line, name in zip(*axis.get_legend_handles_labels())}
              for column in places.T]  # not every network has every line
     if beside > 1:
         every = {name: line for column in named for name, line in column.items()}

@@ -61,7 +61,7 @@ def label_game(images: torch.Tensor, labels: torch.Tensor, predicted: torch.Tens
 
 
 def _like_all(wrong: torch.Tensor, orders: Sequence[torch.Tensor], count: int) -> torch.Tensor:
-    """Of some draws of ``count`` candidates, that whose fault detection rates are nearest to all's."""
+    """Of some draws of ``count`` candidates, that with fault detection rates nearest to all's."""
     def rates(taken: torch.Tensor) -> torch.Tensor:
         kept = [wrong[order[taken[order]]].float() for order in orders]
         return torch.stack([row[:max(1, round(share * len(row)))].mean()
