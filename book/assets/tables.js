@@ -1,6 +1,7 @@
-// Tables say once what all their rows share, and long ones open with their first rows.
+// Tables say once what all their rows share, have one line of headings where one is enough, and long ones
+// open with their first rows.
 (() => {
-  const MOST = 25, FIRST = 15; // rows; FIRST as in book.css
+  const MOST = 16, FIRST = 10; // rows; FIRST as in book.css
 
   /** The cells of a table by row and column, a cell that spans several at each of them. */
   const grid = rows => {
@@ -44,6 +45,17 @@
     table.before(line);
   };
 
+  /** The names of the labels have a line of their own; they move to the one above if it has room for them. */
+  const join = table => {
+    const [above, names] = [...table.tHead.rows].slice(-2);
+    if (!names || [...above.cells, ...names.cells].some(cell => cell.colSpan * cell.rowSpan > 1)) return;
+    const empty = cell => !cell.textContent.trim();
+    const pairs = [...above.cells].map((cell, c) => [cell, names.cells[c]]);
+    if (!pairs.every(([over, under]) => under && (empty(over) || empty(under)))) return;
+    for (const [over, under] of pairs) if (empty(over)) over.replaceWith(under);
+    names.remove();
+  };
+
   const fold = table => {
     const count = table.tBodies[0].rows.length, button = document.createElement("button");
     Object.assign(button, {type: "button", className: "btn btn-sm more-rows d-print-none"});
@@ -57,10 +69,16 @@
     (table.closest(".pst-scrollable-table-container") ?? table).after(button);
   };
 
+  const heads = table => ` ${[...table.tHead.rows[0].cells].map(cell => cell.textContent).join(" ")} `;
+
   document.addEventListener("DOMContentLoaded", () => {
     for (const table of document.querySelectorAll("article table:has(> thead):has(> tbody)")) {
-      if (table.matches(".dataframe:not(.map)")) share(table);
-      if (table.tBodies[0].rows.length > MOST && !table.closest("details")) fold(table);
+      if (table.matches(".dataframe:not(.map)")) {
+        share(table);
+        join(table);
+      }
+      table.classList.toggle("verdicts", table.matches(".sentences") && / verdict /.test(heads(table)));
+      if (table.tBodies[0].rows.length > MOST && !table.closest("details, .whole")) fold(table);
     }
   });
 })();

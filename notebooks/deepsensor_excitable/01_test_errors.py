@@ -98,11 +98,11 @@ says(("**The answer.** Far from the inputs, the swarm finds more errors than the
 # %% [markdown]
 # ## In one picture
 #
-# On the left, look at how far from its input an example must be before the swarm finds as many
-# errors as the paper printed (broken line). On the right, look for a distance at which the swarm
+# Each network has two panels. In the first, look at how far from its input an example must be before the swarm finds as
+# many errors as the paper printed (broken line). In the second, look for a distance at which the swarm
 # guided by excitable neurons is ahead of the swarms that look at less, or at nothing.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds. Lines join the bounds that were run and say nothing of those between: LeNet-4 was not run at 4. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds. Two panels for each network: the fuzzers, then the swarm with six fitnesses. Lines join the bounds that were run and say nothing of those between: LeNet-4 was not run at 4. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
 EXCITABLE = Key("deepsensor", "excitable")
 PANELS = [[EXCITABLE, *(Key(rival, setting=setting) for setting in ("paper", "best")
                         for rival in ("deepxplore", "dlfuzz", "deephunter")), Key("noise")],
@@ -249,9 +249,9 @@ headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
 # Errors are in percent of the examples of all iterations, and distances are means of L2. *Share of
-# errors near* is the share of the errors within `near`. Within that bound, all fuzzers find:
+# errors near* is the share of the errors within `near`. Folded: what all fuzzers find within that bound.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
                              "errors_per_1000_passes"]].round(2))
 
@@ -278,9 +278,10 @@ wide(run.live, AHEAD, index="quantity", columns="budget")
 # ## What the claims ask for
 #
 # The table divides DeepSensor's errors and categories by those of each baseline, and by the mean of
-# the three. A baseline that finds none counts as if it had found one.
+# the three. A baseline that finds none counts as if it had found one. It is folded, because this small run decides
+# nothing; the verdict has the same ratios from the records.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.add(row for quantity, ratio in (("test_errors", "errors_over"),
                                     ("error_categories", "categories_over"))
         for row in outcomes.ratios(measured[quantity], swarms, list(baselines), ratio, bounds))

@@ -196,9 +196,9 @@ if dataset != "imagenet":
 #
 # **What it takes that a file fails.** A fuzzer works with numbers, a PNG file has 256 levels.
 # Rounding moves each pixel by up to 1/510, which may undo an error, or lead out of the distance
-# that you chose. So it is the rounded image that is judged; where it would be too far from its
-# image, the pixels that were rounded up by the most are rounded down; and the wrong class must lead
-# by 0.0001 in probability, more than rounding errors inside the network amount to.
+# that you chose. So the rounded image is judged. If rounding takes it beyond the distance, the pixels
+# that were rounded up the most are rounded down instead. The wrong class must lead by 0.0001 in
+# probability: this is more than rounding errors inside the network amount to.
 #
 # **If it is interrupted**, the same command goes on where it was. Images are fuzzed in blocks of
 # `--block`. Which images are in a block is fixed before the first, and a block's random numbers

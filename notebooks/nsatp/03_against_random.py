@@ -83,7 +83,7 @@ plt.show()
 
 # %% [markdown]
 # **What you will learn.** How to test a ranking against chance, what "F-measure" means in each of the two
-# papers, and how leaving out one group of images can change a number many times over.
+# papers, and how leaving out one group of images can make a number many times smaller.
 #
 # ## F-measure and Inc
 #

@@ -104,10 +104,11 @@ says(
      "[PEACEPACT](../peacepact/02_correlation.ipynb)).", ends["first"].min() > 10),
     (f"With Net-1, {span(ends['first'])} % of the patches on the least sure inputs change it; on the surest, at most "
      f"{ends['last'].max():.1f} %.", ends["last"].max() < 1),
-    ("So try the inputs in the order of their softmax vectors, the least sure ones first. The first failure "
-     f"then comes sooner than in random order in {sooner.holds} of the {sooner.run} cells that were run, by more "
-     f"than chance explains, and clearly later in none. After correction for many tests, {sooner.sure_holds} remain.",
-     sooner.fails == 0 and sooner.holds > sooner.run / 2))
+    ("So try the inputs in the order of their softmax vectors, the least sure ones first. "
+     f"We tried {sooner.run} combinations of a network, a dataset and a measure.", sooner.run > 3),
+    (f"In {sooner.holds} of them the first failure clearly comes sooner than in random order, and in none later.",
+     sooner.fails == 0 and sooner.holds > sooner.run / 2),
+    f"After correction for many tests, {sooner.sure_holds} remain.")
 
 # %% [markdown]
 # ### Ask the softmax vector before the neurons
@@ -169,11 +170,12 @@ printed = published.table("deepsensor_sensitivity", 2).query(
     "quantity == 'test_errors' and fuzzer == 'deepsensor'").set_index("model")["value"][free.index] / 200
 near = found.query("bound == 2").groupby("who")["value"].mean()
 says(
-    ("Both DeepSensor papers count errors at any distance, and as we read them, their search starts at random pixels. "
-     f"With the guide of the first paper switched off, {free.min():.0f} to {free.max():.0f} % of the examples on MNIST "
-     "are errors, about the published share. Guided by sensitive neurons, only "
-     f"{guided.min():.0f} to {guided.max():.0f} % are.",
-     (free - printed).abs().max() < 5 and guided.max() < free.min()),
+    "Both DeepSensor papers search with a [swarm](../deepsensor_sensitivity/13_swarm_by_hand): images that fly and follow "
+    "the best of them. They count errors at any distance, and as we read them, the flight starts at random pixels.",
+    ("We ran the first paper's swarm on MNIST without its guide, the count of sensitive neurons. "
+     f"{free.min():.0f} to {free.max():.0f} % of its images were errors, as many as the paper prints.",
+     (free - printed).abs().max() < 5),
+    (f"With the guide it was only {guided.min():.0f} to {guided.max():.0f} %.", guided.max() < free.min()),
     (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "
      f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors with its paper's "
      f"settings, and only {near['deepsensor, paper']:.1f} % of those of the swarm.",
@@ -213,8 +215,8 @@ says((f"On MNIST at a distance of {8}, the neurons do guide the swarm, but a gra
 #
 # **What to use.** To choose inputs for labelling, use
 # [DeepGini or the least confidence](01_selectors). To break given inputs nearby, use
-# [a gradient](02_fuzzers). Always compare with chance: random order for selection; noise, at equal
-# distance and cost, for generation.
+# [a gradient](02_fuzzers). Always compare with chance. To judge a selector, compare it with random order. To judge a
+# fuzzer, compare it with noise of the same length and cost.
 #
 # ## Verdicts
 
@@ -226,8 +228,9 @@ verdict_plots.bar(verdicts.scoreboard().replace({"paper": PAPERS}))
 plt.show()
 
 # %% [markdown]
-# We turned each {term}`claim` of a paper into a rule; its threshold is the paper's wherever it gives one.
+# We turned each {term}`claim` of a paper into a rule. Where the paper gives a threshold, we use it.
 # Runs decide it, at the paper's scale or as near to it as two processor cores can come. [The scoreboard](06_scoreboard) shows
-# every claim, with the cells that were run. Three more pages show [which verdicts depend on what the
+# every claim, with the cells that were run. [An index](../../book/papers.md) leads from each table and figure of a paper
+# to its chapter. Three more pages show [which verdicts depend on what the
 # papers leave open](03_readings), [which rules changed](05_amendments), and [where the papers disagree
 # with themselves](../../book/inconsistencies.md).

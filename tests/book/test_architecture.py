@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "book" / "architecture.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "book" / name).read_text("utf-8") for name in ("architecture.md", "papers.md"))
 spec = importlib.util.spec_from_file_location("floors", ROOT / "book/extensions/floors.py")
 floors = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(floors)

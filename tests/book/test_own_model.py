@@ -1,4 +1,4 @@
-"""The page on your own model says what the engine does."""
+"""The pages on your own model say what the engine does."""
 
 import importlib.util
 import re
@@ -14,7 +14,7 @@ from dnnlib import custom
 from dnnlib.custom.changes import CHANGES, LADDERS
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "book" / "own_model.md").read_text(encoding="utf-8")
+PAGE = "".join((ROOT / "book" / name).read_text(encoding="utf-8") for name in ("own_model.md", "own_results.md"))
 CHANGED = PAGE[PAGE.index("## Ordinary changes by strength"):]
 spec = importlib.util.spec_from_file_location(
     "own_model_pictures", ROOT / "book/extensions/own_model_pictures.py")

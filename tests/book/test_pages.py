@@ -7,6 +7,8 @@ from types import SimpleNamespace
 import pytest
 from docutils import nodes, utils
 
+from dnnbook.chapters import lab_markup
+
 EXTENSION = Path(__file__).resolve().parents[2] / "book" / "extensions" / "pages.py"
 spec = importlib.util.spec_from_file_location("pages", EXTENSION)
 pages = importlib.util.module_from_spec(spec)
@@ -37,3 +39,9 @@ def test_a_bar_with_words_of_its_own_is_marked(prompt, kept):
     document += nodes.container("")
     pages.Prompted(document).run()
     assert [part["classes"] for part in document] == [["prompted"] if kept else [], []]
+
+
+def test_the_glossary_is_in_the_order_of_the_alphabet():
+    text = (EXTENSION.parents[1] / "glossary.md").read_text("utf-8")
+    terms = list(lab_markup.terms(text))
+    assert len(terms) > 50 and terms == sorted(terms)

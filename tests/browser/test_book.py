@@ -185,18 +185,18 @@ def test_without_scripts_all_bars_and_rows_are_there(browser, address, looks):
     page = browser.new_page(viewport=looks.desk, java_script_enabled=False)
     page.goto(f"{address}notebooks/nsatp/03_against_random.html")
     assert all(bar.is_visible() for bar in page.locator(BAR).all())
-    table = page.locator("table.dataframe:has(tbody > tr:nth-child(26))").first
+    table = page.locator("table.dataframe:has(tbody > tr:nth-child(17))").first
     assert table.locator("tbody > tr").last.is_visible()
     page.close()
 
 
-def test_a_long_table_opens_with_15_rows_and_unfolds_by_key_and_on_paper(browser, address, looks):
+def test_a_long_table_opens_with_10_rows_and_unfolds_by_key_and_on_paper(browser, address, looks):
     page = browser.new_page(viewport=looks.desk)
     page.goto(f"{address}notebooks/nsatp/03_against_random.html", wait_until="networkidle")
     table = page.locator("table.folded").first
     rows, button = table.locator("tbody > tr"), page.locator("table.folded + button").first
     seen = "rows => rows.filter(row => row.checkVisibility()).length"
-    assert rows.count() > 25 and rows.evaluate_all(seen) == 15
+    assert rows.count() > 16 and rows.evaluate_all(seen) == 10
     assert button.inner_text() == f"show all {rows.count()} rows"
     page.emulate_media(media="print")
     assert rows.evaluate_all(seen) == rows.count() and not button.is_visible()
@@ -206,7 +206,29 @@ def test_a_long_table_opens_with_15_rows_and_unfolds_by_key_and_on_paper(browser
     assert table.evaluate("t => [...t.tBodies[0].rows].every(row => row.checkVisibility())")
     assert button.get_attribute("aria-expanded") == "true"
     button.press("Space")
-    assert not table.evaluate("t => t.tBodies[0].rows[15].checkVisibility()")
+    assert not table.evaluate("t => t.tBodies[0].rows[10].checkVisibility()")
+    page.close()
+
+
+@pytest.mark.parametrize("question, first", [
+    ("swarm", "notebooks/deepsensor_sensitivity/13_swarm_by_hand"), ("Table V", "book/papers"),
+    ("NSS Table VII", "notebooks/nss/04_diversity")])
+def test_the_search_finds_the_swarm_and_a_table_by_its_number(browser, address, looks, question, first):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}search.html?q={question.replace(' ', '+')}")
+    page.locator("#search-results li a").nth(1).wait_for()
+    led = [link.get_attribute("href") for link in page.locator("#search-results li a").all()[:2]]
+    assert any(href.startswith(first) for href in led), led
+    page.close()
+
+
+def test_a_table_of_a_paper_is_two_clicks_away(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(address, wait_until="networkidle")
+    page.locator(".bd-sidebar-primary").get_by_role("link", name="Where is Table V?").click()
+    row = page.locator("section#tables-and-figures-of-nss tr").filter(has_text=re.compile(r"Table\sVII\b"))
+    row.get_by_role("link").click()
+    assert page.locator("h1").inner_text().startswith("NSS 4. ")
     page.close()
 
 

@@ -394,6 +394,16 @@ def test_another_fitness_starts_alike_and_flies_elsewhere(opened, looks):
     assert places(page) == start
 
 
+def test_the_fitness_is_told_in_neurons_where_it_is_a_share_of_them(browser):
+    model, image = spot(), torch.zeros(1, SIZE, SIZE)
+    half = Swarm(population=3, fitness=lambda *_: lambda x, of: torch.full((len(x),), 0.5))
+    block = interactive.swarm_movie(model, image, 0, {"half": half}, iterations=2, neurons={"half": 268})
+    page = browser.new_page()
+    page.set_content(block._repr_html_())
+    assert "Best so far: 134 of 268 neurons, found in iteration 1" in page.locator(".said").inner_text()
+    page.close()
+
+
 def test_a_fitness_that_never_rises_is_said_on_the_picture(opened):
     page = opened("movie")
     flat = page.get_by_text("the best fitness never rises")
@@ -539,6 +549,20 @@ def test_knowing_the_originals_changes_what_can_use_them(opened, looks):
     page.get_by_label("the original of every candidate is known").tap()
     page.get_by_role("button", name="bad").tap()
     assert "0 of them wrong" in page.locator(".said").inner_text()
+
+
+def test_labels_show_the_true_class_and_the_line_of_each_method_tried(opened):
+    page = opened("game")
+    page.get_by_role("slider", name="Labels").fill("4")
+    assert [text.strip() for text in page.locator(".truth").all_inner_texts()] == ["cat"] * 4 + [""] * 6
+    ends = """() => [...document.querySelectorAll(".chart polyline:not(.chance-line)")].map(
+      line => line.getAttribute("points").split(" ").map(point => +point.split(",")[1]))"""
+    line, = page.evaluate(ends)
+    assert line[3] < line[1] < line[0] and line[3] == line[10]  # the first three are all the faults
+    page.get_by_role("button", name="bad").click()
+    assert page.locator(".chart polyline.before").count() == page.locator(".chart polyline.now").count() == 1
+    late = page.evaluate(ends)[1]
+    assert late[0] == late[7] > late[8] > late[10] == line[10]
 
 
 def test_the_queue_shows_its_order(opened):

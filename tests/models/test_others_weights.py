@@ -15,7 +15,7 @@ from dnnlib import custom, files, inference, models
 
 # akamaster/pytorch_resnet_cifar10, resnet20: 91.73 % of CIFAR-10's test images, as published there
 PUBLISHED = 91.73
-AS_JPEG = 81.00  # of the same pictures, stored as JPEG (Pillow, quality 75): book/how_to_read.md
+AS_JPEG = 81.00  # of the same pictures, stored as JPEG (Pillow, quality 75): book/running.md
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

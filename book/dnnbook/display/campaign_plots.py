@@ -23,7 +23,9 @@ CORNERS = {"right": "0.7", "noise": "C0", "error": "C3"}  # groups of `corner_ca
 
 def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]], *,
                             goal: Callable[[str], float], near: bool = False) -> Figure:
-    """Error rates against the bound on the L2 distance: a row of panels for each network.
+    """Error rates against the bound on the L2 distance: panels side by side for each network.
+
+    From three networks on, two share a row.
 
     ``rows``: tidy, a run's or of all records; those of 'error_rate' with a 'bound' are drawn, as
     means over the seeds. ``panels``: the keys drawn in each panel of a row. ``goal``: the printed
@@ -34,19 +36,30 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
     if rows.empty:
         return nothing()
     networks = list(rows.assign(key=keys(rows)).groupby(["dataset", "model"], sort=False))
-    figure, axes = plt.subplots(len(networks), len(panels), sharey=True, squeeze=False,
-                                figsize=(9.5, 0.5 + 3.2 * len(networks)))
-    for line, ((_, model_name), group) in zip(axes, networks, strict=True):
+    beside = 2 if len(networks) > 2 else 1  # networks in a row
+    lines = -(-len(networks) // beside)
+    figure, axes = plt.subplots(lines, beside * len(panels), sharey=True, squeeze=False,
+                                figsize=(9.5, 0.5 + (2.4 if beside > 1 else 3.2) * lines))
+    places = axes.reshape(lines * beside, len(panels))  # a row for each network
+    for line, ((_, model_name), group) in zip(places, networks):
         means = group.groupby(["bound", "key"])["value"].mean()
         for axis, drawn in zip(line, panels, strict=True):
             _lines(axis, means, drawn, goal=goal(model_name),
                    near=group["near"].iloc[0] if near else None)
-        line[0].set_ylabel(f"{shown(model_name)}: test errors (% of examples)")
-    for column in axes.T:  # not every network has every line
-        named = {name: line for axis in column
-                 for line, name in zip(*axis.get_legend_handles_labels())}
-        column[0].legend(named.values(), named, fontsize=7, ncols=2, loc="lower left",
-                         bbox_to_anchor=(0, 1))
+        line[0].set_ylabel(f"{shown(model_name)}: test errors (% of examples)" if beside == 1
+                           else f"{shown(model_name)}:\ntest errors (%)")
+    for unused in places[len(networks):].flat:
+        unused.axis("off")
+    named = [{name: line for axis in column
+              for line, name in zip(*axis.get_legend_handles_labels())}
+             for column in places.T]  # not every network has every line
+    if beside > 1:
+        every = {name: line for column in named for name, line in column.items()}
+        figure.legend(every.values(), every, fontsize=7, ncols=4, loc="outside upper center")
+        return figure
+    for axis, column in zip(axes[0], named):
+        axis.legend(column.values(), column, fontsize=7, ncols=2, loc="lower left",
+                    bbox_to_anchor=(0, 1))
     return figure
 
 

@@ -30,7 +30,7 @@ FIRST = {  # the words of the first rules, and those that they were split into
 OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
-LINE = 0.21  # inches for a cell
+LINE = 0.17  # inches for a cell
 MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and how close: in lines
 TALL = 8  # squares, one above the other
 

@@ -57,19 +57,22 @@ def flown(swarm: Swarm, model: nn.Module, image: torch.Tensor, label: int, *, it
 
 def swarm_movie(model: nn.Module, image: torch.Tensor, label: int, swarms: Mapping[str, Swarm], *,
                 iterations: int = 15, classes: Sequence[str] | None = None,
-                seed: int = 0) -> Block:
+                neurons: Mapping[str, int] | None = None, seed: int = 0) -> Block:
     """A figure in which the reader plays the flight of a swarm, under one fitness after another.
 
     Particles are small images and, seen from ``image`` (C, H, W) of class ``label``, points in the
     plane in which all swarms together are most spread out (principal components). ``swarms``: by a
     name in words, all of one population; they start alike, from ``seed``. Where the best fitness
-    of a swarm never rises, the picture says so. Raises ``ValueError`` for
-    other arguments, and what the swarms raise.
+    of a swarm never rises, the picture says so. ``neurons``: by the name of a swarm, of how many
+    neurons its fitness is a share; it is then told as a number of neurons. Raises ``ValueError``
+    for other arguments, and what the swarms raise.
     """
     checks.images(image[None], "image")
     sizes = sorted({swarm.population for swarm in swarms.values()})
     if len(sizes) != 1:
         raise ValueError(f"swarms: expected at least one, all of one population, got {sizes}")
+    for name in neurons or {}:
+        checks.known(name, swarms, "swarm of neurons")
     p = predict(model, image[None])
     names = named(classes, p.shape[1])
     label = int(checks.labels(torch.tensor([label]), 1, len(names), "label")[0])
@@ -78,7 +81,7 @@ def swarm_movie(model: nn.Module, image: torch.Tensor, label: int, swarms: Mappi
     plane = _plane(torch.cat([x.flatten(0, 1) for x, _ in flights.values()]) - image)
     data = {"image": pixels(image[None]), "shape": list(image.shape), "label": label,
             "classes": names, "population": sizes[0],
-            "swarms": [_scenes(name, model, image, plane, *flight)
+            "swarms": [_scenes(name, model, image, plane, *flight, (neurons or {}).get(name))
                        for name, flight in flights.items()]}
     return Block("swarm_movie", "Swarm movie", data, _still(data),
                  f"Paths of {sizes[0]} particles in a plane, from their start to iteration "
@@ -110,13 +113,15 @@ def leaders(fitness: torch.Tensor) -> list[list[int]]:
 
 
 def _scenes(name: str, model: nn.Module, image: torch.Tensor, plane: torch.Tensor,
-            x: torch.Tensor, fitness: torch.Tensor) -> dict:
+            x: torch.Tensor, fitness: torch.Tensor, neurons: int | None) -> dict:
     moved = x - image
     places = (moved.flatten(2).double() @ plane).round(decimals=2)
     found = predict(model, x.flatten(0, 1)).argmax(1).view(x.shape[:2])
     levels = (x * 15).round().to(torch.uint8).flatten().numpy()  # two pixels in a byte
     levels = np.append(levels, np.zeros(len(levels) % 2, dtype=np.uint8))
-    return {"name": name, "pixels": packed(levels[::2] << 4 | levels[1::2]),
+    if neurons and not torch.allclose(fitness * neurons, (fitness * neurons).round(), atol=0.01):
+        raise ValueError(f"neurons: the fitness of {name} is no share of {neurons}")
+    return {"name": name, "neurons": neurons, "pixels": packed(levels[::2] << 4 | levels[1::2]),
             "places": places.tolist(), "class": found.tolist(), "leaders": leaders(fitness),
             "fitness": [[round(v, 6) for v in row] for row in fitness.tolist()],
             "l2": [round(v, 2) for v in moved.flatten(2).norm(dim=2).mean(1).tolist()]}

@@ -13,6 +13,8 @@ NAMES = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",
          "deepsensor_sensitivity": "DeepSensor, sensitive neurons",
          "deepsensor_excitable": "DeepSensor, excitable neurons"}
 STATES = ("whole", "partial", "blank")
+PAIR = ["dataset", "model"]
+ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
 START, END = "<!-- computed -->", "<!-- end -->"
 
 
@@ -37,22 +39,48 @@ def items(root: Path | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def lacking(paper: str, item: str, root: Path | None = None) -> list[tuple[str, str]]:
+    """Which pairs of a dataset and a network a table prints and no records of three seeds have.
+
+    Only of tables whose copy names both; of others there is no list. A dataset of which all is
+    lacking stands once, with an empty name of a network.
+    """
+    outline = tomllib.loads((published.FOLDER / "outline.toml").read_text(encoding="utf-8"))
+    entry, number = outline[paper][item], item.removeprefix("Table ")
+    number = str(ROMAN.index(number) + 1) if number in ROMAN else number
+    if "experiment" not in entry or not number.isdigit():
+        return []
+    printed = published.table(paper, int(number))
+    if not set(PAIR) <= set(printed):
+        return []
+    asked = printed[PAIR].dropna().drop_duplicates()
+    run: set[tuple] = set()
+    for part in (entry, *entry.get("also", ())):
+        run |= {tuple(pair) for pair in _counted(part, root, by=PAIR).index}
+    left = [pair for pair in asked.itertuples(index=False, name=None) if pair not in run]
+    whole = {data for data, _ in left
+             if sum(d == data for d, _ in left) == (asked["dataset"] == data).sum() > 1}
+    return list(dict.fromkeys((data, "" if data in whole else model) for data, model in left))
+
+
 def _run(entry: dict, root: Path | None) -> int:
     """How many cells of an item have records of three seeds."""
-    return sum(_cells(part, root) for part in (entry, *entry.get("also", ())))
+    return sum(len(_counted(part, root)) for part in (entry, *entry.get("also", ())))
 
 
-def _cells(entry: dict, root: Path | None) -> int:
+def _counted(entry: dict, root: Path | None, by: list[str] | None = None) -> pd.Series:
+    """The cells of an item that have records of three seeds, and how many they have."""
     if "experiment" not in entry:
-        return 0
+        return pd.Series(dtype=int)
     rows = records.frame(entry["experiment"], root)
-    by = entry.get("by", ["dataset", "model"])
+    by = by or entry.get("by", PAIR)
     for column, value in entry.get("where", {}).items():
         if column in rows:
             rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
     if rows.empty or not {*by, "seed"} <= set(rows):
-        return 0
-    return int((rows.groupby(by)["seed"].nunique() >= SEEDS).sum())
+        return pd.Series(dtype=int)
+    seeds = rows.groupby(by)["seed"].nunique()
+    return seeds[seeds >= SEEDS]
 
 
 def states(root: Path | None = None) -> pd.DataFrame:

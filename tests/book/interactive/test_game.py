@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from dnnbook import interactive
+from dnnbook.interactive import game
 
 
 @pytest.fixture
@@ -17,12 +18,23 @@ def given():
 
 def test_a_part_keeps_its_order_and_its_truth(given):
     data = interactive.label_game(**given, most=9, knowing={"one": torch.arange(40)}).data
-    some = torch.linspace(0, 39, 9).round().long()
-    assert data["labels"] == given["labels"][some].tolist()
+    wrong = given["labels"] != given["predicted"]
+    some = game._like_all(wrong, [*given["orders"].values(), torch.arange(40)], 9)
+    assert len(some) == 9 and data["labels"] == given["labels"][some].tolist()
     assert data["predicted"] == given["predicted"][some].tolist()
     expected = [i for i in given["orders"]["one"].tolist() if i in some]
     assert some[data["orders"]["one"]].tolist() == expected
     assert data["knowing"] == {"one": list(range(9))}
+
+
+def test_the_part_has_nearly_the_rates_of_all():
+    """Of an order that finds every fault first, and of one that finds them last."""
+    wrong = torch.arange(1000) < 220
+    good = torch.arange(1000)
+    some = game._like_all(wrong, [good, good.flip(0)], 200)
+    assert abs(wrong[some].float().mean() - 0.22) < 0.01
+    kept = wrong[some]
+    assert kept[:40].all() and not kept[-120:].any()
 
 
 def test_all_take_part_where_they_are_few(given):

@@ -50,7 +50,17 @@ def test_positions_are_sent_in_sixteen_levels_and_places_keep_distances(model, i
     assert (lengths <= (x - image).flatten(2).norm(dim=2) + 0.02).all() and lengths.max() > 0.5
 
 
+def test_a_share_of_neurons_is_told_as_a_number(model, image):
+    half = fuzzing.Swarm(population=3, fitness=lambda *_: lambda x, of: torch.full((len(x),), 0.5))
+    films = {name: interactive.swarm_movie(model, image, 1, {"half": half}, iterations=2, neurons=given).data
+             for name, given in (("told", {"half": 10}), ("plain", None))}
+    assert [films[name]["swarms"][0]["neurons"] for name in films] == [10, None]
+    with pytest.raises(ValueError, match="the fitness of half is no share of 5"):
+        interactive.swarm_movie(model, image, 1, {"half": half}, iterations=2, neurons={"half": 5})
+
+
 @pytest.mark.parametrize("change, words", [
+    ({"neurons": {"two": 5}}, "unknown swarm of neurons 'two'"),
     ({"swarms": {}}, r"at least one, all of one population, got \[\]"),
     ({"swarms": {n: fuzzing.Swarm(population=len(n)) for n in ("a", "bb")}}, r"got \[1, 2\]"),
     ({"label": 2}, "label: expected classes 0 to 1"),

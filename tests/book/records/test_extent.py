@@ -34,6 +34,15 @@ def test_a_table_is_blank_then_partial_then_whole():
     assert state() == (8, "whole")
 
 
+def test_what_a_table_lacks_is_named_a_whole_dataset_once():
+    every = extent.lacking("nss", "Table VII")
+    assert ("cifar10", "") in every and ("svhn", "") in every
+    measured("mnist", "lenet1_nss")
+    left = extent.lacking("nss", "Table VII")
+    assert ("mnist", "lenet5_nss") in left and ("mnist", "lenet1_nss") not in left
+    assert extent.lacking("nss", "Table II") == extent.lacking("nss", "Fig. 3") == []
+
+
 def test_no_item_counts_more_cells_than_the_paper_has():
     items = extent.items(notebooks.folder().parent / "results")
     assert items["run"].sum() > 50  # the project's own records

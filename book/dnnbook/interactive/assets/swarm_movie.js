@@ -37,6 +37,8 @@ function render(element, data) {
   });
   const said = make("output", { class: "said", "aria-live": "polite" });
 
+  const told = (swarm, fitness) => (swarm.neurons
+    ? `${Math.round(fitness * swarm.neurons)} of ${swarm.neurons} neurons` : fitness.toPrecision(3));
   const show = () => {
     const swarm = now(), t = state.at, [bestTime, best] = swarm.leaders[t];
     let lost = 0;
@@ -57,7 +59,7 @@ function render(element, data) {
     ring.setAttribute("cy", py(leader));
     flat.setAttribute("visibility", swarm.leaders.at(-1)[0] ? "hidden" : "visible");
     said.textContent = `Iteration ${t + 1} of ${swarm.length}, fitness ${swarm.name}. `
-      + `Best so far: ${swarm.fitness[bestTime][best].toPrecision(3)}, found in iteration ${bestTime + 1}. `
+      + `Best so far: ${told(swarm, swarm.fitness[bestTime][best])}, found in iteration ${bestTime + 1}. `
       + `${lost} of ${count} particles have another class than ${data.classes[data.label]}; `
       + `mean L2 distance ${swarm.l2[t].toFixed(1)}.`;
     step.disabled = t + 1 >= swarm.length;
