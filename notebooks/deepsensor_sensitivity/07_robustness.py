@@ -261,7 +261,7 @@ wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "at
 # ## Over all records
 #
 # ASR is in percent, CLEVER is an L2 distance, and accuracy is in percent; all are means over the random
-# seeds. Fig. 4 prints no numbers to compare them with. CIFAR-10 is a JPEG copy.
+# seeds. Fig. 4 prints no numbers to compare them with.
 
 # %% tags=["hide-input", "statements"]
 FITS = {"ibm": "a fitted Weibull distribution", "maximum": "the largest gradient, without a fit"}
@@ -291,17 +291,17 @@ run.verdicts()
 score = by_fuzzer("clever_gain")
 low, high = interval(large["deepsensor"])
 worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, score)) < 0]
-accuracy = by_fuzzer("accuracy")[FUZZERS].mean()
+accuracy = by_fuzzer("accuracy_unseen")[["before", *FUZZERS]].mean()
 says(f"At the larger eps, the 95 % interval of DeepSensor's mean gain is {low:.1f} to {high:.1f} points, and the controls "
      f"gain or lose at most {controls.abs().max(axis=None):.1f}.",
      f"Its lead over the next best fuzzer is {span(ahead, 1)} points.",
      f"At the smaller eps its gain is {span(small['deepsensor'], 1)} points, and in CLEVER {span(score['deepsensor'], 2)}.",
      *([f"With every random seed, the examples of {listed(worse)}, labelled as their inputs are, make the network "
         "worse by all three measures."] if worse else []),
-     (f"Retraining also costs accuracy. Of the images that it got right before, the network still gets "
-      f"{accuracy['deepsensor']:.1f} % right after DeepSensor's examples"
-      + (f", and {accuracy.min():.1f} % after {shown(accuracy.idxmin())}'s." if accuracy.idxmin() != "deepsensor"
-         else ", the least of all fuzzers."), accuracy["deepsensor"] < 99.5))
+     (f"Retraining also costs accuracy. Of all unseen images the network gets {accuracy['before']:.1f} % right before it, and "
+      f"{accuracy['deepsensor']:.1f} % after DeepSensor's examples"
+      + (f", {accuracy.min():.1f} % after {shown(accuracy.idxmin())}'s." if accuracy.idxmin() != "deepsensor"
+         else ", the least of all fuzzers."), accuracy["deepsensor"] < accuracy["before"] - 0.5))
 
 # %% [markdown]
 # ## Exercises
