@@ -222,7 +222,8 @@ for where, game in games.items():
 # `error` is the distance from the reference, divided by the reference's length. `rank` is the
 # {term}`rank correlation` of the two. `gap` says by how much the values miss the change of loss
 # that they should add up to, as a share of it. The gap needs no reference. It is a warning and not an
-# error bar: a large gap shows that the values are wrong, and a gap of 0 shows nothing.
+# error bar: a large gap shows that the values are wrong, and a gap of 0 shows nothing. The table is folded; the figure
+# below it draws the errors.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
@@ -237,7 +238,7 @@ def estimates(game: shapley.Game):
         yield "permutation", n, shapley.permutation(game, permutations=n, generator=generator)
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 for where, game in games.items():
     true = truth[where].values
     for by, setting, got in estimates(game):
@@ -434,13 +435,15 @@ says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not
 # ## Over all records
 #
 # First, the number of excitable neurons of errors, divided by the number under noise of the same
-# length (the claim), and by the number for mutants that kept their class. Then the estimators, in
+# length (the claim), and by the number for mutants that kept their class. Then, folded, the estimators, in
 # the whole small network. All numbers are means over the random seeds. The paper prints no number.
 
 # %% tags=["hide-input"]
 ours = run.recorded()
-display(wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
-             index=["dataset", "model", "estimator", "scale", "quantity"], columns="lambda"))
+wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
+     index=["dataset", "model", "estimator", "scale", "quantity"], columns="lambda")
+
+# %% tags=["hide-input", "hide-output"]
 display(wide(ours, "gradients.notna()", index=["dataset", "model", "quantity"],
              columns="gradients", digits=2))
 wide(ours, "players == 'network' and estimator == 'diagonal'", index=["dataset", "small", "by", "setting"],
