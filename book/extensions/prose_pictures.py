@@ -75,10 +75,10 @@ def channel_and_position(target: Path) -> None:
     maps = maps.view(-1, side, side)
     figure = Figure(figsize=(8, 2.5), layout="constrained")
     axes = figure.subplots(1, 1 + len(maps))
-    axes[0].imshow(image[0, 0], cmap="gray")
+    axes[0].imshow(image[0, 0].numpy(), cmap="gray")
     axes[0].set_title("the input", fontsize=9)
     for k, (axis, one) in enumerate(zip(axes[1:], maps), 1):
-        drawn = axis.imshow(one, cmap="viridis", vmin=0, vmax=float(maps.max()))
+        drawn = axis.imshow(one.numpy(), cmap="viridis", vmin=0, vmax=float(maps.max()))
         axis.set_title(f"channel {k}", fontsize=9)
         axis.set_xlabel(f"channel: 1 neuron,\nits mean {one.mean():.2f};\n"
                         f"positions: {one.numel()} neurons", fontsize=8)
