@@ -50,7 +50,7 @@ def _save(figure: Figure, target: Path) -> None:
 
 def _tell(axis: Axes, words: str, place: tuple[float, float]) -> None:
     """Words in the right half of the axis, with an arrow to a place in it."""
-    axis.annotate(words, place, xytext=(1, place[1]), textcoords=axis.get_yaxis_transform(),
+    axis.annotate(words, place, xytext=(0.99, place[1]), textcoords=axis.get_yaxis_transform(),
                   ha="right", va="center", fontsize=8, color="0.25",
                   arrowprops=ARROW | {"shrinkA": 2, "shrinkB": 6})
 
