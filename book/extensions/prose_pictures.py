@@ -50,7 +50,7 @@ def _save(figure: Figure, target: Path) -> None:
 
 def _tell(axis: Axes, words: str, place: tuple[float, float]) -> None:
     """Words in the right half of the axis, with an arrow to a place in it."""
-    axis.annotate(words, place, xytext=(1, place[1]), textcoords=axis.get_yaxis_transform(),
+    axis.annotate(words, place, xytext=(0.99, place[1]), textcoords=axis.get_yaxis_transform(),
                   ha="right", va="center", fontsize=8, color="0.25",
                   arrowprops=ARROW | {"shrinkA": 2, "shrinkB": 6})
 
@@ -75,10 +75,10 @@ def channel_and_position(target: Path) -> None:
     maps = maps.view(-1, side, side)
     figure = Figure(figsize=(8, 2.5), layout="constrained")
     axes = figure.subplots(1, 1 + len(maps))
-    axes[0].imshow(image[0, 0], cmap="gray")
+    axes[0].imshow(image[0, 0].numpy(), cmap="gray")
     axes[0].set_title("the input", fontsize=9)
     for k, (axis, one) in enumerate(zip(axes[1:], maps), 1):
-        drawn = axis.imshow(one, cmap="viridis", vmin=0, vmax=float(maps.max()))
+        drawn = axis.imshow(one.numpy(), cmap="viridis", vmin=0, vmax=float(maps.max()))
         axis.set_title(f"channel {k}", fontsize=9)
         axis.set_xlabel(f"channel: 1 neuron,\nits mean {one.mean():.2f};\n"
                         f"positions: {one.numel()} neurons", fontsize=8)

@@ -222,7 +222,8 @@ for where, game in games.items():
 # `error` is the distance from the reference, divided by the reference's length. `rank` is the
 # {term}`rank correlation` of the two. `gap` says by how much the values miss the change of loss
 # that they should add up to, as a share of it. The gap needs no reference. It is a warning and not an
-# error bar: a large gap shows that the values are wrong, and a gap of 0 shows nothing.
+# error bar: a large gap shows that the values are wrong, and a gap of 0 shows nothing. The table is folded; the figure
+# below it draws the errors.
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed)
@@ -237,7 +238,7 @@ def estimates(game: shapley.Game):
         yield "permutation", n, shapley.permutation(game, permutations=n, generator=generator)
 
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 for where, game in games.items():
     true = truth[where].values
     for by, setting, got in estimates(game):
@@ -273,7 +274,7 @@ plt.show()
 # that kept its class. A benign image *by itself* has no perturbation, no change of loss to share
 # out, and no excitable neuron.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 def values(before: torch.Tensor, after: torch.Tensor, label: int) -> shapley.Shapley:
     """Shapley values of all neurons for images of one class."""
     game = shapley.Game(model, before, after, torch.full((len(before),), label))
@@ -299,7 +300,7 @@ for group, got in found.items():
 wide(run.live, "quantity == 'excitable_neurons'", index=["scale", "lambda"], columns="group")
 
 # %% [markdown]
-# The table shows mean numbers of excitable neurons. The values were estimated by the diagonal with
+# The folded table shows mean numbers of excitable neurons. The values were estimated by the diagonal with
 # 8 gradients (`estimator`). The scale `none` is $\psi$ in nats, as printed. The scale `total` is
 # $\psi$ divided by its mean absolute value, so it does not change if all values are multiplied by one
 # number. It may still depend on how much the loss changes.
@@ -336,11 +337,11 @@ wide(run.live, "quantity == 'count_with_loss'", index="scale", columns="group", 
 #
 # A {term}`swarm` counts the neurons above 0.5 nats for every {term}`particle`. A single gradient is
 # taken at $t = 1/2$. There all neurons are half shut, and the network has lost most of what they do
-# together. The table is about the corner cases' neurons. `share` says how many are excitable, in
+# together. The folded table is about the corner cases' neurons. `share` says how many are excitable, in
 # percent. `agreement` takes the neurons that are found by this number of points or by 32 points,
 # and says how many of them are found by both. `gap` is as above.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 few_cases = [part[:24] for part in cases["error"]]
 counted = shapley.Game(model, *few_cases, torch.full((len(few_cases[0]),), seed_class))
 settled = excitable.excitable(shapley.diagonal(counted, points=32).values)
@@ -433,14 +434,16 @@ says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not
 # %% [markdown]
 # ## Over all records
 #
-# First, the number of excitable neurons of errors, divided by the number under noise of the same
-# length (the claim), and by the number for mutants that kept their class. Then the estimators, in
-# the whole small network. All numbers are means over the random seeds. The paper prints no number.
+# Two folds. The first has the number of excitable neurons of errors, divided by the number under noise of the same
+# length (the claim; the verdict draws it), and by the number for mutants that kept their class. The second has the
+# estimators, in the whole small network. All numbers are means over the random seeds. The paper prints no number.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 ours = run.recorded()
-display(wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
-             index=["dataset", "model", "estimator", "scale", "quantity"], columns="lambda"))
+wide(ours, "quantity in ('error_over_noise', 'error_over_right')", digits=2,
+     index=["dataset", "model", "estimator", "scale", "quantity"], columns="lambda")
+
+# %% tags=["hide-input", "hide-output"]
 display(wide(ours, "gradients.notna()", index=["dataset", "model", "quantity"],
              columns="gradients", digits=2))
 wide(ours, "players == 'network' and estimator == 'diagonal'", index=["dataset", "small", "by", "setting"],

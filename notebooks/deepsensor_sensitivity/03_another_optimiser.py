@@ -33,6 +33,7 @@ from dnnbook.records import evidence, records
 from dnnbook.words import networks, span
 from dnnlib import fuzzing
 from dnnlib.fuzzing.protocol import Log
+from dnnlib.neurons import activations, shapley
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
@@ -94,9 +95,12 @@ x, labels = data.images[chosen], data.labels[chosen]
 if max(data.shape[1:]) <= 32:
     flying = studies.swarms(fuzzing.Swarm(population=population, budget=fuzzing.Budget(l2=l2)),
                             "sensitive excitable constant random", seed=seed)
+    counted = {"sensitive": activations.record(model, x[:1]).values.shape[1],
+               "excitable": shapley.Game(model, x[:1], 1 - x[:1], labels[:1]).players}
     display(interactive.swarm_movie(
         model, x[0], int(labels[0]), {key.reading: swarm for key, swarm in flying.items()},
-        iterations=iterations, classes=data.classes, seed=seed))
+        iterations=iterations, classes=data.classes, seed=seed,
+        neurons=counted))
 
 # %% [markdown]
 # ## A fuzzer of your own

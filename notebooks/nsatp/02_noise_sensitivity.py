@@ -154,14 +154,14 @@ plt.show()
 # (`curve`)? There is also a contradiction. PE as printed is *larger* when the network is less
 # decided, so its exponent must be positive. Yet Table III prints falling exponentials, whose
 # coefficients on Net-2 are close to those of PD. The simplest quantity that the authors could have meant is
-# the entropy, reversed and scaled: $1 - \mathrm{PE}/\ln n$. It is listed as `certainty`.
+# the entropy, reversed and scaled: $1 - \mathrm{PE}/\ln n$. It is listed as `certainty`. The table of readings is folded.
 
 # %% tags=["hide-input"]
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
 for name, x in turned.items():
     run.add(fragility.fit_readings(x, eff, distance=name))
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quantity", digits=2)
 
 # %% [markdown]
@@ -235,7 +235,7 @@ paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["va
 steep = pd.DataFrame({"ours": slope["pd"], "paper": paper["pd"].reindex(slope.index)})
 steep["ours / paper"] = steep["ours"] / steep["paper"]
 accuracies = rows[rows["quantity"] == "accuracy"].groupby(["model", "dataset"])["value"].agg(["min", "max"])
-headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), ")))
+display(headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), "))))
 times = steep["ours / paper"].dropna()
 says(("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep on CIFAR-10. "
       "For Net-1, the printed slopes are more than twice as steep as ours on every dataset.",
@@ -243,9 +243,9 @@ says(("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIS
       and (times["net1"] < 0.5).all()))
 
 # %% [markdown]
-# The networks behind these numbers: their accuracy, and the share of images that ever change:
+# Folded: all networks behind these numbers, their accuracy, and the share of images that ever change.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 wide(run.recorded("quantity in ('accuracy', 'share_fragile', 'mean_eff')", trials=100, patch="random"),
      index=["model", "dataset", "recipe"], columns="quantity", digits=3)
 
@@ -291,9 +291,9 @@ says(
 # %% [markdown]
 # ## Fig. 6 at paper scale
 #
-# This is the figure at the top of the page, which is the paper's Fig. 5, now for Net-1.
+# The figure at the top of the page is the paper's Fig. 5. The folded one is the paper's Fig. 6: the same for Net-1.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Net-1, from the committed runs: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
+# %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Net-1, from the committed runs: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
 recorded_decays(run.recorded(SHOWN, model="net1", **PAPER))
 plt.show()
 

@@ -173,7 +173,7 @@ says(
     "Both DeepSensor papers search with a [swarm](../deepsensor_sensitivity/13_swarm_by_hand): images that fly and follow "
     "the best of them. They count errors at any distance, and as we read them, the flight starts at random pixels.",
     ("We ran the first paper's swarm on MNIST without its guide, the count of sensitive neurons. "
-     f"{free.min():.0f} to {free.max():.0f} % of its images were errors, as many as the paper prints.",
+     f"{free.min():.0f} to {free.max():.0f} % of its images were errors, about as many as the paper prints.",
      (free - printed).abs().max() < 5),
     (f"With the guide it was only {guided.min():.0f} to {guided.max():.0f} %.", guided.max() < free.min()),
     (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "

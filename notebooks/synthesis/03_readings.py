@@ -200,8 +200,8 @@ says((f"- **What the method knows** (`pair`). {len(faulty)} claims say how many 
       f"{int((faulty['otherwise'] > 0).sum())} of them hold in more cells than before.",
       faulty["holds"].sum() < 0.05 * faulty["run"].sum()
       and (faulty["otherwise"] > faulty["judged"]).sum() == (faulty["otherwise"] > 0).sum() > 0))
-says(f"- **How far the method may search** (`budget`). {len(lost)} claims hold in some cell without a bound, and were also run "
-     f"within the chapter's small distance. Within it, {int((lost['otherwise'] == 0).sum())} of them hold in no cell.")
+says(f"- **How far the method may search** (`budget`). {len(lost)} claims hold somewhere without a bound on the "
+     f"distance. Within the chapter's small distance, {int((lost['otherwise'] == 0).sum())} of them hold nowhere.")
 says("- **Which algorithm runs** (`swarm`): the first DeepSensor paper's equations or its released script, the second "
      f"paper's values in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.")
 tried, some = counts.loc["difference"]

@@ -18,7 +18,8 @@ from dnnbook.chapters import lab_cells, notebooks, times
 from dnnlib import checks, files
 
 START = "00_start.ipynb"
-BUILT = ("book/api", "book/architecture", "book/references", "book/replayed")  # drawn by the build
+BUILT = ("book/api", "book/architecture", "book/papers", "book/references",
+         "book/replayed")  # drawn by the build
 OURS = ("_build", "runs")  # folders of the checkout that git ignores
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 LANGUAGE = {"name": "python", "version": platform.python_version(), "mimetype": "text/x-python",

@@ -25,7 +25,7 @@ function render(element, data) {
   const show = () => {
     order(state.method).forEach((i, place) => {
       const { box, text } = cells[place], labelled = place < state.budget;
-      text.textContent = labelled ? data.classes[data.labels[i]] : "\u00a0";
+      text.textContent = labelled ? data.classes[data.labels[i]] : "";
       box.className = `candidate${labelled ? (wrong[i] ? " wrong" : " right") : ""}`;
       box.title = labelled ? `class ${data.classes[data.labels[i]]}, the network says `
         + data.classes[data.predicted[i]] : "";
