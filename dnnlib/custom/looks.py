@@ -247,7 +247,7 @@ def few(model: nn.Module, photos: Photos, n: int = 2) -> torch.Tensor:
             found = _not_failing(lambda x: model(fast_layout(x, device_of(model))),
                                  photos.some(count))[:n]
     if not len(found):
-        raise ValueError(f"model: fails on each of {PROBE} images; the first: "
+        raise ValueError(f"model: fails on each of {min(PROBE, len(photos))} images; the first: "
                          f"{next(iter(unanswered(model, photos.some(1)).values()))}")
     return found
 

@@ -311,6 +311,10 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
         return images
     if isinstance(images, str | Path):
         return read_photos(images, model)
+    if isinstance(images, np.ndarray) and images.dtype.kind in "OU":  # of paths
+        images = images.tolist()
+    if isinstance(images, pd.DataFrame):
+        raise TypeError("images: expected a list of paths, got a table; give its column")
     if isinstance(images, list | tuple | pd.Series) and len(images):
         images = list(images)  # of a table, in its order
         if all(isinstance(image, str | Path) for image in images):

@@ -117,7 +117,7 @@ def test_paths_are_files(tiny_model, scores, folder, kind):
     assert np.allclose(scores(column), scores(folder)[::-1])
 
 
-@pytest.mark.parametrize("kind", [list, pd.Series, "list.txt", "list.csv"])
+@pytest.mark.parametrize("kind", [list, pd.Series, np.array, "list.txt", "list.csv"])
 def test_the_index_is_the_place_in_the_list(tiny_model, folder, x, kind):
     """Of a list with a torn file and one that comes twice, whatever is left out."""
     (folder / "torn.png").write_bytes(b"no image")
@@ -136,6 +136,11 @@ def test_the_index_is_the_place_in_the_list(tiny_model, folder, x, kind):
     shown, titles = custom.first(table, photos)["gini"]
     best = table[table["gini_rank"] == 1].iloc[0]
     assert (photos.take(photos.numbers([best["path"]]))[0] == shown[0]).all()
+
+
+def test_a_table_is_no_list(tiny_model, folder):
+    with pytest.raises(TypeError, match="expected a list of paths, got a table; give its column"):
+        dnnlib.rank(tiny_model(), pd.DataFrame({"path": ["a.png"]}), "gini")
 
 
 def test_the_index_is_the_place_among_the_photos_of_a_folder(tiny_model, folder):

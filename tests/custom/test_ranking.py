@@ -1,5 +1,6 @@
 import math
 import sys
+from dataclasses import replace
 
 import matplotlib
 
@@ -370,7 +371,8 @@ def test_first_images_with_their_titles(tiny_model, photos):
 def test_long_names_show_their_end(photos):
     table = pd.DataFrame({"path": ["holiday/beach_0001.jpg"], "a_score": [0.5], "a_rank": [1],
                           "a_selected": [True]})
-    assert custom.first(table, photos)["a"][1] == ["1: 0.5\n…each_0001.jpg"]
+    named = replace(photos, paths=("holiday/beach_0001.jpg", *photos.paths[1:]))
+    assert custom.first(table, named)["a"][1] == ["1: 0.5\n…each_0001.jpg"]
 
 
 def test_sheet_has_a_part_for_each_method(tmp_path):
