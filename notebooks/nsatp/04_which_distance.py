@@ -111,7 +111,7 @@ for name, x in distances.items():
              "rank_correlation": abs(stats.spearmanr(x, eff).statistic)}, distance=name)
 
 # %% tags=["hide-input"]
-wide(run.live, "quantity != 'met_in_first_tenth'", index="distance", columns="quantity", digits=3)
+wide(run.live, "distance.notna() and quantity != 'met_in_first_tenth'", index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
 # To choose inputs, we need to know how many label changes an order meets early. We print the share
