@@ -226,9 +226,6 @@ for where, game in games.items():
 # below it draws the errors.
 
 # %% tags=["hide-input"]
-generator = torch.Generator().manual_seed(seed)
-
-
 def estimates(game: shapley.Game):
     """Shapley values of a game by each estimator and setting, one after the other."""
     yield "leave one out", 1, shapley.leave_one_out(game)
@@ -239,6 +236,7 @@ def estimates(game: shapley.Game):
 
 
 # %% tags=["hide-input", "hide-output"]
+generator = torch.Generator().manual_seed(seed)  # of the orders, also when this cell runs again
 for where, game in games.items():
     true = truth[where].values
     for by, setting, got in estimates(game):
@@ -249,7 +247,7 @@ for where, game in games.items():
                  "gap": got.gap.abs().sum() / got.total.abs().sum()},
                 players=where, by=by, setting=setting)
 DIGITS = {"passes": 0, "error": 3, "rank": 3, "gap": 3}
-wide(run.live, index=["players", "by", "setting"], columns="quantity", digits=DIGITS)
+wide(run.live, "players.notna()", index=["players", "by", "setting"], columns="quantity", digits=DIGITS)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Error of estimated Shapley values against the passes through the network for each image, a gradient counting as two more. Left: one layer, against exact values; right: all neurons of the small network, against a reference by many permutations. Broken lines: the gap to efficiency of the diagonal.", "name": "fig-excitable-estimators"}}
 campaign_plots.errors_of_estimators(run.live[run.live["players"].notna()],
@@ -347,9 +345,9 @@ counted = shapley.Game(model, *few_cases, torch.full((len(few_cases[0]),), seed_
 settled = excitable.excitable(shapley.diagonal(counted, points=32).values)
 for n in (1, 2, 4, 8, 16):
     got = shapley.diagonal(counted, points=n)
-    mine = excitable.excitable(got.values)
-    run.add({"share": 100 * mine.double().mean(),
-             "agreement": (mine & settled).sum() / max(1, int((mine | settled).sum())),
+    chosen = excitable.excitable(got.values)
+    run.add({"share": 100 * chosen.double().mean(),
+             "agreement": (chosen & settled).sum() / max(1, int((chosen | settled).sum())),
              "gap": got.gap.abs().sum() / got.total.abs().sum()}, gradients=n)
 wide(run.live, "gradients.notna()", index="gradients", columns="quantity", digits=2)
 

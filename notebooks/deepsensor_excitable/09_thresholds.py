@@ -87,8 +87,8 @@ curves = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
 first, last = ([line["mean"].iloc[at] for line in curves.values()] for at in (0, -1))
 says((f"**The answer.** In nats, an example makes less than one neuron of VGG16 excitable, on average. The paper has {37} % "
       "of them.", players * max(vgg16, vgg16_fine) / 100 < 1),
-     (f"On average, raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from {span(first)} points "
-      f"to at most {max(last):.0f}.", all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in curves.values())),
+     ("On average, raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from "
+      f"{span(first)} points to at most {max(last):.0f}.", all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in curves.values())),
      f"Scaled, {span([*scaled, vgg16_scaled])} % of the neurons are excitable.",
      ("But random images, which no swarm has moved, have most of these.",
       all(of_scaled["constant", name] > 0.7 * of_scaled["excitable_scaled", name] for name in ("lenet5", "vgg16"))))

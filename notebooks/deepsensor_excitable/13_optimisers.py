@@ -28,6 +28,7 @@ import torch
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import bar_panels, nothing, style
@@ -122,9 +123,9 @@ plt.show()
 count, pixels = 6, 4
 draws = torch.Generator().manual_seed(seed)
 images, strength = (torch.rand(*shape, generator=draws) for shape in ((count, pixels), (count,)))
-draws = Numbers(torch.tensor([seed + 1]))  # as the engine has them, for one input
 
 # %%
+draws = Numbers(torch.tensor([seed + 1]))  # as the engine has them, for one input
 rivals = (draws.uniform(2, 2, count)[0] * count).long()  # two fights for each child
 left, right = rivals[:, 0], rivals[:, 1]
 winners = torch.where(strength[left] >= strength[right], left, right)
@@ -136,7 +137,7 @@ children = torch.where(mutated, draws.uniform(count, pixels)[0], children)
 # %% tags=["hide-input"]
 engine = fuzzing.Genetic(population=count).children(
     images.view(1, count, 1, 2, 2), strength[None], Numbers(torch.tensor([seed + 1])))
-assert torch.equal(engine.flatten(2)[0], children), "the engine's children differ"
+compared(children, engine.flatten(2)[0], "Genetic.children")
 print(f"{int((children != mother).logical_and(children != father).sum())} of {count * pixels} "
       "pixels are neither the mother's nor the father's: the mutated ones.")
 

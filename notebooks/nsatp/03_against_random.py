@@ -222,8 +222,8 @@ says(
     ("The paper prints random counts above a hundred samples. They are only possible if some examples "
      "never change, so footnote 2 contradicts Table V.", published.table("nsatp", 5).query(
          "quantity == 'f_measure_random'")["value"].max() > 100))
-accuracy, weak = evidence.reached(records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp"))
-says(f"The test accuracy of the networks is {accuracy}.", weak)
+reached, weak = evidence.reached(records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp"))
+says(f"The test accuracy of the networks is {reached}.", weak)
 
 # %% [markdown]
 # ## Exercises

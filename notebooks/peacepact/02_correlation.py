@@ -180,7 +180,7 @@ says(
         (own.groupby("dataset").min() > 0)[unsure].all())] if unsure else []))
 known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp",
                       model="net1_peacepact").query("quantity in ('accuracy', 'mean_eff')")
-accuracy, weak = evidence.reached(known.query("split == 'test'"))
+reached, weak = evidence.reached(known.query("split == 'test'"))
 known = known.set_index(["quantity", "split", "dataset", "seed"])["value"].sort_index()
 apart = (known["accuracy", "train"] - known["accuracy", "test"]).groupby("dataset").mean().abs()
 eff_on = {split: known["mean_eff", split].groupby("dataset").mean() for split in ("test", "train")}

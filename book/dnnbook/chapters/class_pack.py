@@ -46,7 +46,8 @@ def write(names: list[str], folder: Path, *, outputs: bool = True,
           seed: int | None = None) -> list[Path]:
     """Write the chapters whose names start so into ``folder``; the files.
 
-    ``folder``/students/NN_name.ipynb, and ``folder``/teacher/NN_name/NN_name.ipynb. ``outputs``:
+    ``folder``/students/NN_name.ipynb, ``folder``/teacher/NN_name/NN_name.ipynb and the plan of
+    the 90 minutes, which is the last. ``outputs``:
     whether the students see those of the book; quizzes and interactive figures stay in any case.
     ``seed``: of a run, by which the chapters are made again, as for an exam. Raises ``ValueError``
     for a folder that is not empty, before anything is run, and what :func:`notebooks.run` does.
@@ -71,9 +72,9 @@ def write(names: list[str], folder: Path, *, outputs: bool = True,
                 for_teacher(notebook))
             written.append(folder / kind / place)
             files.write_atomically(written[-1], (nbformat.writes(made) + "\n").encode())
-    page = folder / "90_minutes.html"
-    files.write_atomically(page, lesson(root).encode())
-    return [*written, page]
+    plan = folder / "90_minutes.html"
+    files.write_atomically(plan, lesson(root).encode())
+    return [*written, plan]
 
 
 def lesson(root: Path) -> str:

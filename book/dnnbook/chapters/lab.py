@@ -147,10 +147,18 @@ def _made(root: Path) -> Iterator[tuple[str, object]]:
         back, on = order[:number][-1:], order[number + 1:][:1]
         ways = " · ".join([*(f"[← {titles[page]}]({beside[page]})" for page in back),
                            f"[Contents]({START})",
-                           *(f"[{titles[page]} →]({beside[page]})" for page in on)])
+                           *(f"[{titles[page]} →]({beside[page]})" for page in on),
+                           *_of_the_book(root, page)])
         notebook.cells.append(nbformat.v4.new_markdown_cell(f"---\n\n{ways}", id="ways"))
         notebook.metadata |= {"kernelspec": KERNEL, "language_info": LANGUAGE}
         yield beside[page], notebook
+
+
+def _of_the_book(root: Path, page: str) -> Iterator[str]:
+    """A link to the page's file in the book's repository, if that has an address."""
+    file = next(f"{page}{end}" for end in (".ipynb", ".md") if (root / f"{page}{end}").is_file())
+    if address := notebooks.published(file):
+        yield f"[In the book]({address})"
 
 
 def _start(root: Path, book: Mapping, beside: Mapping, titles: Mapping, read: Mapping) -> str:

@@ -14,6 +14,7 @@ from dnnbook.chapters.experiments import undeclared
 from dnnbook.chapters.lab_cells import FOLDED, folded, page_of, readable
 from dnnbook.chapters.lab_markup import Page
 from dnnbook.chapters.parameters import Parameter, listed, metadata, parameters, together, typed
+from dnnbook.chapters.yours import MAKING
 from dnnbook.records import records
 from dnnlib import checks, files
 
@@ -267,7 +268,11 @@ def make(source: Path, into: Path | None = None) -> Path:
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
     nbformat.write(notebook, fresh)
-    execute(fresh, done, cwd=source.parent, progress_bar=False)
+    os.environ[MAKING] = "1"
+    try:
+        execute(fresh, done, cwd=source.parent, progress_bar=False)
+    finally:
+        del os.environ[MAKING]
     place = into / source.parent.name if into else source.parent
     product = place / f"{source.stem}.ipynb"
     ran = load_notebook_node(str(done))

@@ -80,6 +80,15 @@ def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
     assert lab.write(tmp_path / "checkout" / "runs" / "lab") == ([], [])  # nothing is new
 
 
+def test_a_chapter_leads_to_its_page_if_the_book_has_an_address(book, tmp_path, monkeypatch):
+    monkeypatch.setenv("DNNLIB_REPOSITORY", "https://git.example.org/a/book.git")
+    new, _ = lab.write(tmp_path / "lab")
+    ways = {path.name: nbformat.read(path, 4).cells[-1].source for path in new}
+    place = "https://git.example.org/a/book/blob/main"
+    assert f"[In the book]({place}/notebooks/one/01_first.ipynb)" in ways["03_first.ipynb"]
+    assert f"[In the book]({place}/book/glossary.md)" in ways["02_glossary.ipynb"]
+
+
 def test_what_a_reader_changed_is_never_overwritten(book, tmp_path):
     folder = tmp_path / "elsewhere"
     lab.write(folder)
