@@ -189,7 +189,7 @@ says(
     ("*Training images as candidates:* its own Net-1 hardly knows them better, with a mean accuracy at most "
      f"{100 * apart.max():.1f} points from that on the test images. They break about as often: the mean Eff differs by at "
      f"most {100 * changed.max():.0f} %.", apart.max() < 0.03 and changed.max() < 0.25),
-    f"The test accuracy of this network is {accuracy}.", weak)
+    f"The test accuracy of this network is {reached}.", weak)
 
 # %% [markdown]
 # ## Exercises
