@@ -12,8 +12,12 @@ import nbformat
 import pytest
 
 from dnnbook.chapters import lab as labs
+from dnnbook.chapters import notebooks
 
-CHAPTER, NEXT = "20_motivation", "21_noise_sensitivity"
+ORDER = labs.named([page for _, pages in labs.parts(notebooks.folder().resolve().parent)
+                    for page in pages])
+CHAPTER, NEXT = (ORDER[f"notebooks/nsatp/{name}"].removesuffix(".ipynb")
+                 for name in ("01_motivation", "02_noise_sensitivity"))
 
 
 @pytest.fixture(scope="module")
