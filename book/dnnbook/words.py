@@ -76,6 +76,7 @@ WORDS = {
     "distance_over_deephunter": "distance from benign images, times DeepHunter's",
     "own_neighbour": "nearest is of the inputs' class (%)", "told_apart": "share told apart",
     "asr_gain_over": "ASR gain, times the rival's", "accuracy_gain": "gain in accuracy",
+    "accuracy_unseen": "accuracy on all unseen images",
     "accuracy_unseen_gain": "gain in accuracy on all unseen images",
     "over_clean": "errors, times the clean network's",
     "over_well_trained": "errors, times the well trained network's",

@@ -233,9 +233,9 @@ measured = measure(models).rename_axis(["budget", "network"])
 headed(measured.loc["none"].round(1))
 
 # %% [markdown]
-# ASR and accuracy are in percent. `accuracy` is that on the images that the network got right before,
-# `accuracy_unseen` that on all images that retraining has not seen. The
-# next table shows the same with examples within the last of the `bounds`:
+# ASR and accuracy are in percent. *Accuracy* alone is that on the images that the network got right before; the other
+# one is that on all images that retraining has not seen. The next table shows the same with examples within the last
+# of the `bounds`:
 
 # %% tags=["hide-input"]
 headed(measured.loc[list(budgets)[-1]].round(1))

@@ -163,7 +163,8 @@ def test_values_take_the_type_of_their_default(page):
     ({"rate": "half"}, "parameter rate: expected float"),
     ({"fast": "1"}, "parameter fast: expected bool"),
     ({"dataset": "mnits"}, "unknown dataset 'mnits'; did you mean 'mnist'"),
-    ({"dataset": ""}, "dataset: expected a name of `dnnbook data`, or a folder of images, got ''")])
+    ({"dataset": ""}, "dataset: expected a name of `dnnbook data`, a folder of images, "
+     "torchvision:NAME or FILE.py:FUNCTION, got ''")])
 def test_wrong_values_are_refused(page, given, words):
     with pytest.raises(ValueError, match=words):
         notebooks.typed(page, given)

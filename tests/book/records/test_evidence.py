@@ -27,7 +27,7 @@ def test_a_verdict_in_a_reading():
     assert evidence.state(claim) == "not run"
     for seed, value in enumerate((0.88, 0.9, 0.91)):
         records.save(records.Record("deepsensor_excitable/thresholds", {
-            "dataset": "mnist", "model": "lenet5", "seed": seed}, [
+            "dataset": "mnist", "model": "lenet5", "seed": seed, "retrained": True}, [
             {"quantity": "excitable", "swarm": "excitable", "budget": "none", "iterations": 20,
              "varied": "lambda", "threshold": 0.5, "errors": "adversarial", "value": value}]))
     assert evidence.state(claim) == "not run"

@@ -350,7 +350,7 @@ def foreign(record):
     yield changed(model="mine")
     for name, value in record.parameters.items():
         if name not in ("dataset", "model", "seed"):
-            yield changed(**{name: f"{value}9" if isinstance(value, str) else value + 1})
+            yield changed(**{name: f"{value}9" if isinstance(value, str) else value + 97})
 
 
 @pytest.mark.parametrize("experiment", sorted({c.experiment for c in published.claims()}))
