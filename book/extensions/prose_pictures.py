@@ -1,10 +1,13 @@
-"""Pictures of pages that are no chapters, drawn from records and networks at every build."""
+"""Pictures of pages that are no chapters, drawn from records and networks.
+
+They are committed, as last digits differ by machine; a test compares them with what is drawn now.
+``python book/extensions/prose_pictures.py`` draws them again.
+"""
 
 from pathlib import Path
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sphinx.application import Sphinx
 
 ASSETS = Path(__file__).resolve().parents[2] / "book" / "assets"
 SHOWN = "nsatp-rq3-pd-best"  # a claim with few cells of each kind
@@ -92,13 +95,9 @@ PICTURES = {"annotated_forest.svg": annotated_forest,
             "channel_and_position.svg": channel_and_position}
 
 
-def setup(app: Sphinx) -> dict:
-    def pictures(_: Sphinx) -> None:
-        import matplotlib
+if __name__ == "__main__":
+    import matplotlib
 
-        matplotlib.rcParams["svg.hashsalt"] = "prose"  # the same file from the same records
-        for name, draw in PICTURES.items():
-            draw(ASSETS / name)
-
-    app.connect("builder-inited", pictures)
-    return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
+    matplotlib.rcParams["svg.hashsalt"] = "prose"  # the same file from the same records
+    for name, draw in PICTURES.items():
+        draw(ASSETS / name)

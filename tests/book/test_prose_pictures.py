@@ -31,6 +31,20 @@ def test_channels_have_their_means(tmp_path):
     assert len(re.findall(r"its mean \d\.\d\d", said)) == 4
 
 
+def numbers(path: Path) -> list[float]:
+    """The coordinates of all lines, in points."""
+    lines = re.findall(r' d="(M [^"]*)"', path.read_text("utf-8"))
+    return [float(one) for line in lines for one in re.findall(r"-?\d+\.\d+|-?\d+", line)]
+
+
+@pytest.mark.parametrize("name, draw", prose_pictures.PICTURES.items())
+def test_the_committed_picture_is_what_would_be_drawn_now(name, draw, tmp_path, monkeypatch):
+    monkeypatch.delenv("DNNLIB_BOOK")
+    draw(tmp_path / name)
+    assert words(tmp_path / name) == words(prose_pictures.ASSETS / name)
+    assert numbers(tmp_path / name) == pytest.approx(numbers(prose_pictures.ASSETS / name), abs=2)
+
+
 @pytest.mark.parametrize("name", prose_pictures.PICTURES)
 def test_a_page_shows_each_of_them(name):
     pages = [path for path in (ROOT / "book").glob("*.md") if f"assets/{name}" in path.read_text("utf-8")]
