@@ -94,7 +94,7 @@ def classes_named(photos: Photos, n: int, kind: str,
     names = None if names is None else distinct(names, n)
     numbers = [str(i) for i in range(n)]
     if kind == "prediction":
-        return names or [str(i) for i in range(n)]
+        return names or numbers
     if photos.labels is not None:
         if (photos.labels < 0).any():
             first = photos.paths[int((photos.labels < 0).nonzero()[0, 0])]
