@@ -6,6 +6,7 @@ They are committed, as last digits differ by machine; a test compares them with 
 
 from pathlib import Path
 
+import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -95,9 +96,12 @@ PICTURES = {"annotated_forest.svg": annotated_forest,
             "channel_and_position.svg": channel_and_position}
 
 
-if __name__ == "__main__":
-    import matplotlib
+def draw(name: str, target: Path) -> None:
+    """One of PICTURES: the same file from the same records, whatever theme is set."""
+    with matplotlib.style.context(["default", {"svg.hashsalt": "prose"}]):
+        PICTURES[name](target)
 
-    matplotlib.rcParams["svg.hashsalt"] = "prose"  # the same file from the same records
-    for name, draw in PICTURES.items():
-        draw(ASSETS / name)
+
+if __name__ == "__main__":
+    for name in PICTURES:
+        draw(name, ASSETS / name)

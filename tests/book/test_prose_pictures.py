@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import matplotlib.style
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,10 +38,12 @@ def numbers(path: Path) -> list[float]:
     return [float(one) for line in lines for one in re.findall(r"-?\d+\.\d+|-?\d+", line)]
 
 
-@pytest.mark.parametrize("name, draw", prose_pictures.PICTURES.items())
-def test_the_committed_picture_is_what_would_be_drawn_now(name, draw, tmp_path, monkeypatch):
+@pytest.mark.parametrize("theme", ["default", "seaborn-v0_8-talk"])
+@pytest.mark.parametrize("name", prose_pictures.PICTURES)
+def test_the_committed_picture_is_what_would_be_drawn_in_any_theme(name, theme, tmp_path, monkeypatch):
     monkeypatch.delenv("DNNLIB_BOOK")
-    draw(tmp_path / name)
+    with matplotlib.style.context(theme):
+        prose_pictures.draw(name, tmp_path / name)
     assert words(tmp_path / name) == words(prose_pictures.ASSETS / name)
     assert numbers(tmp_path / name) == pytest.approx(numbers(prose_pictures.ASSETS / name), abs=2)
 
