@@ -115,6 +115,14 @@ def _number(data: bytes | memoryview) -> int:
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big", signed=True)
 
 
+class Other(ValueError):
+    """A folder holds another run; ``found`` says where, and in what it differs."""
+
+    def __init__(self, folder: Path, changed: Sequence[str]):
+        self.found = f"{folder} holds another run: {'; '.join(changed)}"
+        super().__init__(f"out: {self.found}. Give another --out, or delete this one")
+
+
 @dataclass(frozen=True, eq=False)
 class Identity:
     """What a run is of.
@@ -155,7 +163,7 @@ class Identity:
         return {name: images for name, images in found.items() if images is not None}
 
     def check(self, folder: Path) -> bool:
-        """Whether ``folder`` holds a run of the same; ``ValueError`` for what is of another.
+        """Whether ``folder`` holds a run of the same; ``Other`` if it is of another.
 
         A file of code that has changed, and answers the same, is told.
         """
@@ -169,8 +177,7 @@ class Identity:
             raise ValueError(f"out: {folder / 'run.json'} is not of a run to go on with; give "
                              "another --out, or delete the folder") from error
         if changed:
-            raise ValueError(f"out: {folder} holds another run: {'; '.join(changed)}. Give "
-                             "another --out, or delete this one")
+            raise Other(folder, changed)
         code = facts["model"]["code"]
         if other := [k for k in {**code, **self.code} if code.get(k) != self.code.get(k)]:
             _log.warning("model: %s changed since the run began; it goes on, as the model answers "

@@ -1,6 +1,7 @@
 """The folder of a run: whose it is, and what it has done, so that a killed run goes on."""
 
 import glob
+import itertools
 import json
 import re
 import shutil
@@ -58,6 +59,20 @@ def begin(folder: Path, facts: dict, tensors: dict[str, torch.Tensor]) -> None:
     if not (folder / "run.json").exists():
         files.save_tensors(folder / "run.safetensors", tensors)
         files.write_atomically(folder / "run.json", json.dumps(facts, indent=1).encode() + b"\n")
+
+
+def aside(folder: Path) -> list[str]:
+    """Rename a run to the first free NAME-1, NAME-2, ...; the new names.
+
+    With the folder of a command, NAME.run, go its tables and pictures beside it.
+    """
+    beside = [folder]
+    if folder.suffix == ".run":
+        beside += [path for ending in (".csv", ".parquet", ".html", ".png")
+                   if (path := folder.with_suffix(ending)).is_file()]
+    free = next(n for n in itertools.count(1) if not any(
+        path.with_stem(f"{path.stem}-{n}").exists() for path in beside))
+    return [path.rename(path.with_stem(f"{path.stem}-{free}")).name for path in beside]
 
 
 def whole(path: Path) -> bool:

@@ -96,8 +96,8 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     A method that fails later costs only itself: its reason is in the table's ``attrs["failed"]``,
     by name; ``attrs["unread"]`` and ``["reference"]`` have those of images and training images.
     ``attrs["used"]`` says in one line of what the run was.
-    Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for the folder
-    of another run.
+    Raises ``ValueError`` naming the method that cannot rank these, if all fail, or for a folder
+    where another run was killed; one that is finished is put aside, as ``folder-1``.
     """
     methods = parse_methods(by, reference=reference is not None, layers=layers)
     seed = None if seed is None else checks.seed(seed)

@@ -4,6 +4,7 @@ What a block of images depends on is fixed before the first, so that the same ca
 it is killed, ends with the same bytes.
 """
 
+import logging
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -14,14 +15,16 @@ from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, kept
-from dnnlib.custom.identity import Identity, check_left_out
+from dnnlib.custom.identity import Identity, Other, check_left_out
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
 from dnnlib.custom.told import own_code
 from dnnlib.inference import device_of
 
+_log = logging.getLogger(__name__)  # to stderr, as it is
 Found = dict[str, dict[str, torch.Tensor]]
+RESULT = "result.safetensors"
 
 
 class Run:
@@ -31,8 +34,8 @@ class Run:
 
     ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
     images, by name; ``failed``: for methods; ``outputs``: those of :data:`scoring.OUTPUTS` of the
-    images that could be read, if a method needed a pass. Raises ``ValueError`` for another run's
-    folder.
+    images that could be read, if a method needed a pass. Another run in the folder is put aside if
+    it is finished, see :func:`kept.aside`, and a ``ValueError`` if it waits to go on.
     """
 
     def __init__(self, folder: str | Path, identity: Identity | None = None):
@@ -41,13 +44,23 @@ class Run:
         self.unread: dict[str, str] = {}
         self.failed: dict[str, str] = {}
         self.outputs: dict[str, torch.Tensor] = {}
-        self.again = identity is not None and identity.check(self.folder)
+        self.again = identity is not None and self._goes_on(identity)
+
+    def _goes_on(self, identity: Identity) -> bool:
+        try:
+            return identity.check(self.folder)
+        except Other as error:
+            if not kept.whole(self.folder / RESULT):
+                raise
+            _log.warning("%s. It is finished, and kept as %s", error.found,
+                         ", ".join(kept.aside(self.folder)))
+            return False
 
     def go(self, job: Job, reference: Photos | None, workers: int | None,
            client) -> tuple[torch.Tensor, Found]:
         """The places of the images that could be read, and of each method the 'order' of these,
         with a 'score' if it has one. ``ValueError`` if every method fails."""
-        result = self.folder / "result.safetensors"
+        result = self.folder / RESULT
         if not kept.whole(result):
             job = self._learn(job, reference, workers, client)
             self._finish(job, self._make(job, "ranking", workers, client), result)

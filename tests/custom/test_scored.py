@@ -207,8 +207,9 @@ def test_a_damaged_block_is_made_again(ranked, folder, monkeypatch):
 @pytest.mark.parametrize("change, words", [
     ({"block": 9}, "block was 8 and is 9"), ({"by": "pd"}, r"by was \['gini'\] and is \['pd'\]"),
     ({"seed": 1}, "seed was None and is 1"), ("model", "model was"), ("photo", "images was")])
-def test_folder_of_another_run(ranked, folder, tiny_model, change, words):
-    ranked(by="gini")
+@pytest.mark.parametrize("whole", [True, False])
+def test_folder_of_another_run(ranked, folder, tiny_model, change, words, whole, monkeypatch, caplog):
+    ranked(by="gini") if whole else killed_before_its_end(ranked, monkeypatch)
     before, more = content(folder / "run"), {"by": "gini"}
     if change == "model":
         more["model"] = tiny_model(1)
@@ -218,9 +219,14 @@ def test_folder_of_another_run(ranked, folder, tiny_model, change, words):
         os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns + 1))
     if isinstance(change, dict):
         more |= change
-    with pytest.raises(ValueError, match=f"out: run holds another run: .*{words}.*another --out"):
+    if whole:
         ranked(**more)
-    assert content(folder / "run") == before
+        assert re.search(f"run holds another run: .*{words}.*kept as run-1", caplog.text)
+        assert content(folder / "run-1") == before != content(folder / "run")
+    else:
+        with pytest.raises(ValueError, match=f"out: run holds another run: .*{words}.*another --out"):
+            ranked(**more)
+        assert content(folder / "run") == before and not (folder / "run-1").exists()
 
 
 def test_a_method_that_fails_late_costs_only_itself(ranked, folder, monkeypatch):
