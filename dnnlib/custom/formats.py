@@ -102,8 +102,11 @@ def _onnx(path: Path):
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     given, wanted = session.get_inputs()[0], _output([o.name for o in session.get_outputs()])
     kinds = {"tensor(float16)": np.float16, "tensor(double)": np.float64}
+    channels = (1, 3)
+    last = len(given.shape) == 4 and given.shape[3] in channels and given.shape[1] not in channels
 
     def run(x: torch.Tensor) -> torch.Tensor:
+        x = x.permute(0, 2, 3, 1) if last else x  # as exports of TensorFlow declare it
         images = x.numpy(force=True).astype(kinds.get(given.type, np.float32))
         return torch.from_numpy(session.run([wanted], {given.name: images})[0])
 

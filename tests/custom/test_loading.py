@@ -168,7 +168,8 @@ def test_a_state_dict_is_no_script(tiny_model, folders):
         custom.load_model(str(folders / "w.pt"))
 
 
-def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch):
+@pytest.mark.parametrize("shape", [[3, 1, 8, 8], [3, 8, 8, 1]], ids=["channels first", "last"])
+def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch, shape):
     """The runtime is not installed for the tests: one that has its interface stands in."""
     model, sizes = tiny_model(), []
 
@@ -177,15 +178,16 @@ def test_onnx_through_its_runtime(tiny_model, x, folders, monkeypatch):
             assert path.endswith("m.onnx") and providers == ["CPUExecutionProvider"]
 
         def get_inputs(self):
-            return [SimpleNamespace(name="images", type="tensor(float)", shape=[3, 1, 8, 8])]
+            return [SimpleNamespace(name="images", type="tensor(float)", shape=shape)]
 
         def get_outputs(self):
             return [SimpleNamespace(name="scores")]
 
         def run(self, outputs, given):
-            assert outputs == ["scores"]
+            assert outputs == ["scores"] and list(given["images"].shape) == shape
             sizes.append(len(given["images"]))
-            return [model(torch.from_numpy(given["images"])).detach().numpy()]
+            images = torch.from_numpy(given["images"])
+            return [model(images.permute(0, 3, 1, 2) if shape[3] == 1 else images).detach().numpy()]
 
     (folders / "m.onnx").write_bytes(b"onnx")
     monkeypatch.setitem(sys.modules, "onnxruntime", SimpleNamespace(InferenceSession=Session))
