@@ -28,7 +28,7 @@ from torchvision.models import resnet18
 
 from dnnlib import custom, files
 from dnnlib.custom.photos import unit
-from dnnlib.custom.scoring import Lessons, learn_at_once
+from dnnlib.custom.scores import Lessons, learn_at_once
 from dnnlib.inference import fast_layout
 
 TOGETHER = "gini,pd,nac,kmnc"

@@ -20,8 +20,8 @@ from torch import nn
 from dnnlib import custom, files, selection
 from dnnlib.custom.estimate import estimate
 from dnnlib.custom.photos import Photos
-from dnnlib.custom.scored import finished
-from dnnlib.custom.scoring import Lessons, learn_at_once
+from dnnlib.custom.ranking_run import finished
+from dnnlib.custom.scores import Lessons, learn_at_once
 
 PAGE = Path(__file__).parents[1] / "book" / "scales.md"
 FEW, CLASSES, WIDTH, REFERENCES = 1_000, 10, 16, 500

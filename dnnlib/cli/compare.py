@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli import reading as own
+from dnnlib.cli import options as own
+from dnnlib.cli.output import SKIPPED, left_out
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import SKIPPED, left_out
 
 
 def compare(model: own.Model = "", images: own.Images = "",
@@ -43,8 +43,8 @@ def compare(model: own.Model = "", images: own.Images = "",
     if target.suffix != ".csv":
         raise ValueError(f"--out: expected a name that ends in .csv, got {output}")
     from dnnlib import checks, custom, files
+    from dnnlib.custom.class_names import order_told
     from dnnlib.custom.comparing_picture import picture
-    from dnnlib.custom.naming import order_told
     from dnnlib.custom.worth import fuzzers_table, selectors_table
 
     asked = by if by == "all" else custom.parse_methods(

@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli import reading as own
+from dnnlib.cli import options as own
+from dnnlib.cli.output import LISTED, SKIPPED, duration, gallery_page, left_out, many, save
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import LISTED, SKIPPED, duration, gallery_page, left_out, many, save
 
 
 def fuzz(model: own.Model, images: own.Images,
@@ -61,9 +61,9 @@ def fuzz(model: own.Model, images: own.Images,
          strict: own.Strict = False) -> None:
     """Turn your own images into inputs that your model gets wrong."""
     from dnnlib import checks, custom, files
-    from dnnlib.custom import lasting
+    from dnnlib.custom import regression_tests
     from dnnlib.custom.against_noise import beside
-    from dnnlib.custom.naming import order_told
+    from dnnlib.custom.class_names import order_told
     from dnnlib.data import audio
 
     options = custom.Options(
@@ -114,8 +114,8 @@ def fuzz(model: own.Model, images: own.Images,
     if keep and found.failures.empty:
         lines.append(f"no input failed, so that there is no test to write to {keep}")
     elif keep:
-        files.write_atomically(test := Path(keep).expanduser(), lasting.failures_test(
-            found, target, test, lasting.Setting(
+        files.write_atomically(test := Path(keep).expanduser(), regression_tests.failures_test(
+            found, target, test, regression_tests.Setting(
                 model=model, weights=weights, size=size, resize=resize, crop=crop, mean=mean,
                 std=std, channels=channels, classes=classes, width=width, device=device,
                 probabilities=probabilities), labels=labels))

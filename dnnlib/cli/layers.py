@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli import reading as own
+from dnnlib.cli import options as own
 from dnnlib.cli.terminal import print_table, say
 
 LISTED = 10  # modules left out that are named

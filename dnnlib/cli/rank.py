@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli import reading as own
+from dnnlib.cli import options as own
+from dnnlib.cli.output import SKIPPED, duration, gallery_page, left_out, many, save
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import SKIPPED, duration, gallery_page, left_out, many, save
 
 
 def rank(model: own.Model = "", images: own.Images = "",
@@ -72,7 +72,7 @@ def rank(model: own.Model = "", images: own.Images = "",
     if studio and tasks.suffix != ".json":
         raise ValueError(f"--label-studio: expected a name that ends in .json, got {studio}")
     from dnnlib import checks, custom, files
-    from dnnlib.custom import lasting
+    from dnnlib.custom import regression_tests
     from dnnlib.custom.faults import check_labelled
     from dnnlib.data.parquet import Rows
 
@@ -140,8 +140,8 @@ def rank(model: own.Model = "", images: own.Images = "",
     firsts = custom.first(table, photos)
     save(custom.sheet(firsts), target.with_suffix(".png"))
     if faults is not None:
-        files.write_atomically(test := Path(keep).expanduser(), lasting.rate_test(
-            faults, images, test, lasting.Setting(
+        files.write_atomically(test := Path(keep).expanduser(), regression_tests.rate_test(
+            faults, images, test, regression_tests.Setting(
                 model=model, weights=weights, size=size, resize=resize, crop=crop, mean=mean,
                 std=std, channels=channels, classes=classes, width=width, class_names=class_names,
                 device=device, probabilities=probabilities)))

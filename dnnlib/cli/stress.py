@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from dnnlib.cli import reading as own
+from dnnlib.cli import options as own
+from dnnlib.cli.output import SKIPPED, left_out
 from dnnlib.cli.terminal import print_table, say
-from dnnlib.cli.wrote import SKIPPED, left_out
 
 
 def stress(model: own.Model = "", images: own.Images = "",
@@ -34,7 +34,7 @@ def stress(model: own.Model = "", images: own.Images = "",
     """At which strength of light, blur, noise, JPEG, turning or shifting does your model fail?"""
     from dnnlib import checks, custom, files
     from dnnlib.custom import changes, stressing_page
-    from dnnlib.custom.naming import order_told
+    from dnnlib.custom.class_names import order_told
 
     target, called = Path(output).expanduser(), own.names_of(class_names, model, classes)
     changes.parse_changes(by)

@@ -1,13 +1,15 @@
 """A person's own model and images: loaded, ranked for labelling, fuzzed for failing inputs."""
 
+from dnnlib.custom.class_names import published_names, read_names
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.comparing import Compared, compare
 from dnnlib.custom.estimate import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.faults import Faults, fault_rate
 from dnnlib.custom.forecast import Forecast, forecast
+from dnnlib.custom.fuzzing_run import Found, fuzz, pictures
 from dnnlib.custom.gallery import failures_page, ranking_page
-from dnnlib.custom.handed import (
+from dnnlib.custom.labelling import (
     Tasks,
     check_copies,
     copy_first,
@@ -19,13 +21,11 @@ from dnnlib.custom.handed import (
 from dnnlib.custom.loading import load_model
 from dnnlib.custom.looks import classifier, first_look
 from dnnlib.custom.methods import needs_reference, parse_methods
-from dnnlib.custom.naming import published_names, read_names
 from dnnlib.custom.options import LABELS, METHODS, Options
+from dnnlib.custom.outputs import read_outputs
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.ranking import first, parse_top, prepared_job, rank, rank_outputs
-from dnnlib.custom.runs import Found, fuzz, pictures
-from dnnlib.custom.saved import read_outputs
 from dnnlib.custom.sheet import sheet
 from dnnlib.custom.stressing import Stressed, stress
 from dnnlib.custom.tables import check_target, write

@@ -9,11 +9,11 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.custom.failures import campaign_of
+from dnnlib.custom.fuzzing_run import Found
 from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
+from dnnlib.custom.own_code import reason
 from dnnlib.custom.photos import Photos
-from dnnlib.custom.runs import Found
-from dnnlib.custom.scoring import all_of
-from dnnlib.custom.told import reason
+from dnnlib.custom.scores import all_of
 from dnnlib.custom.worth import interval
 from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Campaign, Fuzzer, Noise

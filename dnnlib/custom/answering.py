@@ -6,8 +6,8 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from dnnlib.custom.own_code import reason, told
 from dnnlib.custom.photos import Read
-from dnnlib.custom.told import reason, told
 from dnnlib.data.folders import of_one, of_the_machine
 from dnnlib.inference import device_of, fast_layout
 

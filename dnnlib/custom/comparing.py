@@ -13,6 +13,7 @@ from torch import nn
 
 from dnnlib import checks, selection
 from dnnlib.custom.against_noise import fuzzed, options_of_all
+from dnnlib.custom.class_names import classes_named, labels_of
 from dnnlib.custom.identity import identity_of
 from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.methods import (
@@ -22,12 +23,11 @@ from dnnlib.custom.methods import (
     takes_layers,
     tell_unused,
 )
-from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of
+from dnnlib.custom.ranking_run import Run
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.scored import Run
-from dnnlib.custom.scoring import Job, classes_of
+from dnnlib.custom.scores import Job, classes_of
 from dnnlib.custom.worth import fuzzers_sentence, interval, selectors_sentence
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import leaves_modes

@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load
 
 from dnnlib.custom.photos import Photos, batches
-from dnnlib.custom.scoring import Job, Lessons, learn_at_once
+from dnnlib.custom.scores import Job, Lessons, learn_at_once
 from dnnlib.inference import device_of
 
 BATCHES = 4  # looked at; the first warms up, and does not count

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from dnnlib.custom.told import is_own
+from dnnlib.custom.own_code import is_own
 from dnnlib.fuzzing import Budget, Campaign, Fuzzer
 from dnnlib.inference import predict
 

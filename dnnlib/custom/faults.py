@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from torch import nn
 
 from dnnlib import checks
+from dnnlib.custom.class_names import classes_named, labels_of
 from dnnlib.custom.looks import first_look
-from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.photos import Images, Photos, photos_of
-from dnnlib.custom.scoring import classes_of
+from dnnlib.custom.scores import classes_of
 from dnnlib.inference import leaves_modes, predict
 
 

@@ -8,9 +8,9 @@ from typing import Unpack
 import torch
 from torch import nn
 
+from dnnlib.custom.fuzzing_run import prepared
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images
-from dnnlib.custom.runs import prepared
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
 
@@ -45,10 +45,10 @@ class Forecast:
 def forecast(model: nn.Module, images: Images, options: Options | None = None, *,
              reference: Images | None = None, probabilities: bool | None = None,
              class_names: Sequence[str] | None = None, **given: Unpack[Given]) -> Forecast:
-    """What :func:`runs.fuzz` would take with the same arguments; nothing is written.
+    """What :func:`fuzzing_run.fuzz` would take with the same arguments; nothing is written.
 
     A first block of inputs is fuzzed for one iteration and for three. Raises ``ValueError`` as
-    :func:`runs.fuzz` does.
+    :func:`fuzzing_run.fuzz` does.
 
     >>> from dnnlib import models
     >>> model = models.build("lenet1")

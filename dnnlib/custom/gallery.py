@@ -17,9 +17,9 @@ from PIL import Image
 from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
-from dnnlib.custom.handed import methods_of
+from dnnlib.custom.fuzzing_run import Found
+from dnnlib.custom.labelling import methods_of
 from dnnlib.custom.photos import Photos
-from dnnlib.custom.runs import Found
 from dnnlib.data.pictures import READERS
 
 IMAGES, FAILURES, WRONG = 10_000, 2_000, 500  # that a page shows at most

@@ -14,8 +14,8 @@ from torch import nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional as F
 
+from dnnlib.custom.own_code import told
 from dnnlib.custom.preparation import Preparation
-from dnnlib.custom.told import told
 
 CONFIG, PREPARED = "config.json", "preprocessor_config.json"
 HEAD = "ForImageClassification"

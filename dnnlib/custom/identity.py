@@ -17,8 +17,8 @@ import torch
 from torch import nn
 
 from dnnlib import __version__
-from dnnlib.custom import kept
 from dnnlib.custom import preparation as prepared
+from dnnlib.custom import run_folder
 from dnnlib.custom.answering import unanswered
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.looks import Looked
@@ -167,7 +167,7 @@ class Identity:
 
         A file of code that has changed, and answers the same, is told.
         """
-        before = kept.opened(folder)
+        before = run_folder.opened(folder)
         if before is None:
             return False
         facts, tensors = before

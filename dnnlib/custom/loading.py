@@ -19,8 +19,8 @@ from dnnlib import checks, models
 from dnnlib.custom import hugging_face
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.formats import SUFFIXES, load_saved
+from dnnlib.custom.own_code import told
 from dnnlib.custom.preparation import Preparation, prepared
-from dnnlib.custom.told import told
 from dnnlib.models import sources
 from dnnlib.models.weights import assign, fitting, misfits, read
 

@@ -24,9 +24,9 @@ from dnnlib.custom.classifier import (
     logits_of,
     output_named,
 )
+from dnnlib.custom.own_code import told
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.preparation import Preparation
-from dnnlib.custom.told import told
 from dnnlib.data.folders import of_the_machine
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import device_of, fast_layout

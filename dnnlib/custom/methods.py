@@ -8,7 +8,7 @@ from dataclasses import MISSING, fields, is_dataclass
 
 from dnnlib import checks, selection
 from dnnlib.custom.loading import of_file
-from dnnlib.custom.told import is_own
+from dnnlib.custom.own_code import is_own
 from dnnlib.models import sources
 from dnnlib.models.fingerprints import of_class
 

@@ -9,7 +9,7 @@ import torch
 
 from dnnlib import checks
 from dnnlib.custom.loading import of_file
-from dnnlib.custom.told import own_code
+from dnnlib.custom.own_code import own_code
 from dnnlib.fuzzing import (
     ArtAttack,
     Budget,

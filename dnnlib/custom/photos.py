@@ -22,9 +22,9 @@ from torch.utils.data import DataLoader, Dataset
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
 from dnnlib.custom.classifier import Classifier
-from dnnlib.custom.given import Loaded, image_in, label_in, last_are_channels, named
+from dnnlib.custom.datasets import Loaded, image_in, label_in, last_are_channels, named
+from dnnlib.custom.own_code import reason, sentence
 from dnnlib.custom.preparation import Preparation
-from dnnlib.custom.told import reason, sentence
 from dnnlib.data.folders import decoded, of_one
 from dnnlib.data.pictures import readable
 
@@ -42,7 +42,7 @@ class Photos(Dataset):
     """Images by number, read when they are asked for.
 
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
-    :class:`Pictures`, or a dataset, whose items :func:`given.image_in` takes apart; images as
+    :class:`Pictures`, or a dataset, whose items :func:`datasets.image_in` takes apart; images as
     Pillow has them, and paths of files, are turned upright and prepared by ``fit``, in
     ``channels``, as files are. ``last``: images come as (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
@@ -305,8 +305,8 @@ Images = Photos | str | Path | Sequence | torch.Tensor | np.ndarray | Dataset | 
 def photos_of(images: Images, model: nn.Module) -> Photos:
     """Whatever holds images, as :class:`Photos`: those; a folder, or a list of paths in a file, as
     text or ``Path``; paths; a tensor or array (N, C, H, W) or (N, H, W, C); a dataset, see
-    :func:`given.named` for names and labels; or a loader: what its sampler chooses of its dataset,
-    in the dataset's order. ``TypeError`` for anything else."""
+    :func:`datasets.named` for names and labels; or a loader: what its sampler chooses of its
+    dataset, in the dataset's order. ``TypeError`` for anything else."""
     if isinstance(images, Photos):
         return images
     if isinstance(images, str | Path):

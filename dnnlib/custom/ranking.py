@@ -12,9 +12,10 @@ import torch
 from torch import nn
 
 from dnnlib import checks, selection
+from dnnlib.custom.class_names import distinct
 from dnnlib.custom.duplicates import duplicates
-from dnnlib.custom.handed import merged
 from dnnlib.custom.identity import identity_of
+from dnnlib.custom.labelling import merged
 from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.methods import (
     FROM_OUTPUTS,
@@ -24,12 +25,11 @@ from dnnlib.custom.methods import (
     said,
     tell_unused,
 )
-from dnnlib.custom.naming import distinct
+from dnnlib.custom.own_code import own_code
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
+from dnnlib.custom.ranking_run import Run
 from dnnlib.custom.rehearsal import chosen_of
-from dnnlib.custom.scored import Run
-from dnnlib.custom.scoring import Job
-from dnnlib.custom.told import own_code
+from dnnlib.custom.scores import Job
 from dnnlib.data.pictures import Pictures
 from dnnlib.inference import leaves_modes
 from dnnlib.selection.protocol import Vectors
@@ -82,7 +82,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     Images are read as they are needed, and all methods share a pass over them. ``folder``: where
     scores are kept block by block, so that the same call goes on after it was killed, and a
     finished run is not made again; default none. ``client``: of a Dask cluster, whose workers
-    score the blocks; they need the same files. ``merge``: see :func:`handed.merged`.
+    score the blocks; they need the same files. ``merge``: see :func:`labelling.merged`.
     ``class_names``: one for each class, in the order of the model's outputs.
 
     What cannot work is told by two images, before the others are looked at. Returns a row for

@@ -11,7 +11,7 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.methods import Kind, takes_layers
-from dnnlib.custom.told import is_own, own_code, sentence
+from dnnlib.custom.own_code import is_own, own_code, sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed

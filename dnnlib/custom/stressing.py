@@ -12,9 +12,9 @@ from tqdm import tqdm
 from dnnlib import checks, files
 from dnnlib.custom.answering import spared
 from dnnlib.custom.changes import Ladder, eight_bits, parse_changes
+from dnnlib.custom.class_names import classes_named, labels_of
 from dnnlib.custom.identity import Identity, identity_of
 from dnnlib.custom.looks import first_look
-from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.options import LABELS
 from dnnlib.custom.photos import Images, Photos, Read, batches, photos_of
 from dnnlib.custom.worth import interval

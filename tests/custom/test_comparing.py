@@ -11,7 +11,7 @@ from torch import nn
 import dnnlib
 from dnnlib import custom
 from dnnlib.custom import against_noise, comparing
-from dnnlib.custom.naming import Published
+from dnnlib.custom.class_names import Published
 from dnnlib.fuzzing import Campaign, DLFuzz
 from dnnlib.measures.faults import fault_detection_rate
 

@@ -15,7 +15,7 @@ from torch import nn
 from torch.utils.data import Dataset, TensorDataset
 
 from dnnlib import custom
-from dnnlib.custom import formats, identity, scored
+from dnnlib.custom import formats, identity, ranking_run
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.looks import first_look
 from dnnlib.custom.preparation import prepared
@@ -53,7 +53,7 @@ class Options:
 def same(first, second, images, others=None, folder="run"):
     """The second model's ranking, if it goes on in the folder of the first one's, or why not."""
     custom.rank(first, images, "gini", folder=folder)
-    with mock.patch.object(scored._log, "warning") as told:
+    with mock.patch.object(ranking_run._log, "warning") as told:
         table = custom.rank(second, images if others is None else others, "gini", folder=folder)
     return str(told.call_args) if told.called else table
 

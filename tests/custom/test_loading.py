@@ -18,7 +18,7 @@ from torchvision.models import EfficientNet_B0_Weights, get_model, get_model_wei
 from torchvision.transforms import v2
 
 from dnnlib import custom, inference
-from dnnlib.cli.reading import read
+from dnnlib.cli.options import read
 from dnnlib.custom import preparation
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.neurons.layers import layers_of

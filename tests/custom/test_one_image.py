@@ -17,9 +17,9 @@ from torch.utils.data import Dataset
 
 import dnnlib
 from dnnlib import cli, custom
-from dnnlib.custom.naming import classes_named, labels_of
+from dnnlib.custom.class_names import classes_named, labels_of
+from dnnlib.custom.own_code import told
 from dnnlib.custom.preparation import prepared
-from dnnlib.custom.told import told
 
 ODD = 13  # the place of the image that does something else
 

@@ -295,8 +295,9 @@ def test_methods_in_another_order_are_the_same_run(tiny_model, photos, tmp_path)
     again = custom.rank(tiny_model(), photos, "gini,random", folder=tmp_path / "run")
     assert again["gini_rank"][:40].is_monotonic_increasing and "none changed" in again.attrs["used"]
     assert again["random_rank"].sort_index().equals(first["random_rank"].sort_index())
-    with pytest.raises(ValueError, match="by was"):
-        custom.rank(tiny_model(), photos, "gini", folder=tmp_path / "run")
+    assert not (tmp_path / "run-1").exists()
+    custom.rank(tiny_model(), photos, "gini", folder=tmp_path / "run")
+    assert (tmp_path / "run-1").exists()
 
 
 def test_seed_reaches_the_methods(tiny_model, photos):

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from dnnbook import data
-from dnnlib.cli.wrote import save
+from dnnlib.cli.output import save
 from dnnlib.data import folders
 from dnnlib.data.pictures import readable
 

@@ -53,7 +53,7 @@ def read(name: str, split: str, *, download: bool = False) -> Raw:
 
     Raises ``ValueError`` in one line for anything else.
     """
-    from dnnlib.custom.told import told  # slow to import
+    from dnnlib.custom.own_code import told  # slow to import
 
     try:
         found = _of_torchvision(name, split, download) if name.startswith(LIBRARY) else (
@@ -128,7 +128,7 @@ def _parts(found) -> tuple[torch.Tensor, torch.Tensor, tuple[str, ...]]:
     if isinstance(found, tuple | list) and len(found) in (2, 3):
         images, labels, classes = (*found, ())[:3]
         return _stacked(torch.as_tensor(images)), _labels(labels), tuple(map(str, classes))
-    from dnnlib.custom.given import image_in, named  # slow to import
+    from dnnlib.custom.datasets import image_in, named  # slow to import
 
     about = named(found)
     labels = about.labels if about.labels is not None else [found[i][1] for i in range(len(found))]
@@ -156,7 +156,7 @@ def _picture(image) -> torch.Tensor:
 
 def _stacked(images: torch.Tensor) -> torch.Tensor:
     """Images in any of the layouts as bytes (N, C, H, W)."""
-    from dnnlib.custom.given import last_are_channels  # slow to import
+    from dnnlib.custom.datasets import last_are_channels  # slow to import
 
     if images.ndim == 3:
         images = images.unsqueeze(1)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 
 from dnnbook.data import in_file
-from dnnlib.custom.told import told
+from dnnlib.custom.own_code import told
 from dnnlib.perturb.vulnerability import changed
 
 

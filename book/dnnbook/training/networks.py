@@ -7,7 +7,7 @@ from torch import nn
 
 from dnnbook.data import in_file
 from dnnlib import models
-from dnnlib.custom.told import told
+from dnnlib.custom.own_code import told
 
 
 def called(name: str) -> str:

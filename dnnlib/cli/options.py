@@ -73,9 +73,9 @@ def check_kept(test: str, guess: bool) -> None:
     """``ValueError`` if no test can be written to FILE.py, before anything is computed."""
     from pathlib import Path
 
-    from dnnlib.custom import lasting
+    from dnnlib.custom import regression_tests
 
-    lasting.check_file(Path(test).expanduser())
+    regression_tests.check_file(Path(test).expanduser())
     if guess:
         raise ValueError("--pytest: only without --estimate, which tries few images")
 

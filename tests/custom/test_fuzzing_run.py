@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 from dnnlib import custom, selection
 from dnnlib.cli import main
-from dnnlib.custom import Options, runs, whole_levels
+from dnnlib.custom import Options, fuzzing_run, whole_levels
 from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Given
 from dnnlib.fuzzing import Budget, Noise
 
@@ -330,7 +330,7 @@ def test_blocks_do_not_depend_on_those_before(folder, photos, tiny_model, by):
 def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypatch):
     bars = []
 
-    class Bar(runs.tqdm):
+    class Bar(fuzzing_run.tqdm):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **{**options, "disable": True})
             bars.append([options["total"], options["initial"], 0])
@@ -338,10 +338,10 @@ def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypat
         def update(self, n=1):
             bars[-1][2] += n
 
-    monkeypatch.setattr(runs, "tqdm", Bar)
+    monkeypatch.setattr(fuzzing_run, "tqdm", Bar)
     options = Options(by="noise", l2=1.0, iterations=1, block=8)
     custom.fuzz(tiny_model(), photos, "failures", options)
-    (runs.Path("failures") / "blocks" / "00002.json").unlink()
+    (fuzzing_run.Path("failures") / "blocks" / "00002.json").unlink()
     custom.fuzz(tiny_model(), photos, "failures", options)
     assert bars == [[20, 0, 20], [20, 16, 4]]
 
@@ -350,7 +350,7 @@ def test_a_finished_run_is_not_made_again(folder, photos, tiny_model, monkeypatc
     options = Options(by="noise", l2=1.0, iterations=2)
     first = custom.fuzz(tiny_model(), photos, "failures", options)
     before = content(folder / "failures")
-    monkeypatch.setattr(runs, "nearest", None)
+    monkeypatch.setattr(fuzzing_run, "nearest", None)
     again = custom.fuzz(tiny_model(), photos, "failures", options)
     assert content(folder / "failures") == before and again.failures.equals(first.failures)
 
@@ -569,8 +569,8 @@ def test_noise_beside_is_what_a_run_by_noise_breaks(folder, photos, tiny_model, 
     found = custom.fuzz(tiny_model(), photos, "failures", by="dlfuzz", **options)
     tried = found.inputs["outcome"].isin(["broken", "held"])
     assert (found.inputs["noise"] != "").equals(tried)
-    digest = runs.files.digest
-    monkeypatch.setattr(runs.files, "digest", lambda key: digest(
+    digest = fuzzing_run.files.digest
+    monkeypatch.setattr(fuzzing_run.files, "digest", lambda key: digest(
         [*key, "noise"] if isinstance(key, list) and len(key) == 2 else key))
     alone = custom.fuzz(tiny_model(), photos, "alone", by="noise", **options)
     assert {"broken", "held"} <= set(alone.inputs["outcome"])

@@ -14,7 +14,7 @@ from PIL import Image
 from torch.utils.data import DataLoader, TensorDataset
 
 from dnnlib import custom, files
-from dnnlib.custom import scored, scoring
+from dnnlib.custom import ranking_run, scores
 from dnnlib.selection import DSA, KMNC
 
 BY = "gini,pd,nss,nac,kmnc,dsa,random"
@@ -65,7 +65,7 @@ def killed_before_its_end(ranked, monkeypatch):
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(scored, "finished", killed)
+        patch.setattr(ranking_run, "finished", killed)
         with pytest.raises(Killed):
             ranked(by="gini")
 
@@ -140,7 +140,7 @@ def test_workers_read_the_same(ranked, folder):
 
 def test_killed_at_any_moment_it_ends_with_the_same_bytes(ranked, folder, monkeypatch):
     """Twenty moments: a file about to be renamed, a batch about to pass, a method about to end."""
-    events = [(os, "replace"), (scoring, "shown"), (scored, "finished")]
+    events = [(os, "replace"), (scores, "shown"), (ranking_run, "finished")]
     real = {pair: getattr(*pair) for pair in events}
     left = [10**9]
 

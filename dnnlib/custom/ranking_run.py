@@ -14,12 +14,12 @@ import torch
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.custom import cluster, kept
+from dnnlib.custom import cluster, run_folder
 from dnnlib.custom.identity import Identity, Other, check_left_out
+from dnnlib.custom.own_code import own_code
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
-from dnnlib.custom.scoring import OUTPUTS, Blocks, Job, Lessons, learn
-from dnnlib.custom.told import own_code
+from dnnlib.custom.scores import OUTPUTS, Blocks, Job, Lessons, learn
 from dnnlib.inference import device_of
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
@@ -33,9 +33,9 @@ class Run:
     each block of images gave; in the end, instead of the last three, ``result.safetensors``.
 
     ``skipped``: the reasons for images that could not be read, by place; ``unread``: for training
-    images, by name; ``failed``: for methods; ``outputs``: those of :data:`scoring.OUTPUTS` of the
+    images, by name; ``failed``: for methods; ``outputs``: those of :data:`scores.OUTPUTS` of the
     images that could be read, if a method needed a pass. Another run in the folder is put aside if
-    it is finished, see :func:`kept.aside`, and a ``ValueError`` if it waits to go on.
+    it is finished, see :func:`run_folder.aside`, and a ``ValueError`` if it waits to go on.
     """
 
     def __init__(self, folder: str | Path, identity: Identity | None = None):
@@ -50,10 +50,10 @@ class Run:
         try:
             return identity.check(self.folder)
         except Other as error:
-            if not kept.whole(self.folder / RESULT):
+            if not run_folder.whole(self.folder / RESULT):
                 raise
             _log.warning("%s. It is finished, and kept as %s", error.found,
-                         ", ".join(kept.aside(self.folder)))
+                         ", ".join(run_folder.aside(self.folder)))
             return False
 
     def go(self, job: Job, reference: Photos | None, workers: int | None,
@@ -61,11 +61,11 @@ class Run:
         """The places of the images that could be read, and of each method the 'order' of these,
         with a 'score' if it has one. ``ValueError`` if every method fails."""
         result = self.folder / RESULT
-        if not kept.whole(result):
+        if not run_folder.whole(result):
             job = self._learn(job, reference, workers, client)
             self._finish(job, self._make(job, "ranking", workers, client), result)
         tensors, notes = _read(result)
-        for name in (Lessons.folder, "learned", Job.folder, kept.MEANWHILE):
+        for name in (Lessons.folder, "learned", Job.folder, run_folder.MEANWHILE):
             shutil.rmtree(self.folder / name, ignore_errors=True)
         self.skipped = {int(i): why for i, why in notes["skipped"].items()}
         if self.again:
@@ -85,10 +85,10 @@ class Run:
         learners = {name: chosen for name, chosen in job.selectors.items() if chosen.keeps}
         paths = {name: self.folder / "learned" / f"{name}.safetensors" for name in learners}
         known: Found = {}
-        if reference is not None and not all([kept.whole(path) for path in paths.values()]):
+        if reference is not None and not all([run_folder.whole(path) for path in paths.values()]):
             lessons = Lessons(job.model, reference, learners, job.batch_size, job.block)
             blocks = self._make(lessons, "training images", workers, client)
-            meanwhile = self.folder / kept.MEANWHILE
+            meanwhile = self.folder / run_folder.MEANWHILE
             meanwhile.mkdir(exist_ok=True)
             known, self.failed, self.unread = learn(lessons, blocks, meanwhile)
             if set(job.selectors) <= set(self.failed):
@@ -120,7 +120,7 @@ class Run:
     def _make(self, job: Blocks, what: str, workers: int | None, client) -> list[Path]:
         """The files of all blocks; those that are not there yet are made."""
         paths = [self.folder / name for name in job.names]
-        left = [i for i, path in enumerate(paths) if not kept.whole(path)]
+        left = [i for i, path in enumerate(paths) if not run_folder.whole(path)]
         sizes = [sum(map(len, job.lists(i))) for i in range(len(paths))]
         done = sum(sizes) - sum(sizes[i] for i in left)
         with tqdm(total=sum(sizes), initial=done, desc=what, unit="image") as bar:
@@ -128,7 +128,7 @@ class Run:
                     else cluster.run(client, job, left))
             for number, content in made:
                 if self.identity is not None:
-                    kept.begin(self.folder, self.identity.facts, self.identity.tensors)
+                    run_folder.begin(self.folder, self.identity.facts, self.identity.tensors)
                 for name, data in content.items():
                     files.write_atomically(self.folder / name, data)
                 if client is not None:
@@ -136,12 +136,12 @@ class Run:
         return paths
 
     def _finish(self, job: Job, paths: list[Path], result: Path) -> None:
-        meanwhile = self.folder / kept.MEANWHILE
+        meanwhile = self.folder / run_folder.MEANWHILE
         for path in paths:
             notes = _read(path, ())[1]
             self.skipped |= {int(i): why for i, why in notes["skipped"].items()}
             self.failed |= {k: v for k, v in notes["failed"].items() if k not in self.failed}
-        places, found = kept.joined(paths, "places", meanwhile), {}
+        places, found = run_folder.joined(paths, "places", meanwhile), {}
         if len(places) < 2:
             raise ValueError(f"images: {len(places)} of {len(job.photos)} could be read; the "
                              f"first reason: {next(iter(self.skipped.values()))}")
@@ -157,7 +157,7 @@ class Run:
         tensors = {f"{name}.{what}": value for name, parts in found.items()
                    for what, value in parts.items()}
         if any(chosen.shared for chosen in job.selectors.values()):
-            tensors |= {name: kept.joined(paths, name, meanwhile) for name in OUTPUTS}
+            tensors |= {name: run_folder.joined(paths, name, meanwhile) for name in OUTPUTS}
         files.save_tensors(result, tensors | {"places": places}, notes={
             "methods": list(found), "skipped": self.skipped, "unread": self.unread,
             "failed": self.failed})
@@ -179,8 +179,8 @@ def _read(path: Path, names: Iterable[str] | None = None) -> tuple[dict[str, tor
 def finished(job: Job, name: str, paths: Sequence[Path],
              meanwhile: Path) -> dict[str, torch.Tensor]:
     """The 'order' of a method's rows in all blocks, and the 'score' if it has one."""
-    chosen, rows = job.selectors[name], kept.joined(paths, name, meanwhile)
-    classes = kept.joined(paths, "predicted", meanwhile) if chosen.shared else torch.empty(0)
+    chosen, rows = job.selectors[name], run_folder.joined(paths, name, meanwhile)
+    classes = run_folder.joined(paths, "predicted", meanwhile) if chosen.shared else torch.empty(0)
     with own_code(type(chosen)):
         score, order = chosen.finish(rows, classes, job.known.get(name, {}), folder=meanwhile,
                                      device=device_of(job.model))

@@ -12,11 +12,11 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.custom import kept
+from dnnlib.custom import run_folder
 from dnnlib.custom.answering import spared, unanswered
+from dnnlib.custom.own_code import is_own, own_code
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
-from dnnlib.custom.told import is_own, own_code
 from dnnlib.inference import classes_of as classes_of_logits
 from dnnlib.inference import device_of, predict
 from dnnlib.selection.protocol import Batch, Selector, passed, rows_of
@@ -177,7 +177,7 @@ def learn(lessons: Lessons, paths: Sequence[Path], meanwhile: Path,
     for name, chosen in lessons.selectors.items():
         if name not in failed:
             try:
-                rows = {what: kept.joined(paths, f"{name}.{what}", meanwhile)
+                rows = {what: run_folder.joined(paths, f"{name}.{what}", meanwhile)
                         for what in chosen.keeps}
                 with own_code(type(chosen)):
                     known[name] = chosen.learned(rows)

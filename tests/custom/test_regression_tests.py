@@ -13,8 +13,8 @@ import torch
 from PIL import Image
 
 from dnnlib import custom, files
-from dnnlib.custom import lasting
-from dnnlib.custom.lasting import Setting
+from dnnlib.custom import regression_tests
+from dnnlib.custom.regression_tests import Setting
 
 OWN = """
 import torch
@@ -155,7 +155,7 @@ def built(setting, file):
     ("models/own.py:build", "/a/tests/../models/own.py:build"),
     ("m.onnx", "/a/tests/../m.onnx")])
 def test_the_model_is_built_as_by_the_command(monkeypatch, model, expected):
-    monkeypatch.setattr(lasting.os.path, "abspath", lambda path: str(Path("/a") / path))
+    monkeypatch.setattr(regression_tests.os.path, "abspath", lambda path: str(Path("/a") / path))
     found = built(Setting(model=model, weights="w.pt", size=32, mean="0.5", std="0.25", classes=10,
                           channels=3, width=0.75, device="cpu"), Path("/a/tests/test_it.py"))
     (name, given), named = found["load_model"]
@@ -196,7 +196,7 @@ def test_any_name_is_only_text(tmp_path):
     found = custom.Found(pd.DataFrame(), pd.DataFrame(
         [("images/000000-1.png", *names[:2])], columns=["file", "label", "predicted"], dtype=object),
         class_names=names)
-    source = lasting.failures_test(found, tmp_path / 'a"b', tmp_path / "t.py", Setting(
+    source = regression_tests.failures_test(found, tmp_path / 'a"b', tmp_path / "t.py", Setting(
         model="lenet5", probabilities=True), labels="folders")
     exec(compile(source.split(b"\n\ndef load")[0], "t.py", "exec"),
          scope := {"__file__": str(tmp_path / "t.py")})
@@ -209,7 +209,7 @@ def test_any_name_is_only_text(tmp_path):
                                                   (29, 100, "0.29")])
 def test_the_bound_allows_what_was_measured(wrong, images, bound):
     found = custom.Faults(images, dict.fromkeys(map(str, range(wrong)), ""), {})
-    source = lasting.rate_test(found, "photos", "t.py", Setting(model="lenet5")).decode()
+    source = regression_tests.rate_test(found, "photos", "t.py", Setting(model="lenet5")).decode()
     assert f"BOUND = {bound}  #" in source and found.rate <= float(bound) < found.rate + 1e-4
     compile(source, "t.py", "exec")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnnlib import checks, files
+from dnnlib.custom.class_names import published_names, read_names
 from dnnlib.custom.faults import Faults
 from dnnlib.custom.formats import SUFFIXES
-from dnnlib.custom.naming import published_names, read_names
-from dnnlib.custom.runs import Found
+from dnnlib.custom.fuzzing_run import Found
 
 MARK = "# Written by dnnlib --pytest; the same command writes it anew."
 DIGITS = 4  # of the bound, rounded up

@@ -21,17 +21,17 @@ from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
 from tqdm import tqdm
 
 from dnnlib import files
-from dnnlib.custom import cluster, kept, tables
+from dnnlib.custom import cluster, run_folder, tables
+from dnnlib.custom.class_names import classes_named, labels_of
 from dnnlib.custom.failures import Unbound, nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
-from dnnlib.custom.naming import classes_named, labels_of
 from dnnlib.custom.options import Given, Options
+from dnnlib.custom.own_code import reason
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
-from dnnlib.custom.scoring import all_of, classes_of
-from dnnlib.custom.told import reason
+from dnnlib.custom.scores import all_of, classes_of
 from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
@@ -249,7 +249,7 @@ def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, n
     The class of that is -1; its reasons come by name.
     """
     path = folder / "clean.safetensors"
-    if kept.whole(path):
+    if run_folder.whole(path):
         tensors, notes = files.load_tensors(path)
         clean, skipped = tensors["classes"], notes["skipped"]
         check_left_out(folder, model, photos, (clean < 0).nonzero()[:, 0].tolist())
@@ -261,7 +261,7 @@ def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, n
         raise ValueError(f"labels: the model gets none of {len(labels)} images right; are the "
                          f"folders' names in the order of its classes: {', '.join(names[:3])}...?")
     if not path.exists():
-        kept.begin(folder, identity.facts, identity.tensors)
+        run_folder.begin(folder, identity.facts, identity.tensors)
         files.save_tensors(path, {"classes": clean}, skipped=skipped)
     return clean, labels, skipped
 

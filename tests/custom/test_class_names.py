@@ -11,7 +11,7 @@ from PIL import Image
 from torch import nn
 
 from dnnlib import custom
-from dnnlib.custom.naming import Published, as_folders, classes_named, labels_of
+from dnnlib.custom.class_names import Published, as_folders, classes_named, labels_of
 
 
 def model(n=3):
