@@ -27,7 +27,7 @@ from dnnlib.custom.photos import Images, Photos, photos_of
 from dnnlib.custom.ranking import job_of
 from dnnlib.custom.ranking_run import Run
 from dnnlib.custom.rehearsal import rehearse_fuzzer
-from dnnlib.custom.scores import Job, classes_of
+from dnnlib.custom.scores import Job, classes_of_photos
 from dnnlib.custom.worth import fuzzers_sentence, interval, selectors_sentence
 from dnnlib.fuzzing import Budget
 from dnnlib.inference import leaves_modes
@@ -134,7 +134,7 @@ def compare(model: nn.Module, images: Images,
             left[name] = str(error).removeprefix(f"{name}: ")
             del fuzzers[name]
     labels = labels_of(photos, names)
-    given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)
+    given, unread = classes_of_photos(fit, photos, batch_size=batch_size, workers=workers)
     wrong = (given != labels).numpy()[(given >= 0).numpy()]
     if wrong.all() or not wrong.any():
         raise ValueError(f"images: the model gets {'none' if wrong.all() else 'all'} of "

@@ -9,7 +9,7 @@ from dnnlib import checks
 from dnnlib.custom.class_names import classes_named, labels_of
 from dnnlib.custom.looks import first_look
 from dnnlib.custom.photos import Images, Photos, photos_of
-from dnnlib.custom.scores import classes_of
+from dnnlib.custom.scores import classes_of_photos
 from dnnlib.inference import leaves_modes, predict
 
 
@@ -66,7 +66,7 @@ def fault_rate(model: nn.Module, images: Images, *, class_names: Sequence[str] |
     fit, some, *_ = first_look(model, photos, probabilities=probabilities)
     names = classes_named(photos, predict(fit, some[:2]).shape[1], "folders", class_names)
     labels = labels_of(photos, names).tolist()
-    given, unread = classes_of(fit, photos, batch_size=batch_size, workers=workers)
+    given, unread = classes_of_photos(fit, photos, batch_size=batch_size, workers=workers)
     answered = {path: (label, answer) for path, label, answer
                 in zip(photos.paths, labels, given.tolist()) if answer >= 0}
     if not answered:

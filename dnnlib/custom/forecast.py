@@ -8,7 +8,7 @@ from typing import Unpack
 import torch
 from torch import nn
 
-from dnnlib.custom.fuzzing_run import prepared
+from dnnlib.custom.fuzzing_run import prepare_run
 from dnnlib.custom.options import Given, Options
 from dnnlib.custom.photos import Images
 from dnnlib.fuzzing import Fuzzer
@@ -56,7 +56,7 @@ def forecast(model: nn.Module, images: Images, options: Options | None = None, *
     >>> found.images, found.inputs
     (8, 5)
     """
-    look, fuzzer, photos, _, _, options = prepared(
+    look, fuzzer, photos, _, _, options = prepare_run(
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities, class_names=class_names)
     model = look.model

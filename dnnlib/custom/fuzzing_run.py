@@ -31,7 +31,7 @@ from dnnlib.custom.options import Given, Options
 from dnnlib.custom.own_code import reason
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
-from dnnlib.custom.scores import all_of, classes_of
+from dnnlib.custom.scores import all_of, classes_of_photos
 from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Fuzzer
 from dnnlib.inference import leaves_modes, predict
@@ -163,7 +163,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     whose outputs vary from pass to pass, and one that gets no image right.
     """
     folder = Path(folder).expanduser()
-    look, fuzzer, photos, seen, names, options = prepared(
+    look, fuzzer, photos, seen, names, options = prepare_run(
         model, images, options or Options(**given), reference=reference,
         probabilities=probabilities, class_names=class_names)
     model = look.model
@@ -217,9 +217,10 @@ def _done(folder: Path, number: int) -> bool:
                                     if "file" in row)
 
 
-def prepared(model: nn.Module, images: Images, options: Options, *, reference: Images | None = None,
-             probabilities: bool | None = None, class_names: Sequence[str] | None = None,
-             ) -> tuple[Looked, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
+def prepare_run(model: nn.Module, images: Images, options: Options, *,
+                reference: Images | None = None, probabilities: bool | None = None,
+                class_names: Sequence[str] | None = None,
+                ) -> tuple[Looked, Fuzzer, Photos, Photos | None, Sequence[str], Options]:
     """What a run needs: model, fuzzer, images, training images, classes' names, whole options.
 
     Arguments as of :func:`fuzz`. Raises ``ValueError`` for what cannot be run, before it is.
@@ -254,7 +255,8 @@ def _clean(folder: Path, identity: Identity, model: nn.Module, photos: Photos, n
         clean, skipped = tensors["classes"], notes["skipped"]
         check_left_out(folder, model, photos, (clean < 0).nonzero()[:, 0].tolist())
     else:
-        clean, found = classes_of(model, photos, batch_size=options.batch_size, workers=workers)
+        clean, found = classes_of_photos(model, photos, batch_size=options.batch_size,
+                                         workers=workers)
         skipped = {photos.paths[i]: why for i, why in found.items()}
     labels = clean if options.labels == "prediction" else labels_of(photos, names)
     if not (clean == labels)[clean >= 0].any():

@@ -75,7 +75,7 @@ def load(folder: Path) -> tuple[nn.Module, Preparation]:
     """
     config = _json(folder, CONFIG)
     _check_head(folder, config)
-    preparation = prepared(folder, config)
+    preparation = read_preparation(folder, config)
     try:
         from transformers import AutoModelForImageClassification
     except ModuleNotFoundError as error:
@@ -112,7 +112,7 @@ def _check_head(folder: Path, config: Mapping) -> None:
                          f"{problem}; expected one that gives an image one class")
 
 
-def prepared(folder: Path, config: Mapping) -> Preparation:
+def read_preparation(folder: Path, config: Mapping) -> Preparation:
     """What ``preprocessor_config.json`` says; ``config``: of the network, if that names no kind.
 
     Raises ``ValueError`` naming what is missing in it, or cannot be done here.

@@ -17,8 +17,7 @@ from dnnlib.custom.answering import spared, unanswered
 from dnnlib.custom.own_code import is_own, own_code
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
-from dnnlib.inference import classes_of as classes_of_logits
-from dnnlib.inference import device_of, predict
+from dnnlib.inference import classes_of, device_of, predict
 from dnnlib.selection.protocol import Batch, Selector, passed, rows_of
 
 Known = Mapping[str, Mapping[str, torch.Tensor]]
@@ -149,7 +148,7 @@ def shown(model: nn.Module, read: Read, selectors: Mapping[str, Selector]) -> Ba
     if not sharing:
         return Batch(model, read.x, read.places)
     batch = passed(model, read.x, read.places, sharing)
-    classes_of_logits(batch.logits)  # what is not finite is the fault of an image, not of a method
+    classes_of(batch.logits)  # what is not finite is the fault of an image, not of a method
     return batch
 
 
@@ -203,7 +202,7 @@ def all_of(model: nn.Module, photos: Photos,
            batch_size: int) -> tuple[torch.Tensor, dict[str, str]]:
     """The images that can be read and that the model does not fail on, float32 (M, C, H, W); the
     reasons for the others, by name. ``ValueError`` if none is left."""
-    given, skipped = classes_of(model, photos, batch_size=batch_size)
+    given, skipped = classes_of_photos(model, photos, batch_size=batch_size)
     places = (given >= 0).nonzero()[:, 0]
     unread = {photos.paths[i]: why for i, why in skipped.items()}
     if not len(places):
@@ -212,8 +211,8 @@ def all_of(model: nn.Module, photos: Photos,
     return photos.take(places), unread
 
 
-def classes_of(model: nn.Module, photos: Photos, *, batch_size: int,
-               workers: int | None = None) -> tuple[torch.Tensor, dict[int, str]]:
+def classes_of_photos(model: nn.Module, photos: Photos, *, batch_size: int,
+                      workers: int | None = None) -> tuple[torch.Tensor, dict[int, str]]:
     """The class given to each image, int64 (N,), -1 for those that cannot be read, or that the
     model fails on; and why."""
     found, skipped = torch.full((len(photos),), -1), {}

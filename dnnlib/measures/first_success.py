@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from dnnlib import checks
-from dnnlib.measures.fragility import success_matrix
+from dnnlib.measures.fragility import checked_success
 
 UNITS = ("samples", "examples")
 ORDERS = ("given", "random")
@@ -23,7 +23,7 @@ def f_measure(success, *, unit: str = "samples") -> float:
     >>> f_measure(tried), f_measure(tried, unit="examples")
     (4.0, 2.0)
     """
-    success = success_matrix(success)
+    success = checked_success(success)
     checks.known(unit, UNITS, "unit")
     hits = success.ravel() if unit == "samples" else success.any(1)
     return float(hits.argmax() + 1) if hits.any() else math.inf
@@ -50,7 +50,7 @@ def expected_f_measure(success, *, unit: str = "samples", order: str = "given",
     >>> expected_f_measure(tried, unit="examples", order="random")
     1.5
     """
-    success = success_matrix(success)
+    success = checked_success(success)
     checks.known(unit, UNITS, "unit")
     checks.known(order, ORDERS, "order")
     inputs, copies = success.shape

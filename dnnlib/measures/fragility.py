@@ -18,7 +18,7 @@ def eff(success) -> np.ndarray:
     >>> eff([[True, False], [False, False]]).tolist()
     [0.5, 0.0]
     """
-    return success_matrix(success).mean(1)
+    return checked_success(success).mean(1)
 
 
 def agreement(undecided, decided, *, classes=None) -> dict[str, float]:
@@ -235,7 +235,7 @@ def _points(x, y) -> tuple[np.ndarray, np.ndarray]:
     return x, y
 
 
-def success_matrix(success) -> np.ndarray:
+def checked_success(success) -> np.ndarray:
     """``success`` as a boolean array (N, M); ``ValueError`` if it is none, or empty."""
     success = checks.array(success)
     if success.dtype != bool or success.ndim != 2 or 0 in success.shape:

@@ -199,7 +199,7 @@ def test_images_without_folders_have_no_classes(labelled):
 
 
 def test_a_model_that_is_always_right_tells_nothing(labelled, monkeypatch):
-    monkeypatch.setattr(comparing, "classes_of", lambda model, photos, **rest: (torch.tensor(
+    monkeypatch.setattr(comparing, "classes_of_photos", lambda model, photos, **rest: (torch.tensor(
         [int(path.startswith("light")) for path in photos.paths]), {}))
     with pytest.raises(ValueError, match="gets all of 200 right"):
         custom.compare(Bright(), labelled, "gini")

@@ -160,7 +160,7 @@ KINDS = {
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("changes, by_hand", KINDS.values(), ids=KINDS)
 def test_preparations_to_the_pixel(save, changes, by_hand, size):
-    found = hugging_face.prepared(save(processor=changes), CONFIG)
+    found = hugging_face.read_preparation(save(processor=changes), CONFIG)
     image = waves(*size)
     assert (found.apply(image) == np.asarray(by_hand(image))).all()
 
@@ -171,13 +171,13 @@ def test_preparations_to_the_pixel(save, changes, by_hand, size):
      (0.5, 0.5, 0.5), (0.2, 0.2, 0.2)),
     ({"do_rescale": False, "do_normalize": False}, (0.0,), (1 / 255,))])
 def test_the_network_sees_pixels_as_it_did(save, changes, mean, std):
-    found = hugging_face.prepared(save(processor=changes), CONFIG)
+    found = hugging_face.read_preparation(save(processor=changes), CONFIG)
     assert found.mean == (mean and pytest.approx(mean))
     assert found.std == (std and pytest.approx(std))
 
 
 def test_described_says_what_is_done(save):
-    found = hugging_face.prepared(save(processor={"resample": 3}), CONFIG)
+    found = hugging_face.read_preparation(save(processor={"resample": 3}), CONFIG)
     assert found.described.startswith("scaled to 32 x 32 (bicubic), normalised by mean 0.5, 0.4")
 
 

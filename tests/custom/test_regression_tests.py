@@ -227,7 +227,7 @@ def test_faults_are_those_of_the_images_that_can_be_read(folder, dnnlib):
 def test_faults_of_images_without_an_answer_are_no_rate(folder, monkeypatch):
     """All answer at the first look, and none afterwards."""
     model = custom.prepare(custom.load_model("models/own.py:build"), mean=(0.5,), std=(0.5,))
-    monkeypatch.setattr("dnnlib.custom.faults.classes_of", lambda _, photos, **__: (
+    monkeypatch.setattr("dnnlib.custom.faults.classes_of_photos", lambda _, photos, **__: (
         torch.full((len(photos),), -1), dict.fromkeys(range(len(photos)), "is gone")))
     with pytest.raises(ValueError, match="none can be tested; the first: dark/0.png is gone"):
         custom.fault_rate(model, custom.read_photos("photos", model, size=6))

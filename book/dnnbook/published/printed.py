@@ -148,7 +148,7 @@ def _itself(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Rows:
     """Rows of ``quantity`` in a table of the claim's paper, and what the claim makes of them."""
 
     table: int
@@ -156,73 +156,73 @@ class Recipe:
     of: Callable[[pd.DataFrame], pd.DataFrame] = _as_it_is
 
 
-RECIPES = {
-    "nsatp-rq1-falling": Recipe(3, "b"),
-    "nsatp-rq1-exponential": Recipe(4, "correlation"),
-    "nsatp-rq2-better": Recipe(5, "inc"),
-    "nsatp-rq2-size": Recipe(5, "inc", _itself),
-    "nsatp-rq3-pd-best": Recipe(6, "slope", _lead("distance", "pd")),
-    "peacepact-falling": Recipe(4, "b"),
-    "peacepact-correlation": Recipe(5, "correlation"),
-    "peacepact-better": Recipe(6, "inc"),
-    "peacepact-size": Recipe(6, "inc"),
-    "nss-fdr-best": Recipe(5, "fdr", _lead("method", "nss")),
-    "nss-fdr-gini": Recipe(5, "fdr", _less("method", "nss", "gini")),
-    "nss-fdr-each-mutation": Recipe(6, "fdr", _less_random),
-    "nss-diversity-best": Recipe(7, "area", _lead("method", "nss")),
-    "nss-repair-best": Recipe(8, "gain", _lead("method", "nss")),
-    "nss-neurons-more": Recipe(9, "fdr", _less("share", 100, 1)),
-    "nss-layer-last": Recipe(10, "fdr", _lead("layer", -1)),
-    "nss-fdr-share": Recipe(5, "fdr"),
-    "nss-fdr-twenty-points": Recipe(5, "fdr", _lead("method", "nss")),
-    "nss-fdr-coverage": Recipe(5, "fdr", _each_less("method", "random")),
-    "nss-diversity-above-random": Recipe(7, "area", _less("method", "nss", "random")),
-    "nss-repair-size": Recipe(8, "gain", _lead("method", "nss")),
-    "deepsensor-sensitivity-errors": Recipe(2, "test_errors", _over_baselines),
-    "deepsensor-sensitivity-errors-size": Recipe(2, "test_errors", _over_baselines),
-    "deepsensor-sensitivity-categories": Recipe(2, "error_categories", _over_baselines),
-    "deepsensor-sensitivity-polluted": Recipe(3, "test_errors", _over_baselines),
-    "deepsensor-sensitivity-incomplete": Recipe(4, "test_errors", _over_baselines),
-    "deepsensor-sensitivity-incomplete-more": Recipe(4, "test_errors", _over_well_trained),
-    "deepsensor-sensitivity-time": Recipe(6, "seconds", _times_ours),
-    "deepsensor-sensitivity-incomplete-size": Recipe(4, "test_errors", _over_baselines),
-    "deepsensor-excitable-share": Recipe(8, "excitable_share", _hundredth),
-    "deepsensor-excitable-errors": Recipe(3, "test_errors", _over_baselines),
-    "deepsensor-excitable-errors-size": Recipe(3, "test_errors", _over_baselines),
-    "deepsensor-excitable-categories": Recipe(3, "error_categories", _over_baselines),
-    "deepsensor-excitable-polluted": Recipe(4, "test_errors", _over_baselines),
-    "deepsensor-excitable-incomplete": Recipe(5, "test_errors", _over_baselines),
-    "deepsensor-excitable-incomplete-more": Recipe(5, "test_errors", _over_well_trained),
-    "deepsensor-excitable-speakers": Recipe(6, "test_errors", _over_baselines),
-    "deepsensor-excitable-speakers-incomplete": Recipe(7, "test_errors", _over_baselines),
-    "deepsensor-excitable-cost": Recipe(8, "seconds", _times_ours),
-    "deepsensor-excitable-incomplete-size": Recipe(5, "test_errors", _over_baselines),
-    "deepsensor-excitable-incomplete-answer": Recipe(5, "test_errors", _over_baselines),
-    "deepsensor-excitable-speakers-size": Recipe(6, "test_errors", _over_baselines),
-    "deepsensor-excitable-speakers-incomplete-size": Recipe(7, "test_errors", _over_baselines),
-    "deepsensor-excitable-speakers-deepxplore": Recipe(6, "test_errors", _over_baselines),
-    "deepsensor-excitable-speakers-categories": Recipe(6, "error_categories", _over_baselines),
+PRINTED = {
+    "nsatp-rq1-falling": Rows(3, "b"),
+    "nsatp-rq1-exponential": Rows(4, "correlation"),
+    "nsatp-rq2-better": Rows(5, "inc"),
+    "nsatp-rq2-size": Rows(5, "inc", _itself),
+    "nsatp-rq3-pd-best": Rows(6, "slope", _lead("distance", "pd")),
+    "peacepact-falling": Rows(4, "b"),
+    "peacepact-correlation": Rows(5, "correlation"),
+    "peacepact-better": Rows(6, "inc"),
+    "peacepact-size": Rows(6, "inc"),
+    "nss-fdr-best": Rows(5, "fdr", _lead("method", "nss")),
+    "nss-fdr-gini": Rows(5, "fdr", _less("method", "nss", "gini")),
+    "nss-fdr-each-mutation": Rows(6, "fdr", _less_random),
+    "nss-diversity-best": Rows(7, "area", _lead("method", "nss")),
+    "nss-repair-best": Rows(8, "gain", _lead("method", "nss")),
+    "nss-neurons-more": Rows(9, "fdr", _less("share", 100, 1)),
+    "nss-layer-last": Rows(10, "fdr", _lead("layer", -1)),
+    "nss-fdr-share": Rows(5, "fdr"),
+    "nss-fdr-twenty-points": Rows(5, "fdr", _lead("method", "nss")),
+    "nss-fdr-coverage": Rows(5, "fdr", _each_less("method", "random")),
+    "nss-diversity-above-random": Rows(7, "area", _less("method", "nss", "random")),
+    "nss-repair-size": Rows(8, "gain", _lead("method", "nss")),
+    "deepsensor-sensitivity-errors": Rows(2, "test_errors", _over_baselines),
+    "deepsensor-sensitivity-errors-size": Rows(2, "test_errors", _over_baselines),
+    "deepsensor-sensitivity-categories": Rows(2, "error_categories", _over_baselines),
+    "deepsensor-sensitivity-polluted": Rows(3, "test_errors", _over_baselines),
+    "deepsensor-sensitivity-incomplete": Rows(4, "test_errors", _over_baselines),
+    "deepsensor-sensitivity-incomplete-more": Rows(4, "test_errors", _over_well_trained),
+    "deepsensor-sensitivity-time": Rows(6, "seconds", _times_ours),
+    "deepsensor-sensitivity-incomplete-size": Rows(4, "test_errors", _over_baselines),
+    "deepsensor-excitable-share": Rows(8, "excitable_share", _hundredth),
+    "deepsensor-excitable-errors": Rows(3, "test_errors", _over_baselines),
+    "deepsensor-excitable-errors-size": Rows(3, "test_errors", _over_baselines),
+    "deepsensor-excitable-categories": Rows(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-polluted": Rows(4, "test_errors", _over_baselines),
+    "deepsensor-excitable-incomplete": Rows(5, "test_errors", _over_baselines),
+    "deepsensor-excitable-incomplete-more": Rows(5, "test_errors", _over_well_trained),
+    "deepsensor-excitable-speakers": Rows(6, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-incomplete": Rows(7, "test_errors", _over_baselines),
+    "deepsensor-excitable-cost": Rows(8, "seconds", _times_ours),
+    "deepsensor-excitable-incomplete-size": Rows(5, "test_errors", _over_baselines),
+    "deepsensor-excitable-incomplete-answer": Rows(5, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-size": Rows(6, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-incomplete-size": Rows(7, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-deepxplore": Rows(6, "test_errors", _over_baselines),
+    "deepsensor-excitable-speakers-categories": Rows(6, "error_categories", _over_baselines),
 }
 
-RECIPES |= {
-    "nsatp-rq3-pv-middle": Recipe(6, "slope", _between("distance", "pv", "pd", "pe")),
-    "nss-diversity-coverage": Recipe(7, "area", _each_less("method", "random")),
-    "nss-fdr-gini-coverage": Recipe(5, "fdr", _less_most("method", "gini", "nac", "kmnc", "npc")),
-    "nss-fdr-mutation-size": Recipe(6, "fdr", _less_random),
-    "nss-repair-fashion": Recipe(8, "gain", _over_mean("method", "nss")),
-    "nss-neurons-steps": Recipe(9, "fdr", _slope("share")),
-    "nss-layer-depth": Recipe(10, "fdr", _less("layer", -1, 1)),
-    "deepsensor-sensitivity-categories-large": Recipe(2, "error_categories", _over_baselines),
-    "deepsensor-sensitivity-incomplete-others": Recipe(4, "test_errors", _each_over_well_trained),
-    "deepsensor-excitable-categories-large": Recipe(3, "error_categories", _over_baselines),
-    "deepsensor-excitable-categories-resnet": Recipe(3, "error_categories", _over_baselines),
-    "deepsensor-excitable-categories-resnet-hunter": Recipe(3, "error_categories", _over_baselines),
-    "deepsensor-excitable-errors-resnet": Recipe(3, "test_errors", _over_baselines),
-    "deepsensor-excitable-incomplete-others": Recipe(5, "test_errors", _each_over_well_trained),
-    "deepsensor-excitable-polluted-deepxplore": Recipe(4, "test_errors", _over_baselines),
-    "deepsensor-excitable-cost-lenet5": Recipe(8, "seconds", _mean_over),
-    "deepsensor-excitable-cost-vgg16": Recipe(8, "seconds", _mean_over),
-    "deepsensor-excitable-cost-resnet50": Recipe(8, "seconds", _mean_over),
+PRINTED |= {
+    "nsatp-rq3-pv-middle": Rows(6, "slope", _between("distance", "pv", "pd", "pe")),
+    "nss-diversity-coverage": Rows(7, "area", _each_less("method", "random")),
+    "nss-fdr-gini-coverage": Rows(5, "fdr", _less_most("method", "gini", "nac", "kmnc", "npc")),
+    "nss-fdr-mutation-size": Rows(6, "fdr", _less_random),
+    "nss-repair-fashion": Rows(8, "gain", _over_mean("method", "nss")),
+    "nss-neurons-steps": Rows(9, "fdr", _slope("share")),
+    "nss-layer-depth": Rows(10, "fdr", _less("layer", -1, 1)),
+    "deepsensor-sensitivity-categories-large": Rows(2, "error_categories", _over_baselines),
+    "deepsensor-sensitivity-incomplete-others": Rows(4, "test_errors", _each_over_well_trained),
+    "deepsensor-excitable-categories-large": Rows(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-categories-resnet": Rows(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-categories-resnet-hunter": Rows(3, "error_categories", _over_baselines),
+    "deepsensor-excitable-errors-resnet": Rows(3, "test_errors", _over_baselines),
+    "deepsensor-excitable-incomplete-others": Rows(5, "test_errors", _each_over_well_trained),
+    "deepsensor-excitable-polluted-deepxplore": Rows(4, "test_errors", _over_baselines),
+    "deepsensor-excitable-cost-lenet5": Rows(8, "seconds", _mean_over),
+    "deepsensor-excitable-cost-vgg16": Rows(8, "seconds", _mean_over),
+    "deepsensor-excitable-cost-resnet50": Rows(8, "seconds", _mean_over),
 }
 
 _FIGURE = "its numbers are only drawn, in "
@@ -310,7 +310,7 @@ def printed(claim: Claim) -> pd.DataFrame:
     Columns: ``claim.cells`` and 'value'; no rows if the paper prints no number for a cell, for a
     reason in ``UNPRINTED``. Cells have the names of our records, also those that nobody has run.
     """
-    recipe = RECIPES.get(claim.id)
+    recipe = PRINTED.get(claim.id)
     if recipe is None:
         return pd.DataFrame(columns=[*claim.cells, "value"])
     table = published.table(claim.paper, recipe.table)

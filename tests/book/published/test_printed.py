@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from dnnbook import published
-from dnnbook.published.printed import RECIPES, UNPRINTED, printed
+from dnnbook.published.printed import PRINTED, UNPRINTED, printed
 from dnnbook.records import records
 
 CLAIMS = {claim.id: claim for claim in published.claims()}
@@ -31,12 +31,12 @@ def recorded(claim):
 
 
 def test_every_claim_has_a_recipe_or_a_reason_for_none():
-    assert not set(RECIPES) & set(UNPRINTED)
-    assert set(RECIPES) | set(UNPRINTED) == set(CLAIMS)
+    assert not set(PRINTED) & set(UNPRINTED)
+    assert set(PRINTED) | set(UNPRINTED) == set(CLAIMS)
     assert all(reason.strip() for reason in UNPRINTED.values())
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", PRINTED)
 def test_a_recipe_gives_each_cell_of_the_paper_once(name):
     claim = CLAIMS[name]
     table = printed(claim)
@@ -47,7 +47,7 @@ def test_a_recipe_gives_each_cell_of_the_paper_once(name):
         assert set(table[column]) <= set(wanted if isinstance(wanted, list) else [wanted])
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", PRINTED)
 def test_cells_have_the_codes_of_the_records(name):
     claim = CLAIMS[name]
     ours = recorded(claim)
@@ -58,7 +58,7 @@ def test_cells_have_the_codes_of_the_records(name):
 
 
 def test_the_codes_of_records_are_compared_for_nearly_all_claims():
-    assert sum(not recorded(CLAIMS[name]).empty for name in RECIPES) > len(RECIPES) / 2
+    assert sum(not recorded(CLAIMS[name]).empty for name in PRINTED) > len(PRINTED) / 2
 
 
 @pytest.mark.parametrize("name", UNPRINTED)
