@@ -58,10 +58,10 @@ def required(answer):
 
     >>> required(None)
     Traceback (most recent call last):
-    dnnbook.chapters.answers.NotYet: there is no answer
+    dnnbook.chapters.answers.NotYet: there is no answer; run the cell of your answer first
     """
     if answer is None:
-        raise NotYet("there is no answer")
+        raise NotYet("there is no answer; run the cell of your answer first")
     return answer
 
 

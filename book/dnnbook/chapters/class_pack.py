@@ -32,7 +32,7 @@ CHECK = """\
 from dnnbook.chapters.answers import required, unpacked
 
 exec(unpacked("{packed}"))
-is_right(required({name}))"""
+is_right(required(globals().get("{name}")))"""
 
 
 class Solution(NamedTuple):

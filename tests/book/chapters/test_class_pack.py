@@ -79,8 +79,8 @@ def ran(notebook, *answers):
 def test_a_students_copy_is_answered_and_checked(small):
     copy = class_pack.for_students(small)
     assert [cell.source for cell in copy.cells][1:3] == [class_pack.HERE, "**2. Code.** Write `my_sum(x)`."]
-    assert list(ran(copy, "my_sum = None", "my_sum = sum", "my_sum = max", "my_sum = lambda x: None")) == [
-        "Not yet: there is no answer", "Right.\n", "Not yet: for [1, 2] expected 3, got 2",
+    assert list(ran(copy, "my_sum = None", "# not run", "my_sum = sum", "my_sum = max", "my_sum = lambda x: None")) == [
+        *2 * ["Not yet: there is no answer; run the cell of your answer first"], "Right.\n", "Not yet: for [1, 2] expected 3, got 2",
         "Not yet: for [1, 2] your function returned nothing; did you forget `return`?"]
 
 
