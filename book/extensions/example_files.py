@@ -1,10 +1,8 @@
-"""The files of ``dnnlib rank --example``, a small network and digits that it did not see, and the
-picture of its ranking.
+"""The files of ``dnnlib rank --example``: a small network, and digits that it did not see.
 
 ``python book/extensions/example_files.py`` makes them again, in about a minute.
 """
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +11,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from dnnbook import training
 from dnnbook.data import load
-from dnnlib import custom, files
+from dnnlib import files
 from dnnlib.custom import example
 
 COUNT = 200
@@ -32,17 +30,5 @@ def make(folder: Path) -> None:
     Image.fromarray(np.concatenate(rows)).save(folder / example.SHEET, pnginfo=told, optimize=True)
 
 
-def draw(target: Path) -> None:
-    """The sheet of the digits that come first."""
-    with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "example"
-        example.write(folder)
-        model = custom.load_model(example.MODEL, folder / example.WEIGHTS)
-        photos = custom.read_photos(folder / "digits", model)
-        table = custom.rank(model, photos, "gini", top=10)
-        custom.sheet(custom.first(table, photos), columns=10).save(target, optimize=True)
-
-
 if __name__ == "__main__":
     make(example.ASSETS)
-    draw(Path(__file__).resolve().parents[1] / "assets" / "example.png")

@@ -222,6 +222,21 @@ def test_the_search_finds_the_swarm_and_a_table_by_its_number(browser, address, 
     page.close()
 
 
+def test_the_gallery_of_the_example_works_on_its_page(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}book/own_model.html")
+    page.locator("iframe.gallery").scroll_into_view_if_needed()
+    frame = page.frame_locator("iframe.gallery")
+    first = frame.locator(".tile").first
+    by_gini = first.get_attribute("aria-label")
+    assert frame.locator(".tile.chosen").count() == 10 and first.locator("img").evaluate("i => i.naturalWidth") == 28
+    frame.get_by_label("Sort by").select_option("random")
+    assert first.get_attribute("aria-label") != by_gini
+    first.click()
+    assert frame.get_by_role("dialog").locator("a").count() == 0  # a reader does not have the files
+    page.close()
+
+
 def test_a_table_of_a_paper_is_two_clicks_away(browser, address, looks):
     page = browser.new_page(viewport=looks.desk)
     page.goto(address, wait_until="networkidle")
