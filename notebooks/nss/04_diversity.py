@@ -134,8 +134,8 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
 # ## Table VII, beside the paper's
 #
 # First comes NSS as the text describes it. Then come both pairs from the {term}`records <record>`:
-# a candidate is compared with a new mutation of itself, or with the known original. The records of ResNet-20 and
-# VGG16 are older: their random order is one drawn order, and their CIFAR-10 is a JPEG copy.
+# a candidate is compared with a new mutation of itself, or with the known original. The records of VGG16
+# are older: their random order is one drawn order, and their CIFAR-10 is a JPEG copy.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
