@@ -97,15 +97,15 @@ if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_su
         return torch.stack([mutations.mutate(data.images[of], name, strength=s, seed=seed).images
                             for s in mutations.STRENGTHS])
 
-    many = studies.benign(few, data.images, data.labels, seed=seed)[:200]
-    lost = torch.stack([inference.predict(few, after).argmax(1) != data.labels[many]
-                        for after in mutants(many, "rotation")])
-    mine = many[lost[-1] & ~lost[0]][:4]  # the weakest rotation leaves their class, the strongest does not
-    mutated = {name: mutants(mine, name) for name in ("rotation", "shear", "blur")}
+    candidates = studies.benign(few, data.images, data.labels, seed=seed)[:200]
+    lost = torch.stack([inference.predict(few, after).argmax(1) != data.labels[candidates]
+                        for after in mutants(candidates, "rotation")])
+    lit = candidates[lost[-1] & ~lost[0]][:4]  # the weakest rotation leaves their class, the strongest does not
+    mutated = {name: mutants(lit, name) for name in ("rotation", "shear", "blur")}
     shares = {name: torch.stack([shapley.exact(shapley.Game(
-        few, data.images[mine], after, data.labels[mine], layers=[layer])).values for after in found])
+        few, data.images[lit], after, data.labels[lit], layers=[layer])).values for after in found])
         for name, found in mutated.items()}
-    display(interactive.lighting_up(few, data.images[mine], data.labels[mine], mutated, layers=[layer],
+    display(interactive.lighting_up(few, data.images[lit], data.labels[lit], mutated, layers=[layer],
                                     values=shares, threshold=0.5, classes=data.classes))
 
 # %% [markdown]
@@ -196,16 +196,16 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 
 # %% tags=["hide-input"]
 moved = mutations.mutate(data.images, seed=seed).images
-mine = studies.benign(few, data.images, data.labels, seed=seed)
-mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:estimator_inputs]
-game = (few, data.images[mine], moved[mine], data.labels[mine])
+broken = studies.benign(few, data.images, data.labels, seed=seed)
+broken = broken[inference.predict(few, moved[broken]).argmax(1) != data.labels[broken]][:estimator_inputs]
+game = (few, data.images[broken], moved[broken], data.labels[broken])
 games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*game)}
 truth = {"layer": shapley.exact(games["layer"]),
          "network": shapley.permutation(games["network"], permutations=permutations,
                                         generator=torch.Generator().manual_seed(1000 + seed))}
 for where, game in games.items():
     error = truth[where].error
-    print(f"{where}: {game.players} players, reference by {truth[where].passes // len(mine):,} "
+    print(f"{where}: {game.players} players, reference by {truth[where].passes // len(broken):,} "
           "passes an image, " + ("exact" if error is None else f"standard error {error.mean():.2f}")
           + f", {truth[where].total.mean():.1f} nats to share out")
 
@@ -240,7 +240,7 @@ generator = torch.Generator().manual_seed(seed)  # of the orders, also when this
 for where, game in games.items():
     true = truth[where].values
     for by, setting, got in estimates(game):
-        run.add({"passes": got.passes / len(mine),
+        run.add({"passes": got.passes / len(broken),
                  "error": ((got.values - true).norm(dim=1) / true.norm(dim=1)).mean(),
                  "rank": np.mean([stats.spearmanr(a, b).statistic
                                   for a, b in zip(got.values, true)]),

@@ -168,9 +168,9 @@ for name, model in models.items():
     noise = torch.randn(x.shape, generator=generator)
     noise *= (step.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
     for change, moved in (("patch", x + step), ("noise", (x + noise).clamp(0, 1))):
-        found = shapley.diagonal(shapley.Game(model, x, moved, labels))
-        run.add({"excitable": 100 * excitable.excitable(found.values).double().mean(),
-                 "change_of_loss": found.total.mean()}, network=name, change=change)
+        psi = shapley.diagonal(shapley.Game(model, x, moved, labels))
+        run.add({"excitable": 100 * excitable.excitable(psi.values).double().mean(),
+                 "change_of_loss": psi.total.mean()}, network=name, change=change)
 
 # %% tags=["hide-input"]
 wide(run.live, "change.notna()", index="change", columns=["quantity", "network"], digits=2,

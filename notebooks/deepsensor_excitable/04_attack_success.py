@@ -114,9 +114,9 @@ SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, smal
          "jsma": "jsma, small"}  # each attack, and what its second count is called
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 kept = run.recorded()
-fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
-plots.nothing() if fall.empty else campaign_plots.fuzzer_bars(
-    fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
+recorded_fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
+plots.nothing() if recorded_fall.empty else campaign_plots.fuzzer_bars(
+    recorded_fall[(recorded_fall["budget"] == "none") & recorded_fall["attack"].isin(["pgd", SMALL["pgd"]])],
     group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
@@ -323,8 +323,8 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
      index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="measure")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
-fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
-four_attacks(fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+our_fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
+four_attacks(our_fall[our_fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
 plt.show()
 
 # %% [markdown]

@@ -62,8 +62,8 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
         f" and swarm == '{name}'" if name else ""), *cell)
 
 
-attacks, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
-between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks, more_than_inputs))
+attacks_beyond, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks_beyond, more_than_inputs))
 stable = evidence.by_seed(rows, "quantity == 'stability'", "kind")
 mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start", "pgd, by permutations")}
 says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {ours_beyond.max():.1f} more with an "

@@ -312,15 +312,15 @@ says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.",
 # %% tags=["hide-input", "statements"]
 possible = 100 * rows["iterations"].max()
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-close = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
-none = (close["excitable"] == 0).sum()
+bounded = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
+none = (bounded["excitable"] == 0).sum()
 says((f"Without a bound, the swarm finds nearly all of the {possible:,.0f} errors that are possible. With a constant fitness "
       f"it finds {unguided.mean():,.0f} on average. So this count cannot show what more gradients buy.",
       min(plain.min(), more.min()) > 1980 and unguided.max() < 1980),
-     (f"Within the bound it finds {close['excitable'].mean():.0f} errors on average, and none in "
-      f"{out_of(none, len(close['excitable']))} runs; eight gradients find the same. DLFuzz finds "
-      f"{close['dlfuzz'].mean():,.0f}.", close["excitable"].max() < close["dlfuzz"].min() and none > 0
-      and close["excitable"].equals(close["excitable_8"])),
+     (f"Within the bound it finds {bounded['excitable'].mean():.0f} errors on average, and none in "
+      f"{out_of(none, len(bounded['excitable']))} runs; eight gradients find the same. DLFuzz finds "
+      f"{bounded['dlfuzz'].mean():,.0f}.", bounded["excitable"].max() < bounded["dlfuzz"].min() and none > 0
+      and bounded["excitable"].equals(bounded["excitable_8"])),
      "So before you pay for a fitness, compare errors within a bound and for the same passes.")
 
 # %% [markdown]

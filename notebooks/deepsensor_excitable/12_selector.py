@@ -134,7 +134,7 @@ selectors = {Key("random"): selection.selector("random", seed=seed),
              Key("excitable"): selection.selector("excitable", points=points, **again),
              Key("excitable", scale="total"): selection.selector(
                  "excitable", points=points, scale="total", **again)}
-orders = studies.orders(model, candidates, selectors)
+usual_orders = studies.orders(model, candidates, selectors)
 
 # %% tags=["hide-input"]
 fresh = mutations.mutate(candidates, **again).images
@@ -146,9 +146,9 @@ moved = (fresh != candidates).flatten(1).any(1)
 game = shapley.Game(model, candidates[moved], fresh[moved], data.labels[moved])
 known = torch.zeros(len(candidates))
 known[moved] = excitable.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
-scores = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
-          Key("true labels"): known}
-orders |= {key: selection.by_score(score) for key, score in scores.items()}
+apart = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
+         Key("true labels"): known}
+orders = usual_orders | {key: selection.by_score(score) for key, score in apart.items()}
 
 # %% [markdown]
 # ## Fault detection rate and APFD
@@ -169,11 +169,11 @@ quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selecte
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 fdr = faults.detection_table(wrong, orders, RATES)
+fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[Key("random, expected")] = 100 * wrong.mean()
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
 # %% tags=["hide-input"]
-fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
-fdr.loc[Key("random, expected")] = 100 * wrong.mean()
 run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
@@ -193,8 +193,8 @@ plt.show()
 # the loss and with DeepGini:
 
 # %% tags=["hide-input"]
-scores |= {key: selectors[key].score(model, candidates)
-           for key in selectors if key.method == "excitable"}
+scores = apart | {key: selectors[key].score(model, candidates)
+                  for key in selectors if key.method == "excitable"}
 scores[Key("gini")] = 1 - p.double().square().sum(1)
 scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
 

@@ -135,11 +135,11 @@ plt.show()
 # inputs and one neuron, whose range from 0 to 4 is cut into four sections:
 
 # %% tags=["nbval-check-output"]
-usual = coverage.boundaries([[0.0], [4.0]])
+zero_to_four = coverage.boundaries([[0.0], [4.0]])
 values = [[0.5], [0.7], [4.5]]
-print("KMNC:", coverage.coverage(coverage.kmnc(values, usual, 4)), "(one section of four)")
-print("NBC: ", coverage.coverage(coverage.nbc(values, usual)), "(one end of two)")
-print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
+print("KMNC:", coverage.coverage(coverage.kmnc(values, zero_to_four, 4)), "(one section of four)")
+print("NBC: ", coverage.coverage(coverage.nbc(values, zero_to_four)), "(one end of two)")
+print("SNAC:", coverage.coverage(coverage.snac(values, zero_to_four)))
 
 # %% [markdown]
 # An input falls into one section of each neuron. So a thousand inputs reach at most a thousand of its

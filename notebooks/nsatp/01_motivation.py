@@ -47,9 +47,9 @@ run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, device=device)
 if profile == "embedded" and interactive.runs(model):
-    p = inference.predict(model, data.images)
-    right = (p.argmax(1) == data.labels).nonzero()[:, 0]
-    spread = right[uncertainty.rank(p[right])]  # the least decided first
+    given = inference.predict(model, data.images)
+    right = (given.argmax(1) == data.labels).nonzero()[:, 0]
+    spread = right[uncertainty.rank(given[right])]  # the least decided first
     some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
     display(interactive.patch_painter(model, data.images[some], data.labels[some],
                                       classes=data.classes))
