@@ -142,13 +142,15 @@ data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
+
+# %%
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=attack_steps,
                                  random_starts=0),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable sensitive constant", points=4)
 
-# %% tags=["hide-input"]
+# %%
 everyone = torch.ones(len(x), dtype=torch.bool)
 examples = {}
 for name, attack in attacks.items():
@@ -243,7 +245,7 @@ plt.show()
 # of the swarm, another random start of PGD. We also compute the Shapley values by permutations instead of
 # gradients. If a top ten is not stable here, it cannot be compared between methods.
 
-# %% tags=["hide-input"]
+# %%
 guided = Key("deepsensor", "excitable")
 again = studies.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
                           seed=seed + 1)[guided]

@@ -174,7 +174,7 @@ def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
     fitness = ExcitableNeurons(threshold=threshold, scale=SCALE[name], points=points)
     return replace(plain, fitness=fitness, epsilon=epsilon)
 
-# %% tags=["hide-input"]
+# %%
 swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
           for value in map(float, checks.numbers(lambdas, "lambdas"))}
 swarms |= {("sensitive", "control", 0.5): plain,

@@ -183,16 +183,17 @@ wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
 # Every fuzzer runs twice, and the faster run counts. `excitable_8` takes eight quadrature points.
 # The three other swarms are those of [the first paper](../deepsensor_sensitivity/11_time).
 
-# %% tags=["hide-input"]
+# %%
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, points=4, seed=seed)
 swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out)
-fuzzers = swarms | studies.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = (swarms | studies.settled(baselines, model, x, iterations=iterations)
+           | {Key("noise"): fuzzing.Noise(scale=1.0)})
 
-# %% tags=["hide-input"]
+# %%
 runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
                                       generator=torch.Generator().manual_seed(seed)))
         for key, fuzzer in fuzzers.items()}
