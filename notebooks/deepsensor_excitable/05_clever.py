@@ -44,6 +44,7 @@ import torch
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
@@ -155,11 +156,12 @@ def score(number: int, radius: float = 0.5) -> float:
 
 
 # %% tags=["nbval-check-output"]
-for number in (4, 16, 64, 1024):
-    engine = clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None,
-                           fit="maximum", cap=False, seed=3).untargeted.item()
-    assert abs(score(number) - engine) < 1e-6
-    print(f"{number:5} points: CLEVER {engine:.2f}, at a distance of 0.50")
+NUMBERS = (4, 16, 64, 1024)
+engine = [clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None, fit="maximum",
+                        cap=False, seed=3).untargeted.item() for number in NUMBERS]
+mine = compared(torch.tensor([score(number) for number in NUMBERS]), torch.tensor(engine),
+                "clever", of="numbers of points")
+pd.DataFrame({"points": NUMBERS, "CLEVER": mine.tolist(), "way to the boundary": 0.5}).round(2)
 
 # %% [markdown]
 # In this draw, four points give a score above the true one. An attack gives the other side: the
@@ -183,6 +185,8 @@ chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)

@@ -25,6 +25,7 @@ from scipy import stats
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
@@ -128,6 +129,13 @@ print(f"{wrong.mean():.1%} of the candidates are faults")
 
 # %%
 again = {"seed": 1000 + seed}
+fresh = mutations.mutate(candidates, **again).images  # x'
+changed = (fresh != candidates).flatten(1).any(1)  # some mutations leave an image as it was
+game = shapley.Game(model, candidates[changed], fresh[changed], given[changed])  # of the loss
+my_count = torch.zeros(len(candidates))
+my_count[changed] = (shapley.diagonal(game, points=points).values > 0.5).sum(1).float()
+
+# %%
 selectors = {Key("random"): selection.selector("random", seed=seed),
              Key("gini"): selection.selector("gini"),
              Key("nss"): selection.selector("nss", **again),
@@ -135,20 +143,20 @@ selectors = {Key("random"): selection.selector("random", seed=seed),
              Key("excitable", scale="total"): selection.selector(
                  "excitable", points=points, scale="total", **again)}
 usual_orders = studies.orders(model, candidates, selectors)
+score = compared(my_count, selectors[Key("excitable")].score(model, candidates),
+                 "selection.excitable", of="candidates")
 
 # %% tags=["hide-input"]
-fresh = mutations.mutate(candidates, **again).images
 before, after = (-inference.predict(model, x).clamp_min(1e-12).log().double()
                  for x in (candidates, fresh))
 rising = (after - before).gather(1, given[:, None])[:, 0]
 flips = (after.argmin(1) != given).double()
-moved = (fresh != candidates).flatten(1).any(1)
-game = shapley.Game(model, candidates[moved], fresh[moved], data.labels[moved])
+told = shapley.Game(model, candidates[changed], fresh[changed], data.labels[changed])
 known = torch.zeros(len(candidates))
-known[moved] = excitable.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
+known[changed] = excitable.excitable(shapley.diagonal(told, points=points).values).sum(1).float()
 apart = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
          Key("true labels"): known}
-orders = usual_orders | {key: selection.by_score(score) for key, score in apart.items()}
+orders = usual_orders | {key: selection.by_score(each) for key, each in ({Key("excitable"): score} | apart).items()}
 
 # %% [markdown]
 # ## Fault detection rate and APFD
@@ -193,8 +201,8 @@ plt.show()
 # the loss and with DeepGini:
 
 # %% tags=["hide-input"]
-scores = apart | {key: selectors[key].score(model, candidates)
-                  for key in selectors if key.method == "excitable"}
+scaled = Key("excitable", scale="total")
+scores = apart | {Key("excitable"): score, scaled: selectors[scaled].score(model, candidates)}
 scores[Key("gini")] = 1 - p.double().square().sum(1)
 scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
 

@@ -99,9 +99,10 @@ for kind, copied in given.items():
     first, second = top_two[kind]
     broken = copied != first[:, None]
     counts[kind] = broken.view(-1, repeats, trials).sum(2)  # (images, repetitions)
+    second_class = (copied == second[:, None])[broken]
     kinds[kind] = {"broken copies": int(broken.sum()),
                    "share of copies": float(broken.double().mean()),
-                   "given the second class": float((copied == second[:, None])[broken].double().mean())}
+                   "given the second class": float(second_class.double().mean())}
 
 # %% [markdown]
 # The paper repeats its fifty patches ten times on one pair and "always" sees fewer changes for the

@@ -105,7 +105,7 @@ delta = compared(my_delta, uncertainty.probability_difference(measured.probabili
                  "uncertainty.probability_difference").numpy()
 
 # %% [markdown]
-# The three claims in one, and how we count them:
+# How we count each part of the claim:
 #
 # - *Falling*: the exponent $b$ of the fit is negative.
 # - *Monotone*: the mean Eff goes down from each interval of $\Delta$ to the next. We count the

@@ -1,10 +1,16 @@
-"""What the cells of a chapter take from each other: the names that they read, and those that they bind."""
+"""Cells of a chapter: the names that they take from each other, and what they say when they run here."""
 
 import ast
+import contextlib
+import io
 import symtable
 from pathlib import Path
+from typing import NamedTuple
 
 import jupytext
+import matplotlib.pyplot as plt
+
+from dnnbook.chapters import statements
 
 
 def code(path: Path) -> list:
@@ -61,5 +67,42 @@ def needed(sources: list[str], *wanted: int) -> list[int]:
         if i in wanted or bound & asked or (rows and "run.add(" in sources[i]):
             taken.append(i)
             asked |= read
-            rows = rows or "run.live" in sources[i]
+            rows = rows or "run.live" in sources[i] or "run.beside(" in sources[i]
     return taken[::-1]
+
+
+def small(path: Path, parameters: dict) -> list[str]:
+    """The cells of a chapter but those of statements, with these ``parameters`` behind its own."""
+    given = "".join(f"\n{name} = {value!r}" for name, value in parameters.items())
+    tags = [(cell.source, cell.metadata.get("tags", ())) for cell in code(path)]
+    return [source + given * ("parameters" in tag) for source, tag in tags if statements.TAG not in tag]
+
+
+class Said(NamedTuple):
+    """What a cell prints and shows: text, tables as HTML, and figures as their pixels."""
+
+    text: str
+    pictures: list[bytes]
+
+
+def run(source: str, names: dict) -> Said:
+    """Run a cell among ``names``, without a kernel, and hear what it says."""
+    printed, shown = io.StringIO(), []
+
+    def display(*values):
+        shown.extend(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value) for value in values)
+
+    body = ast.parse(source).body
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    names["display"] = display
+    with contextlib.redirect_stdout(printed):
+        exec(compile(ast.Module(body, []), "cell", "exec"), names)
+        value = last and eval(compile(ast.Expression(last.value), "cell", "eval"), names)
+        display(*[value] * (value is not None))
+    pictures = []
+    for number in plt.get_fignums():
+        canvas = plt.figure(number).canvas
+        canvas.draw()
+        pictures.append(bytes(canvas.buffer_rgba()))
+    plt.close("all")
+    return Said(printed.getvalue() + "\n".join(shown), pictures)

@@ -4,29 +4,23 @@ import re
 from collections import Counter
 from contextlib import contextmanager
 
-import jupytext
+import matplotlib
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dnnbook.chapters import notebooks, statements, yours
+from dnnbook.chapters import notebooks, yours
 from tests.book import cells as chapter
 
 SWARM, METHOD = "deepsensor_sensitivity/13", "nss/00"
 
 
 @contextmanager
-def opened(name, monkeypatch, parameters=None):
-    """A chapter in a fresh kernel: its cells of code, and ``run(cell)``: what it says.
-
-    ``parameters``: instead of the defaults, and cells are then those of the source, never run.
-    """
+def opened(name, monkeypatch):
+    """A chapter in a fresh kernel: its cells of code, and ``run(cell)``: what it says."""
     monkeypatch.delenv("DNNLIB_BOOK", raising=False)  # the committed records
     path = notebooks.find(name)
-    book = nbformat.read(path, 4) if parameters is None else jupytext.read(path.with_suffix(".py"))
-    for cell in book.cells:
-        if parameters and "parameters" in cell.metadata.get("tags", ()):
-            cell.source += "".join(f"\n{key} = {value!r}" for key, value in parameters.items())
+    book = nbformat.read(path, 4)
     client = NotebookClient(book, timeout=600, resources={"metadata": {"path": str(path.parent)}})
     cells = [cell for cell in book.cells if cell.cell_type == "code"]
 
@@ -81,6 +75,7 @@ def test_a_changed_line_of_the_swarm_reaches_the_sentences_below(line, other, to
 
 
 PATCHED = {"trials": 10}
+FEW = {"inputs": 5, "iterations": 2, "population": 2, "references": 50}
 EDITS = [  # a chapter, small; lines of its method, others in their places, and the start of what is to move
     ("nsatp/01", PATCHED | {"repeats": 3, "inputs": 10}, [
         ("(of_undecided[:, None] > of_decided)", "(of_undecided[:, None] < of_decided)", "run.save(data")]),
@@ -91,10 +86,11 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("falling[:, :-1] - falling[:, 1:]) / i)", "falling[:, :-1] - falling[:, 1:]) * i)", "orders(ranks, eff)"),
         ("M * before + (M + 1) / (k + 1)", "M * before + M", "run.save(data")]),
     ("nsatp/04", PATCHED, [
-        ("(far ** 2).sum()", "far.abs().sum()", 'wide(run.live, "distance.notna()'),
+        ("(far ** 2).sum()", "abs(far).sum()", 'wide(run.live, "distance.notna()'),
         ("if name == \"pe\" else x", "if name != \"pe\" else x", "for name, x in distances.items():\n    order")]),
     ("peacepact/01", PATCHED | {"repeats": 3, "inputs": 10}, [
-        ("broken = copied != first[:, None]", "broken = copied == second[:, None]", "run.add(pairs)")]),
+        ("(of_undecided[:, None] > of_decided)", "(of_undecided[:, None] < of_decided)", "run.beside(paper"),
+        ("(copied == second[:, None])", "(copied != second[:, None])", "run.add(pairs)")]),
     ("peacepact/02", PATCHED, [
         ("(p[:, :-1] - p[:, 1:]) / torch.arange(1, p.shape[1])", "p[:, :-1] - p[:, 1:]", 'decays({"pd": delta}')]),
     ("peacepact/03", PATCHED, [
@@ -104,14 +100,20 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("(x_a - trace).norm() /", "1 /", "rest = torch.randperm"),
         ("alpha * values.sum", "0.2 * values.sum", "channels = torch.stack")]),
     ("deepsensor_sensitivity/01", {"inputs": 10, "iterations": 5, "references": 100}, [
-        ("(phi_moved - phi) / length", "phi_moved - phi", "figure, axis = plt.subplots")]),
+        ("(phi_moved - phi) / length", "phi_moved - phi", "engine = sensitivity")]),
     ("deepsensor_sensitivity/03", {"inputs": 2, "iterations": 3, "population": 5}, [
         ("recombination=search.recombination", "recombination=1.0", "pd.DataFrame({name: {")]),
-    ("deepsensor_sensitivity/06", {"inputs": 5, "iterations": 2, "population": 2, "references": 50, "sections": 100}, [
+    ("deepsensor_sensitivity/06", FEW | {"sections": 100}, [
         ("scaled.values > 0.2", "scaled.values > 0.6", "run.add(outcomes.each(")]),
+    ("deepsensor_sensitivity/07", FEW | {"epochs": 1, "attacked_inputs": 5, "attack_steps": 2, "clever_samples": 4}, [
+        (".clamp(max=2.0)", ".clamp(max=0.01)", "table = pd.DataFrame(success)")]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
         ("m @ weight[inside]", "m.mean(1)", "generator = torch.Generator().manual_seed(seed)  # of the orders")]),
     ("deepsensor_excitable/05", {}, [("L = gradient.flatten(1).norm(dim=1).max()", "L = gradient.mean()", "NUMBERS =")]),
+    ("deepsensor_excitable/06", {"inputs": 4, "iterations": 2, "population": 2, "attack_steps": 10, "points": 1}, [
+        ("(a & b)[both]", "(a | b)[both]", "tens = {name")]),
+    ("deepsensor_excitable/07", FEW | {"inputs": 8, "points": 1}, [
+        ("(neighbour < n) ==", "(neighbour >= n) ==", "half = len(x) // 2")]),
     ("deepsensor_excitable/12", {"points": 1}, [(".values > 0.5)", ".values > 0.1)", "run.add(studies.tidy(fdr")]),
     ("deepsensor_excitable/13", {}, [
         ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images")]),
@@ -127,20 +129,25 @@ def cache(tmp_path_factory):
 @pytest.mark.parametrize("name, parameters, edits", EDITS, ids=[name for name, *_ in EDITS])
 def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, edits, cache, monkeypatch):
     monkeypatch.setenv("DNNLIB_CACHE", str(cache))
-    with opened(name, monkeypatch, parameters) as (cells, run):
-        cells = [cell for cell in cells if statements.TAG not in cell.metadata.get("tags", ())]
+    monkeypatch.delenv("DNNLIB_BOOK", raising=False)  # the committed records
+    sources = chapter.small(notebooks.find(name).with_suffix(".py"), parameters)
+    names = {"__name__": "__main__"}
+    done: set[int] = set()
+    told = compares = False
+    with matplotlib.rc_context():
         for line, other, shown in edits:
-            last = next(i for i, cell in enumerate(cells) if shown in cell.source)
-            at = next(i for i, cell in enumerate(cells) if line in cell.source)
-            needed = chapter.needed([cell.source for cell in cells], at, last)
-            before = [run(cells[i]) for i in needed][-1]
-            cells[at].source = cells[at].source.replace(line, other)
+            last, at = (next(i for i, source in enumerate(sources) if part in source) for part in (shown, line))
+            needed = chapter.needed(sources, at, last)
+            before = [chapter.run(sources[i], names) for i in needed if i not in done or i == last][-1]
+            sources[at] = sources[at].replace(line, other)
             below = [i for i in needed if i >= at]
-            now = [run(cells[i]) for i in below]
-            assert any("<table" in str(part) or len(str(part)) > 2000 for part in before), before  # a picture
+            now = [chapter.run(sources[i], names) for i in below]
+            done |= {*needed}
+            assert before.pictures or "<table" in before.text
             assert now[-1] != before
-            if any("compared(" in cells[i].source for i in below):
-                assert "from here on this page shows yours" in str(now)
+            compares |= any("compared(" in sources[i] for i in below)
+            told |= any("from here on this page shows yours" in said.text for said in now)
+    assert told == compares
 
 
 STILL = {"deepsensor_excitable/01": {"kept"}, "deepsensor_sensitivity/02": {"kept"},
