@@ -27,6 +27,8 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 
 # %% tags=["hide-input"]
 import itertools
+import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -38,6 +40,7 @@ from torch import nn
 from dnnbook import interactive, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
@@ -97,15 +100,15 @@ if profile == "embedded" and interactive.runs(few) and not isinstance(few.get_su
         return torch.stack([mutations.mutate(data.images[of], name, strength=s, seed=seed).images
                             for s in mutations.STRENGTHS])
 
-    many = studies.benign(few, data.images, data.labels, seed=seed)[:200]
-    lost = torch.stack([inference.predict(few, after).argmax(1) != data.labels[many]
-                        for after in mutants(many, "rotation")])
-    mine = many[lost[-1] & ~lost[0]][:4]  # the weakest rotation leaves their class, the strongest does not
-    mutated = {name: mutants(mine, name) for name in ("rotation", "shear", "blur")}
+    candidates = studies.benign(few, data.images, data.labels, seed=seed)[:200]
+    lost = torch.stack([inference.predict(few, after).argmax(1) != data.labels[candidates]
+                        for after in mutants(candidates, "rotation")])
+    lit = candidates[lost[-1] & ~lost[0]][:4]  # the weakest rotation leaves their class, the strongest does not
+    mutated = {name: mutants(lit, name) for name in ("rotation", "shear", "blur")}
     shares = {name: torch.stack([shapley.exact(shapley.Game(
-        few, data.images[mine], after, data.labels[mine], layers=[layer])).values for after in found])
+        few, data.images[lit], after, data.labels[lit], layers=[layer])).values for after in found])
         for name, found in mutated.items()}
-    display(interactive.lighting_up(few, data.images[mine], data.labels[mine], mutated, layers=[layer],
+    display(interactive.lighting_up(few, data.images[lit], data.labels[lit], mutated, layers=[layer],
                                     values=shares, threshold=0.5, classes=data.classes))
 
 # %% [markdown]
@@ -160,6 +163,22 @@ plt.show()
 # Take three neurons $a$, $b$ and $c$. Alone, only $a$ raises the loss, by 1; $a$ and $b$ together
 # raise it by 4; $c$ changes nothing.
 
+# %%
+def by_eq_5(game):
+    """The Shapley values (inputs, N) of a game, from all its coalitions."""
+    N = game.players
+    coalitions = torch.cartesian_prod(*[torch.tensor([False, True])] * N).view(-1, N)
+    worth, size = torch.as_tensor(game.value(coalitions)).double(), coalitions.sum(1).tolist()
+    weight = torch.tensor([1 / (s * math.comb(N, s)) if s else 0 for s in size],  # (s - 1)! (N - s)! / N!
+                          dtype=torch.float64)
+    psi = []
+    for n in range(N):
+        inside = coalitions[:, n]  # the coalitions with n; those without it stand in the same order
+        m = worth[:, inside] - worth[:, ~inside]  # Eq. 4
+        psi.append(m @ weight[inside])  # Eq. 5
+    return torch.stack(psi, 1)
+
+
 # %% tags=["nbval-check-output"]
 class Three:
     """A game as the estimators take it: the worth of coalitions given as gates (K, 3)."""
@@ -176,7 +195,7 @@ for order in itertools.permutations(range(3)):
     adds = dict(zip(order, Three().value(joined)[0].diff().tolist()))
     print(" then ".join("abc"[n] for n in order), "  adds:",
           *(f"{'abc'[n]} {adds[n]:.0f}" for n in range(3)))
-psi = shapley.exact(Three()).values[0]
+psi = by_eq_5(Three())[0]
 print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 
 # %% [markdown]
@@ -196,16 +215,18 @@ print("Shapley values:", *(f"{'abc'[n]} {psi[n]:.1f}" for n in range(3)))
 
 # %% tags=["hide-input"]
 moved = mutations.mutate(data.images, seed=seed).images
-mine = studies.benign(few, data.images, data.labels, seed=seed)
-mine = mine[inference.predict(few, moved[mine]).argmax(1) != data.labels[mine]][:estimator_inputs]
-game = (few, data.images[mine], moved[mine], data.labels[mine])
+broken = studies.benign(few, data.images, data.labels, seed=seed)
+broken = broken[inference.predict(few, moved[broken]).argmax(1) != data.labels[broken]][:estimator_inputs]
+game = (few, data.images[broken], moved[broken], data.labels[broken])
 games = {"layer": shapley.Game(*game, layers=[layer]), "network": shapley.Game(*game)}
-truth = {"layer": shapley.exact(games["layer"]),
+exact = shapley.exact(games["layer"])
+exact_values = compared(by_eq_5(games["layer"]), exact.values, "shapley.exact", of="inputs", tolerance=1e-4)
+truth = {"layer": replace(exact, values=exact_values),
          "network": shapley.permutation(games["network"], permutations=permutations,
                                         generator=torch.Generator().manual_seed(1000 + seed))}
 for where, game in games.items():
     error = truth[where].error
-    print(f"{where}: {game.players} players, reference by {truth[where].passes // len(mine):,} "
+    print(f"{where}: {game.players} players, reference by {truth[where].passes // len(broken):,} "
           "passes an image, " + ("exact" if error is None else f"standard error {error.mean():.2f}")
           + f", {truth[where].total.mean():.1f} nats to share out")
 
@@ -240,7 +261,7 @@ generator = torch.Generator().manual_seed(seed)  # of the orders, also when this
 for where, game in games.items():
     true = truth[where].values
     for by, setting, got in estimates(game):
-        run.add({"passes": got.passes / len(mine),
+        run.add({"passes": got.passes / len(broken),
                  "error": ((got.values - true).norm(dim=1) / true.norm(dim=1)).mean(),
                  "rank": np.mean([stats.spearmanr(a, b).statistic
                                   for a, b in zip(got.values, true)]),

@@ -168,9 +168,9 @@ for name, model in models.items():
     noise = torch.randn(x.shape, generator=generator)
     noise *= (step.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
     for change, moved in (("patch", x + step), ("noise", (x + noise).clamp(0, 1))):
-        found = shapley.diagonal(shapley.Game(model, x, moved, labels))
-        run.add({"excitable": 100 * excitable.excitable(found.values).double().mean(),
-                 "change_of_loss": found.total.mean()}, network=name, change=change)
+        psi = shapley.diagonal(shapley.Game(model, x, moved, labels))
+        run.add({"excitable": 100 * excitable.excitable(psi.values).double().mean(),
+                 "change_of_loss": psi.total.mean()}, network=name, change=change)
 
 # %% tags=["hide-input"]
 wide(run.live, "change.notna()", index="change", columns=["quantity", "network"], digits=2,
@@ -185,6 +185,8 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out,
                            target=setting["label"], last=True)
@@ -193,6 +195,8 @@ fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 found = studies.in_each(models, {name: (data.images[places], data.labels[places])
                                  for name, places in benign.items()},
                         fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
 print(f"{inputs} inputs of {data}")
 

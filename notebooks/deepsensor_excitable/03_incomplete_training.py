@@ -175,11 +175,15 @@ wide(run.live.replace(UNITS), "length.notna()", index="training", digits=2,
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out, last=True)
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 found = studies.in_each(models, benign, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples)
 
 # %% tags=["hide-input"]

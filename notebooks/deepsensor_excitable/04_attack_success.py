@@ -114,9 +114,9 @@ SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, smal
          "jsma": "jsma, small"}  # each attack, and what its second count is called
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 kept = run.recorded()
-fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
-plots.nothing() if fall.empty else campaign_plots.fuzzer_bars(
-    fall[(fall["budget"] == "none") & fall["attack"].isin(["pgd", SMALL["pgd"]])],
+recorded_fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
+plots.nothing() if recorded_fall.empty else campaign_plots.fuzzer_bars(
+    recorded_fall[(recorded_fall["budget"] == "none") & recorded_fall["attack"].isin(["pgd", SMALL["pgd"]])],
     group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 plt.show()
 
@@ -150,7 +150,7 @@ for name in robustness.ATTACKS:
 # then counts only within an {term}`L2 distance` of `near`, and JSMA only while it has changed at most 14.5 % of
 # the pixels, which is the limit in its own paper.
 
-# %% tags=["hide-input"]
+# %%
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
            "pgd": robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps,
                                  random_starts=random_starts),
@@ -158,6 +158,8 @@ attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=
                                         iterations=attack_steps, random_starts=random_starts),
            "deepfool": robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02),
            "jsma": robustness.JSMA(theta=theta)}
+
+# %% tags=["hide-input"]
 limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
           "jsma": lambda change: change.any(1).flatten(1).double().mean(1) <= pixels}
 
@@ -181,12 +183,16 @@ rest = data.images[unseen], data.labels[unseen]
 outside = torch.ones(len(data.labels), dtype=torch.bool)
 outside[chosen] = False  # all that retraining has not seen, right before it or not
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
-print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to attack")
 
 # %% tags=["hide-input"]
+print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to attack")
+
+# %%
 budgets = {"none": None} | studies.bounds(bounds)
 found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
@@ -323,8 +329,8 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
      index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="measure")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
-fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
-four_attacks(fall[fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
+our_fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
+four_attacks(our_fall[our_fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
 plt.show()
 
 # %% [markdown]

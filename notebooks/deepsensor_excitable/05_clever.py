@@ -44,6 +44,7 @@ import torch
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
@@ -155,11 +156,12 @@ def score(number: int, radius: float = 0.5) -> float:
 
 
 # %% tags=["nbval-check-output"]
-for number in (4, 16, 64, 1024):
-    engine = clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None,
-                           fit="maximum", cap=False, seed=3).untargeted.item()
-    assert abs(score(number) - engine) < 1e-6
-    print(f"{number:5} points: CLEVER {engine:.2f}, at a distance of 0.50")
+NUMBERS = (4, 16, 64, 1024)
+engine = [clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None, fit="maximum",
+                        cap=False, seed=3).untargeted.item() for number in NUMBERS]
+mine = compared(torch.tensor([score(number) for number in NUMBERS]), torch.tensor(engine),
+                "clever", of="numbers of points")
+pd.DataFrame({"points": NUMBERS, "CLEVER": mine.tolist(), "way to the boundary": 0.5}).round(2)
 
 # %% [markdown]
 # In this draw, four points give a score above the true one. An attack gives the other side: the
@@ -183,6 +185,8 @@ chosen, unseen = right.tensor_split([inputs])
 x, labels = data.images[chosen], data.labels[chosen]
 rest = data.images[unseen], data.labels[unseen]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
@@ -216,7 +220,7 @@ print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 # %% tags=["hide-input"]
 able = {each for each in models.values() if inference.accuracy(each, *rest) > 0.5}
 common = retraining.all_right(able, *rest).nonzero().flatten()[:clever_inputs]
-x, labels = rest[0][common], rest[1][common]
+scored, scored_labels = rest[0][common], rest[1][common]
 nearest = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 
 
@@ -226,10 +230,10 @@ def scores(model: torch.nn.Module) -> dict[str, float]:
     accuracy = {"accuracy": 100 * inference.accuracy(model, *rest)}
     if model not in able:
         return {"clever": 0.0, "deepfool_l2": 0.0, "above_deepfool": 0} | accuracy
-    score = clever.clever(model, x, radius=radius, batches=clever_batches, samples=clever_samples,
+    score = clever.clever(model, scored, radius=radius, batches=clever_batches, samples=clever_samples,
                           pool=None, fit=clever_fit, seed=seed).untargeted
-    reached = robustness.attack_success_rate(model, x, labels, nearest, seed=seed)
-    way = (reached.images - x).flatten(1).norm(dim=1).double()
+    reached = robustness.attack_success_rate(model, scored, scored_labels, nearest, seed=seed)
+    way = (reached.images - scored).flatten(1).norm(dim=1).double()
     return {"clever": score.mean().item(),
             "deepfool_l2": way.where(reached.fooled, torch.nan).nanmean().item(),
             "above_deepfool": int((reached.fooled & (score > way)).sum())} | accuracy
@@ -238,7 +242,7 @@ def scores(model: torch.nn.Module) -> dict[str, float]:
 # %% tags=["hide-input"]
 measured = pd.DataFrame({name: scores(each) for name, each in models.items()}).T.rename_axis(
     ["budget", "network"])
-print(f"{len(x)} images that all networks get right")
+print(f"{len(scored)} images that all networks get right")
 headed(measured.loc["none"].round(3))
 
 # %% [markdown]
@@ -317,7 +321,7 @@ says(f"Our records cover {sizes(rows)}; {rows['images'].max()} images have a sco
 # %% tags=["hide-input", "statements"]
 lower = [name for name in ("constant", "dlfuzz", "deephunter") if of("clever_gain", name).mean() < 0]
 excess = evidence.spread(of("clever_excess", "excitable")).loc[0]
-score, added = of("clever_gain", "sensitive"), longer("sensitive")
+score_gain, added_way = of("clever_gain", "sensitive"), longer("sensitive")
 cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
 says(*([(f"The paper also claims three times the rivals' gain. Our excess over that is {excess['mean']:.2f} on average "
          f"({excess['low']:.2f} to {excess['high']:.2f}), but if everybody loses, this number can still be positive. So we "
@@ -327,8 +331,8 @@ says(*([(f"The paper also claims three times the rivals' gain. Our excess over t
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
         f"{excess['high']:.2f})."]),
      (f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
-     (f"The examples of the sensitive swarm without a bound raise the score with every seed, by at least {score.min():.2f}, "
-      "but DeepFool's way not with every seed.", score.min() > 0 > added.min() and added.mean() > 0),
+     (f"The examples of the sensitive swarm without a bound raise the score with every seed, by at least "
+      f"{score_gain.min():.2f}, but DeepFool's way not with every seed.", score_gain.min() > 0 > added_way.min() and added_way.mean() > 0),
      ("DeepFool refuted no score: it never came nearer than the score allows.",
       rows.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 
@@ -341,7 +345,7 @@ says(*([(f"The paper also claims three times the rivals' gain. Our excess over t
 # :class: dropdown
 # ~~~python
 # for number in (8, 32, 128, 512):
-#     found = clever.clever(model, x[:1], radius=radius, batches=1, samples=number, pool=None,
+#     found = clever.clever(model, scored[:1], radius=radius, batches=1, samples=number, pool=None,
 #                           fit=clever_fit, seed=seed)
 #     print(number, round(found.untargeted.item(), 3))
 # ~~~

@@ -62,8 +62,8 @@ def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
         f" and swarm == '{name}'" if name else ""), *cell)
 
 
-attacks, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
-between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks, more_than_inputs))
+attacks_beyond, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks_beyond, more_than_inputs))
 stable = evidence.by_seed(rows, "quantity == 'stability'", "kind")
 mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start", "pgd, by permutations")}
 says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {ours_beyond.max():.1f} more with an "
@@ -142,13 +142,15 @@ data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
+
+# %%
 attacks = {"pgd": robustness.PGD(eps=eps, eps_step=eps / 10, iterations=attack_steps,
                                  random_starts=0),
            "jsma": robustness.JSMA(), "deepfool": robustness.DeepFool(overshoot=0.02)}
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable sensitive constant", points=4)
 
-# %% tags=["hide-input"]
+# %%
 everyone = torch.ones(len(x), dtype=torch.bool)
 examples = {}
 for name, attack in attacks.items():
@@ -243,7 +245,7 @@ plt.show()
 # of the swarm, another random start of PGD. We also compute the Shapley values by permutations instead of
 # gradients. If a top ten is not stable here, it cannot be compared between methods.
 
-# %% tags=["hide-input"]
+# %%
 guided = Key("deepsensor", "excitable")
 again = studies.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
                           seed=seed + 1)[guided]

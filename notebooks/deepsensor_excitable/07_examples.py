@@ -90,6 +90,8 @@ benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {**studies.swarms(swarm, "excitable sensitive constant", points=points),
            **studies.rivals(oracles, load(dataset, "train").images[:references])}

@@ -174,7 +174,7 @@ def guided(name: str, threshold: float, epsilon: float = 1.0) -> fuzzing.Swarm:
     fitness = ExcitableNeurons(threshold=threshold, scale=SCALE[name], points=points)
     return replace(plain, fitness=fitness, epsilon=epsilon)
 
-# %% tags=["hide-input"]
+# %%
 swarms = {(name, "lambda", value): guided(name, value) for name in SCALE
           for value in map(float, checks.numbers(lambdas, "lambdas"))}
 swarms |= {("sensitive", "control", 0.5): plain,
@@ -223,8 +223,8 @@ x, y = benign["adversarial"]
 games = {name: shapley.Game(models["adversarial"], x, campaign.images, y)
          for (name, varied, threshold), campaign in found["adversarial"].items()
          if varied != "epsilon" and threshold == 0.5}
-values = {(name, count): shapley.diagonal(game, points=count)
-          for name, game in games.items() for count in (1, 2, 8)}
+values = {(name, n): shapley.diagonal(game, points=n)
+          for name, game in games.items() for n in (1, 2, 8)}
 
 # %% tags=["hide-input"]
 for name, game in games.items():
@@ -233,9 +233,9 @@ for name, game in games.items():
     positive = psi.values.clamp_min(0).sum(1)
     run.add({"total": psi.total.mean(), "positive": positive.mean(),
              "possible": (positive / 0.5 / game.players).clamp_max(1).mean()}, **where)
-    for scale, count in product(excitable.SCALES, (1, 2, 8)):
-        above = excitable.excitable(values[name, count].values, scale=scale)
-        run.add({"share": above.double().mean()}, **where, scale=scale, gradients=count)
+    for scale, n in product(excitable.SCALES, (1, 2, 8)):
+        above = excitable.excitable(values[name, n].values, scale=scale)
+        run.add({"share": above.double().mean()}, **where, scale=scale, gradients=n)
 wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="swarm",
      columns=["quantity", "scale", "gradients"], digits=3)
 

@@ -157,7 +157,7 @@ swarms = {(name, start): fuzzing.Swarm.paper(population=population, fitness=fitn
           for name, fitness in fitnesses.items() for start, options in starts.items()
           if name != "constant" or start == "random"}
 
-# %% tags=["hide-input"]
+# %%
 bounds = {"none": None, "near": near}
 found = {(budget, kind, *key): campaign for kind, model in models.items()
          for (budget, key), campaign in studies.at_bounds(

@@ -183,16 +183,17 @@ wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
 # Every fuzzer runs twice, and the faster run counts. `excitable_8` takes eight quadrature points.
 # The three other swarms are those of [the first paper](../deepsensor_sensitivity/11_time).
 
-# %% tags=["hide-input"]
+# %%
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, points=4, seed=seed)
 swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out)
-fuzzers = swarms | studies.settled(baselines, model, x, iterations=iterations) | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = (swarms | studies.settled(baselines, model, x, iterations=iterations)
+           | {Key("noise"): fuzzing.Noise(scale=1.0)})
 
-# %% tags=["hide-input"]
+# %%
 runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
                                       generator=torch.Generator().manual_seed(seed)))
         for key, fuzzer in fuzzers.items()}
@@ -312,15 +313,15 @@ says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.",
 # %% tags=["hide-input", "statements"]
 possible = 100 * rows["iterations"].max()
 more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-close = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
-none = (close["excitable"] == 0).sum()
+bounded = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
+none = (bounded["excitable"] == 0).sum()
 says((f"Without a bound, the swarm finds nearly all of the {possible:,.0f} errors that are possible. With a constant fitness "
       f"it finds {unguided.mean():,.0f} on average. So this count cannot show what more gradients buy.",
       min(plain.min(), more.min()) > 1980 and unguided.max() < 1980),
-     (f"Within the bound it finds {close['excitable'].mean():.0f} errors on average, and none in "
-      f"{out_of(none, len(close['excitable']))} runs; eight gradients find the same. DLFuzz finds "
-      f"{close['dlfuzz'].mean():,.0f}.", close["excitable"].max() < close["dlfuzz"].min() and none > 0
-      and close["excitable"].equals(close["excitable_8"])),
+     (f"Within the bound it finds {bounded['excitable'].mean():.0f} errors on average, and none in "
+      f"{out_of(none, len(bounded['excitable']))} runs; eight gradients find the same. DLFuzz finds "
+      f"{bounded['dlfuzz'].mean():,.0f}.", bounded["excitable"].max() < bounded["dlfuzz"].min() and none > 0
+      and bounded["excitable"].equals(bounded["excitable_8"])),
      "So before you pay for a fitness, compare errors within a bound and for the same passes.")
 
 # %% [markdown]

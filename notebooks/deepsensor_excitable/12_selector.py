@@ -25,6 +25,7 @@ from scipy import stats
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
@@ -128,27 +129,34 @@ print(f"{wrong.mean():.1%} of the candidates are faults")
 
 # %%
 again = {"seed": 1000 + seed}
+fresh = mutations.mutate(candidates, **again).images  # x'
+changed = (fresh != candidates).flatten(1).any(1)  # some mutations leave an image as it was
+game = shapley.Game(model, candidates[changed], fresh[changed], given[changed])  # of the loss
+my_count = torch.zeros(len(candidates))
+my_count[changed] = (shapley.diagonal(game, points=points).values > 0.5).sum(1).float()
+
+# %%
 selectors = {Key("random"): selection.selector("random", seed=seed),
              Key("gini"): selection.selector("gini"),
              Key("nss"): selection.selector("nss", **again),
              Key("excitable"): selection.selector("excitable", points=points, **again),
              Key("excitable", scale="total"): selection.selector(
                  "excitable", points=points, scale="total", **again)}
-orders = studies.orders(model, candidates, selectors)
+usual_orders = studies.orders(model, candidates, selectors)
+score = compared(my_count, selectors[Key("excitable")].score(model, candidates),
+                 "selection.excitable", of="candidates")
 
 # %% tags=["hide-input"]
-fresh = mutations.mutate(candidates, **again).images
 before, after = (-inference.predict(model, x).clamp_min(1e-12).log().double()
                  for x in (candidates, fresh))
 rising = (after - before).gather(1, given[:, None])[:, 0]
 flips = (after.argmin(1) != given).double()
-moved = (fresh != candidates).flatten(1).any(1)
-game = shapley.Game(model, candidates[moved], fresh[moved], data.labels[moved])
+told = shapley.Game(model, candidates[changed], fresh[changed], data.labels[changed])
 known = torch.zeros(len(candidates))
-known[moved] = excitable.excitable(shapley.diagonal(game, points=points).values).sum(1).float()
-scores = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
-          Key("true labels"): known}
-orders |= {key: selection.by_score(score) for key, score in scores.items()}
+known[changed] = excitable.excitable(shapley.diagonal(told, points=points).values).sum(1).float()
+apart = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
+         Key("true labels"): known}
+orders = usual_orders | {key: selection.by_score(each) for key, each in ({Key("excitable"): score} | apart).items()}
 
 # %% [markdown]
 # ## Fault detection rate and APFD
@@ -169,11 +177,11 @@ quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selecte
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 fdr = faults.detection_table(wrong, orders, RATES)
+fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[Key("random, expected")] = 100 * wrong.mean()
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
 # %% tags=["hide-input"]
-fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
-fdr.loc[Key("random, expected")] = 100 * wrong.mean()
 run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
@@ -193,8 +201,8 @@ plt.show()
 # the loss and with DeepGini:
 
 # %% tags=["hide-input"]
-scores |= {key: selectors[key].score(model, candidates)
-           for key in selectors if key.method == "excitable"}
+scaled = Key("excitable", scale="total")
+scores = apart | {Key("excitable"): score, scaled: selectors[scaled].score(model, candidates)}
 scores[Key("gini")] = 1 - p.double().square().sum(1)
 scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
 

@@ -31,6 +31,7 @@ from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display.comparisons import sizes
+from dnnbook.display import plots
 from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
@@ -137,9 +138,15 @@ children = torch.where(mutated, draws.uniform(count, pixels)[0], children)
 # %% tags=["hide-input"]
 engine = fuzzing.Genetic(population=count).children(
     images.view(1, count, 1, 2, 2), strength[None], Numbers(torch.tensor([seed + 1])))
-compared(children, engine.flatten(2)[0], "Genetic.children")
-print(f"{int((children != mother).logical_and(children != father).sum())} of {count * pixels} "
+mine = compared(children, engine.flatten(2)[0], "Genetic.children")
+print(f"{int((mine != mother).logical_and(mine != father).sum())} of {count * pixels} "
       "pixels are neither the mother's nor the father's: the mutated ones.")
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The six images (upper row), with their fitness, and their six children (lower row), with the numbers of mother and father.", "name": "fig-excitable-generation", "classes": "bitmap"}}
+plots.images(torch.cat([images, mine]).view(-1, 1, 2, 2), [
+    *(f"{i}: {value:.2f}" for i, value in enumerate(strength.tolist())),
+    *(f"of {a} and {b}" for a, b in winners.T.tolist())], columns=count)
+plt.show()
 
 # %% [markdown]
 # ## The same inputs, the same budget
@@ -165,7 +172,7 @@ optimisers = {"swarm": guided[fitness],
               "differential evolution": fuzzing.Differential(**options),
               "no search": guided["constant"]}
 
-# %% tags=["hide-input"]
+# %%
 found = studies.at_bounds(model, x, labels, optimisers, {"none": None, "near": near},
                           iterations=iterations, seed=seed)
 

@@ -147,7 +147,7 @@ print(data)
 found = {name: clever.clever(model, x, seed=seed, **options) for name, options in choices.items()}
 found["printed"] = clever.clever(model, x[:printed], seed=seed, **many)
 
-# %% tags=["hide-input"]
+# %%
 attack = robustness.DeepFool(iterations=deepfool_steps, overshoot=0.02)
 reached = robustness.attack_success_rate(model, x, labels, attack, seed=seed)
 way = (reached.images - x).flatten(1).norm(dim=1).double().where(reached.fooled, torch.nan)

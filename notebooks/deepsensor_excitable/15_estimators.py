@@ -131,7 +131,7 @@ chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 
-# %% tags=["hide-input"]
+# %%
 found = studies.at_bounds(model, x, labels, swarms, {"none": None, "near": near},
                           iterations=iterations, seed=seed)
 

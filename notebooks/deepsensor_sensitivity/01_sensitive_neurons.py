@@ -28,6 +28,7 @@ import torch
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
@@ -84,8 +85,12 @@ model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, dev
 right = studies.benign(model, data.images, data.labels, seed=seed)
 mine, others = (right[data.labels[right] == c][:inputs] for c in (seed_class, other_class))
 x, labels = data.images[mine], data.labels[mine]
+
+# %%
 hunter = fuzzing.fuzzer("deephunter", reference=load(dataset, "train").images[:references])
 pairs = studies.corner_cases(hunter, model, x, labels, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 run.add({"pairs": len(pairs["error"][0])})
 lengths = {group: (after - before).flatten(1).norm(dim=1)
            for group, (before, after) in pairs.items()}
@@ -136,8 +141,9 @@ print("share above 0.5:", sensitivity.sensitive_share(ns, 0.5).item())
 # %%
 def sensitivities(before: torch.Tensor, after: torch.Tensor) -> torch.Tensor:
     """Eq. 1 for every neuron: (N, neurons)."""
-    found = (activations.record(model, images).values for images in (before, after))
-    return sensitivity.neuron_sensitivity(*found, (after - before).flatten(1).norm(dim=1))
+    phi, phi_moved = (activations.record(model, images).values for images in (before, after))
+    length = (after - before).flatten(1).norm(dim=1, keepdim=True)
+    return ((phi_moved - phi) / length).masked_fill(length == 0, 0)  # an untouched image: 0
 
 
 found = {group: sensitivities(*pair) for group, pair in pairs.items()}
@@ -145,6 +151,9 @@ many = {t: {group: (ns > t).sum(1) for group, ns in found.items()}
         for t in (0.1, 0.3, 0.5, 0.7, 0.9)}
 
 # %% tags=["hide-input"]
+engine = sensitivity.neuron_sensitivity(
+    *(activations.record(model, images).values for images in pairs["error"]), lengths["error"])
+compared(found["error"], engine, "sensitivity.neuron_sensitivity")
 for t, counts in many.items():
     mean = {group: float(count.double().mean()) for group, count in counts.items()}
     for group, value in mean.items():

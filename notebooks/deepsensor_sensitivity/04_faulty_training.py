@@ -179,12 +179,16 @@ wide(run.live, index="network", columns="quantity")
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 rivals = studies.rivals(oracles, clean.images[:references], best=(data.images, data.labels),
                         count=held_out, target=setting["label"], last=True)
 fuzzers = studies.lineup(population, rivals)
 chosen = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed,
                                  without=dict.fromkeys(models, setting["label"]))
 found = studies.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 print(f"{len(chosen['clean'][1])} inputs of {data}")
 
 # %% [markdown]

@@ -136,11 +136,15 @@ wide(run.live, index="training", columns="quantity")
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, last=True)
 fuzzers = studies.lineup(population, rivals)
 chosen = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
 found = studies.in_each(models, chosen, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen.items()), sep="\n")
 
 # %% [markdown]

@@ -29,10 +29,12 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 import torch
+from torch import nn
 
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import methods
@@ -131,15 +133,46 @@ plt.show()
 # | {term}`TKNC` | neurons that were the strongest of their layer | 1 |
 # | BKNC | neurons that were the weakest of their layer | 1 |
 #
-# [How NSS works](../nss/00_method) computes KMNC from activations in three lines. An example with three
-# inputs and one neuron, whose range from 0 to 4 is cut into four sections:
+# In code, from activations with a row for each image. A criterion marks each item that an image covers with 0,
+# or with the number of its section; -1 is nothing.
+
+# %%
+def marks(hit):
+    """Items (N, columns), from what each image hits."""
+    return coverage.Covered(hit.int() - 1)
+
+
+def strongest(values, offsets):
+    """Which neuron of each layer has the largest value."""
+    layers = values.tensor_split(offsets[1:-1], dim=1)
+    return torch.cat([nn.functional.one_hot(part.argmax(1), part.shape[1]) for part in layers], 1)
+
+
+def kmnc(a, low, high, k):
+    """The section of its range that each neuron is in."""
+    section = ((a - low) * k / (high - low)).floor().clamp(max=k - 1)
+    outside = (a < low) | (a > high) | (low == high)
+    return coverage.Covered(section.masked_fill(outside, -1).int(), k)
+
+
+BY_HAND = {
+    "nc": lambda raw, scaled, usual, k: marks(scaled.values > 0.2),
+    "kmnc": lambda raw, scaled, usual, k: kmnc(raw.values, usual.low, usual.high, k),
+    "nbc": lambda raw, scaled, usual, k: marks(
+        torch.cat([raw.values < usual.low, raw.values > usual.high], 1)),
+    "snac": lambda raw, scaled, usual, k: marks(raw.values > usual.high),
+    "tknc": lambda raw, scaled, usual, k: marks(strongest(raw.values, raw.offsets)),
+    "bknc": lambda raw, scaled, usual, k: marks(strongest(-raw.values, raw.offsets))}
+
+# %% [markdown]
+# An example with three inputs and one neuron, whose range from 0 to 4 is cut into four sections:
 
 # %% tags=["nbval-check-output"]
-usual = coverage.boundaries([[0.0], [4.0]])
+zero_to_four = coverage.boundaries([[0.0], [4.0]])
 values = [[0.5], [0.7], [4.5]]
-print("KMNC:", coverage.coverage(coverage.kmnc(values, usual, 4)), "(one section of four)")
-print("NBC: ", coverage.coverage(coverage.nbc(values, usual)), "(one end of two)")
-print("SNAC:", coverage.coverage(coverage.snac(values, usual)))
+print("KMNC:", coverage.coverage(coverage.kmnc(values, zero_to_four, 4)), "(one section of four)")
+print("NBC: ", coverage.coverage(coverage.nbc(values, zero_to_four)), "(one end of two)")
+print("SNAC:", coverage.coverage(coverage.snac(values, zero_to_four)))
 
 # %% [markdown]
 # An input falls into one section of each neuron. So a thousand inputs reach at most a thousand of its
@@ -161,6 +194,8 @@ usual = coverage.boundaries(activations.record(model, train.images[:references])
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 budget = fuzzing.Budget(l2=l2)
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, budget=budget)
@@ -168,6 +203,8 @@ fuzzers = studies.lineup(population, rivals, budget=budget)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 print(f"{len(x)} inputs of {data}")
 
 # %% [markdown]
@@ -179,12 +216,17 @@ print(f"{len(x)} inputs of {data}")
 # (`together`). This gain cannot be negative.
 
 # %%
-before = outcomes.covered(model, x, usual, sections=sections)
+engine = outcomes.covered(model, x, usual, sections=sections)
+criteria = outcomes.CRITERIA | BY_HAND  # and those that you added there
+before = outcomes.covered(model, x, usual, sections=sections, criteria=criteria)
+compared(torch.tensor(before.to_numpy()), torch.tensor(engine.to_numpy()), "outcomes.covered",
+         of="criteria")
 gains = {}
 for key, campaign in found.items():
     for counted, images in (("alone", campaign.images),
                             ("together", torch.cat([x, campaign.images]))):
-        gains[counted, key] = outcomes.covered(model, images, usual, sections=sections) - before
+        after = outcomes.covered(model, images, usual, sections=sections, criteria=criteria)
+        gains[counted, key] = after - before
 
 # %% tags=["hide-input"]
 run.add(outcomes.each("criterion", before), quantity="seeds")

@@ -41,6 +41,7 @@ import torch
 from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import fuzzer_bars
@@ -163,11 +164,15 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
            Key("noise"): fuzzing.fuzzer("noise")}
 found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
+
+# %% tags=["hide-input"]
 examples = {key: (campaign.images, campaign.labels[campaign.origin[-1]])
             for key, campaign in found.items()}
 examples[Key("benign")] = (x, labels)
@@ -210,13 +215,25 @@ success = {attack: {name: 100 * robustness.attack_success_rate(
 # %%
 able = {name: each for name, each in models.items() if inference.accuracy(each, *rest) > 0.5}
 common = rest[0][retraining.all_right(able.values(), *rest)][:clever_inputs]
-scores = {name: clever.clever(each, common, radius=2.0, batches=clever_batches,
-                              samples=clever_samples, pool=None, fit=clever_fit, seed=seed)
-          for name, each in able.items()}
+estimates = {name: clever.clever(each, common, radius=2.0, batches=clever_batches,  # the engine: many
+                                 samples=clever_samples, pool=None, fit=clever_fit,  # gradients for L
+                                 seed=seed) for name, each in able.items()}
+
+
+def least(estimate):
+    """CLEVER (N,): the least g(x_0) / L over all other classes, and at most the ball's radius."""
+    ratios = estimate.margins / estimate.lipschitz
+    ratios = ratios.scatter(1, estimate.predicted[:, None], torch.inf)  # not over c itself
+    return ratios.amin(1).clamp(max=2.0)
+
+
+my_scores = torch.stack([least(estimate) for estimate in estimates.values()])
+engine = torch.stack([estimate.untargeted for estimate in estimates.values()])
+scores = dict(zip(estimates, compared(my_scores, engine, "clever", of="networks")))
 
 # %% tags=["hide-input"]
 table = pd.DataFrame(success)
-table["clever"] = {name: scores[name].untargeted.mean().item() if name in scores else 0.0
+table["clever"] = {name: scores[name].mean().item() if name in scores else 0.0
                    for name in models}
 table["accuracy"] = {name: 100 * inference.accuracy(each, *rest) for name, each in models.items()}
 table["accuracy_unseen"] = {

@@ -74,6 +74,8 @@ right = studies.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
+
+# %%
 fuzzers = {"DeepHunter": fuzzing.DeepHunter(reference=load(dataset, "train").images[:references])}
 for name, bound in (("DeepSensor", None), (f"DeepSensor, L2 ≤ {far:g}", far),
                     (f"DeepSensor, L2 ≤ {near:g}", near)):

@@ -153,7 +153,7 @@ def sensitive(threshold: float) -> sensitivity.SensitiveNeurons:
     return sensitivity.SensitiveNeurons(threshold=threshold, **options)
 
 
-# %% tags=["hide-input"]
+# %%
 standard = fuzzing.Swarm.paper(population=population, fitness=sensitive(0.5))
 swarms = {("lambda", value): replace(standard, fitness=sensitive(value))
           for value in map(float, checks.numbers(lambdas, "lambdas"))}

@@ -127,6 +127,8 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {Key("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),

@@ -224,9 +224,9 @@ ours = run.recorded(dataset="imagenet")
 if ours.empty:
     print("no records yet")
 else:
-    parts = ours.pivot_table(index="method", columns="quantity", values="value")
-    shares = 100 * parts[["broken", "low", "high", "noise_passes"]]
-    rows = shares.assign(noise=shares.loc["noise", "broken"], passes=parts["passes"], seconds=0)
+    means = ours.pivot_table(index="method", columns="quantity", values="value")
+    shares = 100 * means[["broken", "low", "high", "noise_passes"]]
+    rows = shares.assign(noise=shares.loc["noise", "broken"], passes=means["passes"], seconds=0)
     rows = rows.drop("noise").rename({old: name for name, old in OLDER.items()})
     table = fuzzers_table(rows.rename_axis("fuzzer").reset_index())
     display(headed(table.drop(columns="seconds")))

@@ -143,7 +143,7 @@ chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(data)
 
-# %% tags=["hide-input"]
+# %%
 bounds = {"none": None, "near": near}
 found = studies.at_bounds(model, x, labels, choices, bounds, iterations=iterations, seed=seed)
 half = studies.at_bounds(model, x, labels, {"half the iterations": text}, bounds,

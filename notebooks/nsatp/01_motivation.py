@@ -31,6 +31,7 @@ import torch
 from dnnbook import interactive, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
@@ -47,9 +48,9 @@ run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, device=device)
 if profile == "embedded" and interactive.runs(model):
-    p = inference.predict(model, data.images)
-    right = (p.argmax(1) == data.labels).nonzero()[:, 0]
-    spread = right[uncertainty.rank(p[right])]  # the least decided first
+    given = inference.predict(model, data.images)
+    right = (given.argmax(1) == data.labels).nonzero()[:, 0]
+    spread = right[uncertainty.rank(given[right])]  # the least decided first
     some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
     display(interactive.patch_painter(model, data.images[some], data.labels[some],
                                       classes=data.classes))
@@ -147,10 +148,22 @@ for kind, index in nearest.items():
     success = vulnerability.success_matrix(
         model, data.images[index], patch="invert", trials=trials * repeats, side=side,
         generator=torch.Generator().manual_seed(seed + 1))
-    counts[kind] = success.view(len(index), repeats, trials).sum(2).numpy()
+    counts[kind] = success.view(len(index), repeats, trials).sum(2)  # (images, repetitions)
+
+# %%
+of_undecided, of_decided = counts["undecided"], counts["decided"]
 classes = [p[nearest[kind]].argmax(1) for kind in ("undecided", "decided")] if one_class else None
-run.add(fragility.agreement(counts["undecided"], counts["decided"], classes=classes))
-run.add({f"mean_eff_{kind}": found.mean() / trials for kind, found in counts.items()})
+paired = classes[0][:, None] == classes[1] if one_class else torch.ones(
+    len(of_undecided), len(of_decided), dtype=torch.bool)
+at_least = (of_undecided[:, None] >= of_decided)[paired]  # (pairs, repetitions)
+more = (of_undecided[:, None] > of_decided)[paired]
+mine = torch.stack([rule.double().mean() for rule in (at_least, more, at_least.all(1), more.all(1))])
+
+# %% tags=["hide-input"]
+engine = fragility.agreement(of_undecided, of_decided, classes=classes)
+run.add(dict(zip(engine, compared(mine, torch.tensor([*engine.values()]), "fragility.agreement",
+                                  of="shares"))))
+run.add({f"mean_eff_{kind}": found.double().mean() / trials for kind, found in counts.items()})
 run.add({"accuracy": inference.accuracy(model, data.images, data.labels)})
 
 # %% tags=["hide-input"]
@@ -159,7 +172,7 @@ wide(run.live, index="quantity", digits=3)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Label changes among the inverted patches, for every image and repetition, by how decided the network was.", "name": "fig-nsatp-many-pairs"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.2))
-axis.hist([c.ravel() for c in counts.values()], density=True, align="left",
+axis.hist([c.flatten().numpy() for c in counts.values()], density=True, align="left",
           bins=range(max(c.max() for c in counts.values()) + 2),
           label=[f"{kind}: PD near {targets[kind]}" for kind in counts])
 axis.set(xlabel=f"label changes in {trials} patches", ylabel="share of images and repetitions")

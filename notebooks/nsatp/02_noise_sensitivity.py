@@ -25,6 +25,7 @@ from scipy import stats
 from dnnbook import published, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.fragility_plots import decays, recorded_decays, scatter
@@ -103,7 +104,8 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 
 # %%
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
-eff = fragility.eff(measured.success)  # one value an image
+my_eff = measured.success.double().mean(1)  # M_e / M, one value an image
+eff = compared(my_eff, torch.tensor(fragility.eff(measured.success)), "fragility.eff").numpy()
 print(f"{len(eff)} images, {trials} patches each: mean Eff {eff.mean():.4f}; "
       f"{(eff > 0).mean():.1%} of the images change at least once")
 
@@ -117,12 +119,35 @@ print(f"{len(eff)} images, {trials} patches each: mean Eff {eff.mean():.4f}; "
 #   \mathrm{PE} = -\sum_{i=1}^{n} p'_i \ln p'_i .$$
 #
 # The more decided the network is, the larger are {term}`PD` and {term}`PV`, and the smaller is
-# {term}`PE`. We check the code with the example vectors of NSATP:
+# {term}`PE`. In code, for many vectors at once, with a row for each:
+
+# %%
+def difference(p):
+    """PD of softmax vectors (N, n)."""
+    p = p.sort(dim=1, descending=True).values  # p'
+    i = torch.arange(1, p.shape[1])
+    return ((p[:, :-1] - p[:, 1:]) / i).sum(1)
+
+
+def variance(p):
+    """PV of softmax vectors (N, n)."""
+    return ((p - 1 / p.shape[1]) ** 2).sum(1)
+
+
+def entropy(p):
+    """PE of softmax vectors (N, n)."""
+    return torch.where(p > 0, -p * p.log(), 0).sum(1)  # 0 ln 0 counts as 0
+
+
+BY_HAND = {"pd": difference, "pv": variance, "pe": entropy}
+
+# %% [markdown]
+# We check the code with the example vectors of NSATP:
 
 # %% tags=["nbval-check-output"]
 worked = torch.tensor([[0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
-                       [0, 0, 0, 0, 0.95, 0.01, 0, 0, 0.01, 0.03]])
-for name, distance in uncertainty.DISTANCES.items():
+                       [0, 0, 0, 0, 0.95, 0.01, 0, 0, 0.01, 0.03]], dtype=torch.float64)
+for name, distance in BY_HAND.items():
     print(name, [f"{v:.3f}" for v in distance(worked)])
 
 # %% [markdown]
@@ -133,8 +158,11 @@ for name, distance in uncertainty.DISTANCES.items():
 # logarithm.
 
 # %%
-distances = {name: distance(measured.probabilities).numpy()
-             for name, distance in uncertainty.DISTANCES.items()}
+p = measured.probabilities.double()
+engine = torch.stack([distance(p) for distance in uncertainty.DISTANCES.values()], 1)
+mine = compared(torch.stack([distance(p) for distance in BY_HAND.values()], 1), engine,
+                "uncertainty.DISTANCES")  # (images, 3)
+distances = dict(zip(BY_HAND, mine.T.numpy()))
 fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}
 
 # %% tags=["hide-input"]
@@ -365,12 +393,11 @@ says(
 # changes a black pixel less. In the table, the mean Eff is higher with inverted pixels.
 # ```
 #
-# **4. Code.** Write `my_pd(p)`: PD of softmax vectors (N, n). Sort each vector, the largest entry
-# first; add up the gaps between neighbours: the first as it is, the second divided by two, the
-# third by three, and so on. The cell says whether it is right.
+# **4. Code.** PE is small where PD and PV are large. Turn it round and scale it: write
+# `my_certainty(p)`, $1 - \mathrm{PE} / \ln n$ of softmax vectors (N, n). The cell says whether it is right.
 
 # %%
-my_pd = None  # your function of a tensor (N, n), giving (N,)
+my_certainty = None  # your function of a tensor (N, n), giving (N,)
 
 # %% tags=["hide-input"]
 from dnnbook.chapters.practice import check
@@ -379,22 +406,21 @@ from dnnbook.chapters.practice import check
 def is_right(answer):
     """Whether an answer agrees on small cases."""
     vectors = torch.tensor([[0.7, 0.2, 0.1], [0.1, 0.45, 0.45], [0.0, 0.0, 1.0]])
-    check(answer, uncertainty.probability_difference, (vectors,), (vectors[:, [2, 0, 1]],))
+    check(answer, uncertainty.certainty, (vectors,), (vectors[:, [2, 0, 1]],))
 
 
-is_right(my_pd)
+is_right(my_certainty)
 
 # %% [markdown]
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# def my_pd(p):
-#     p = p.sort(dim=1, descending=True).values
-#     return sum((p[:, i] - p[:, i + 1]) / (i + 1) for i in range(p.shape[1] - 1))
+# def my_certainty(p):
+#     return 1 - entropy(p) / torch.tensor(p.shape[1]).log()
 #
-# is_right(my_pd)
+# is_right(my_certainty)
 # ~~~
 #
-# The order of the classes plays no part: PD says how sure the network is, but not which class it is
-# sure of.
+# It is 0 where all classes are equally likely, and 1 where one class has it all. The order of the
+# classes plays no part: the number says how sure the network is, but not which class it is sure of.
 # ```

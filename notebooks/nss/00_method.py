@@ -10,10 +10,12 @@
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
+import pandas as pd
 import torch
 
 from dnnbook import interactive, published, training
 from dnnbook.chapters import declared
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import plots
 from dnnbook.display.tables import headed
@@ -64,7 +66,7 @@ if interactive.runs(model):
 #
 # $$\mathrm{TNSScore}(x) = \sum_{i \in \text{sensitive}} |N_i(x) - N_i(x')| .$$
 #
-# Table II has four candidates and two neurons. `nss.tns_score` takes the activations before and after:
+# Table II has four candidates and two neurons:
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import quiz
@@ -82,10 +84,10 @@ printed = published.table("nss", 2).pivot_table(index="test", columns=["quantity
 before, after = (torch.tensor(printed[q].to_numpy()) for q in ("clean", "mutated"))
 
 # %% tags=["nbval-check-output"]
-score = nss.tns_score(before, after, share=1.0)
-order = selection.by_score(score)
+score = compared((before - after).abs().sum(1), nss.tns_score(before, after, share=1.0),
+                 "nss.tns_score", of="candidates")
 print("scores:", [round(s, 2) for s in score.tolist()])
-print("order: ", [list(printed.index)[i] for i in order])
+print("order: ", [list(printed.index)[i] for i in selection.by_score(score)])
 
 # %% [markdown]
 # That is the order of the paper: $x_3, x_1, x_4, x_2$.
@@ -133,16 +135,16 @@ x, x_mutated, x_third = (activations.record(model, images, layers=[layer], neuro
 
 # %% [markdown]
 # `x` and `x_mutated` hold the activations of every candidate and of its mutation, with a row for
-# each candidate. The whole method is three lines, and the engine gives the same result:
+# each candidate. The whole method is three lines:
 
 # %%
 moved = (x - x_mutated).abs()  # S_i
 chosen = moved.sum(0).argsort(descending=True)[:x.shape[1] * share // 100]  # Algorithm 1
-tns = moved[:, chosen].sum(1)  # Algorithm 2
+my_tns = moved[:, chosen].sum(1)  # Algorithm 2
 
-# %% tags=["hide-input"]
-assert chosen.sort().values.equal(nss.sensitive(nss.sensitivities(x, x_mutated), share / 100).sort().values)
-assert torch.allclose(tns, nss.tns_score(x, x_mutated, share=share / 100).float(), rtol=1e-4)
+# %%
+tns = compared(my_tns, nss.tns_score(x, x_mutated, share=share / 100), "nss.tns_score",
+               of="candidates", tolerance=1e-4)
 print(f"layer {layer!r}: {moved.shape[1]} neurons, of which {len(chosen)} are used")
 
 # %% tags=["hide-input"]
@@ -174,7 +176,7 @@ plt.show()
 # The candidates with the highest and the lowest scores, with the true class and the predicted one:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Candidates that NSS would have labelled first (upper row) and last (lower row): true class, and the predicted one after the arrow.", "name": "fig-nss-first", "classes": "bitmap"}}
-ranking = selection.by_score(nss.tns_score(x, x_mutated, share=share / 100))
+ranking = selection.by_score(tns)
 predicted = inference.predict(model, candidates).argmax(1)
 ends = torch.cat([ranking[:8], ranking[-8:]])
 plots.images(candidates[ends], [f"{data.classes[data.labels[i]]} → {data.classes[predicted[i]]}"
@@ -199,7 +201,7 @@ plt.show()
 #
 # The paper compares NSS with seven ways to select. Random order and {term}`DeepGini`, one minus the
 # sum of the squared probabilities, need no explanation. Here we apply the ideas of the others to
-# the candidates above. Each time, the second cell compares the result with the engine's.
+# the candidates above, and look at the faults that two of them find.
 #
 # **DSA**, distance-based surprise adequacy: how surprising is a candidate, compared with the
 # training images? Take its activations in the last hidden layer (its *trace*), and find the nearest
@@ -222,8 +224,9 @@ def dsa(trace, given):
     x_a = same[(same - trace).norm(dim=1).argmin()]
     return (x_a - trace).norm() / (other - x_a).norm(dim=1).min()
 
-by_hand = torch.stack([dsa(*pair) for pair in zip(traces, classes)]).double()
-assert torch.allclose(by_hand, surprise.DSA(reference=train).score(model, candidates), rtol=1e-4)
+my_dsa = torch.stack([dsa(*pair) for pair in zip(traces, classes)])
+surprising = compared(my_dsa, surprise.DSA(reference=train).score(model, candidates),
+                      "surprise.DSA", of="candidates", tolerance=1e-4)
 
 # %% [markdown]
 # **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into
@@ -241,7 +244,7 @@ low, high = usual.min(0).values, usual.max(0).values
 section = ((a - low) * k / (high - low)).floor().clamp(max=k - 1)
 outside = (a < low) | (a > high) | (low == high)
 covered = coverage.kmnc(a, coverage.boundaries(usual), k)
-assert covered.bins.equal(section.masked_fill(outside, -1).to(covered.bins.dtype))
+bins = compared(section.masked_fill(outside, -1), covered.bins, "coverage.kmnc", of="candidates")
 
 # %% [markdown]
 # **CAM**, coverage-additional order, turns any coverage into an order: always take the candidate
@@ -249,16 +252,25 @@ assert covered.bins.equal(section.masked_fill(outside, -1).to(covered.bins.dtype
 # random order.
 
 # %%
-items = [{(n, s) for n, s in enumerate(row) if s >= 0} for row in covered.bins.tolist()]
-order, done = [], set()
+items = [{(n, s) for n, s in enumerate(row) if s >= 0} for row in bins.int().tolist()]
+picked, done = [], set()
 while any(new := [len(each - done) for each in items]):
     best = new.index(max(new))  # of equals the first
-    order.append(best)
+    picked.append(best)
     done |= items[best]
 
 # %%
-assert order == coverage.cam(covered, fill=None).tolist()
-print(f"{len(order)} of {len(items)} candidates cover all that all of them cover")
+cam = compared(torch.tensor(picked), coverage.cam(covered, fill=None), "coverage.cam", of="places")
+print(f"{len(cam)} of {len(items)} candidates cover all that all of them cover")
+
+# %% [markdown]
+# What the two scores find among the first candidates, beside NSS. As above, a difference may be chance.
+
+# %% tags=["hide-input"]
+rest = torch.randperm(len(items), generator=torch.Generator().manual_seed(seed))
+faults.detection_table(wrong, {
+    "DSA": selection.by_score(surprising), "KMNC, by CAM": torch.cat([cam, rest[~torch.isin(rest, cam)]]),
+    "NSS": selection.by_score(tns)}, (5, 10, 20)).rename_axis("faults (%) among the first", axis=1).round(1)
 
 # %% [markdown]
 # **NPC**, neuron path coverage, follows how a decision was made. Relevance is sent back from the
@@ -274,18 +286,23 @@ layer_by_layer = sent.values.split(sent.widths, dim=1)
 
 # %%
 def critical(relevance, alpha=0.7):
-    """The channels of one candidate's critical path, in one layer."""
-    values, channels = relevance.double().clamp(min=0).sort(descending=True, stable=True)
-    before = values.cumsum(0) - values  # what the larger ones hold together
-    return channels[before < alpha * values.sum()]
+    """Which channels of one layer are on the critical path of each candidate: (N, channels)."""
+    values, channels = relevance.double().clamp(min=0).sort(dim=1, descending=True, stable=True)
+    larger = values.cumsum(1) - values  # what the larger ones hold together
+    on_path = larger < alpha * values.sum(1, keepdim=True)
+    return torch.zeros_like(on_path).scatter(1, channels, on_path)
 
+
+my_path = torch.cat([critical(layer) for layer in layer_by_layer], 1)
+path = compared(my_path, npc.critical(sent), "npc.critical", of="candidates")
+
+# %% [markdown]
+# The number of channels on the path, in each layer:
 
 # %% tags=["hide-input"]
-path = npc.critical(sent).split(sent.widths, dim=1)
-assert all({*critical(row).tolist()} == {*chosen.nonzero()[:, 0].tolist()}
-           for found, taken in zip(layer_by_layer, path) for row, chosen in zip(found, taken))
-print("the first candidate's path:", *(f"{int(part[0].sum())} of {part.shape[1]} channels"
-                                       for part in path), sep="  ")
+channels = torch.stack([part.sum(1) for part in path.split(sent.widths, dim=1)], 1)
+headed(pd.DataFrame({"the first candidate": channels[0], "mean of all": channels.double().mean(0),
+                     "of channels": sent.widths}, index=sent.layers).rename_axis("layer").round(1))
 
 # %% [markdown]
 # The last one, {term}`ATS`, asks how much of the space of all

@@ -101,6 +101,8 @@ plt.show()
 # %% tags=["hide-input"]
 RATES = (5, 10, 15, 20)
 CHANCE = Key("random, expected")
+
+# %%
 selectors = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
     Key("gini"): selection.selector("gini"), Key("random"): selection.selector("random", seed=seed)}
 fdr = {}
@@ -109,6 +111,8 @@ for operator, x in candidates.items():
     orders = studies.orders(model, x, selectors)
     fdr[operator] = faults.detection_table(wrong, orders, RATES)
     fdr[operator].loc[CHANCE] = 100 * wrong.mean()
+
+# %% tags=["hide-input"]
 for operator, found in fdr.items():
     run.add(studies.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
     run.add(studies.leads(found, {"over_random": [CHANCE]}), candidates=operator)

@@ -104,6 +104,8 @@ data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 candidates = mutations.mutate(data.images, seed=seed).images
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %%
 table_iv = {Key(name): selector for name, selector in
             studies.table_iv(train.images[:references], train.labels[:references],
                                seed=seed).items()}

@@ -80,6 +80,8 @@ train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
+
+# %%
 selectors = studies.table_iv(reference, classes, seed=seed)
 selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 

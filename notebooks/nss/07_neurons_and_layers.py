@@ -118,7 +118,7 @@ wrong = (inference.predict(model, candidates).argmax(1) != data.labels).numpy()
 # We take 1 to 100 % of the neurons in each layer, and select 20 % of the
 # {term}`candidates <candidate>`.
 
-# %% tags=["hide-input"]
+# %%
 def orders(before, after, layer):
     """Orders by NSS that sums over each share (%) of a layer's neurons."""
     moved = nss.sensitivities(*(

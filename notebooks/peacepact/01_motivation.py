@@ -18,13 +18,13 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 
 from dnnbook import training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.records import records
@@ -81,18 +81,28 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed + 1)
-counts, kinds = {}, {}
+given, top_two = {}, {}
 for kind, index in nearest.items():
     x = data.images[index]
     drawn = patches.draw(len(x), trials * repeats, data.shape, invert=True, generator=generator)
-    found = torch.stack([inference.predict(model, patches.apply(x[i:i + 1], drawn[i:i + 1])[0])
-                         .argmax(1) for i in range(len(x))])
-    first, second = p[index].topk(2).indices.T
-    changed = found != first[:, None]
-    counts[kind] = changed.view(len(x), repeats, trials).sum(2).numpy()
-    kinds[kind] = {"broken copies": int(changed.sum()),
-                   "share of copies": changed.double().mean().item(),
-                   "given the second class": (found == second[:, None])[changed].double().mean().item()}
+    given[kind] = torch.stack([inference.predict(model, patches.apply(x[i:i + 1], drawn[i:i + 1])[0])
+                               .argmax(1) for i in range(len(x))])
+    top_two[kind] = p[index].topk(2).indices.T
+
+# %% [markdown]
+# `given` holds the class of each copy, with a row for each image, and `top_two` the most probable class of
+# each clean image and its runner-up.
+
+# %%
+counts, kinds = {}, {}
+for kind, copied in given.items():
+    first, second = top_two[kind]
+    broken = copied != first[:, None]
+    counts[kind] = broken.view(-1, repeats, trials).sum(2)  # (images, repetitions)
+    second_class = (copied == second[:, None])[broken]
+    kinds[kind] = {"broken copies": int(broken.sum()),
+                   "share of copies": float(broken.double().mean()),
+                   "given the second class": float(second_class.double().mean())}
 
 # %% [markdown]
 # The paper repeats its fifty patches ten times on one pair and "always" sees fewer changes for the
@@ -100,8 +110,18 @@ for kind, index in nearest.items():
 # is, how many show that? (With `one_class` False: of all pairs.) LeNet-5 is trained by NSATP's recipe for Net-1.
 
 # %%
+of_undecided, of_decided = counts["undecided"], counts["decided"]
 classes = [p[nearest[kind]].argmax(1) for kind in ("undecided", "decided")] if one_class else None
-pairs = fragility.agreement(counts["undecided"], counts["decided"], classes=classes)
+paired = classes[0][:, None] == classes[1] if one_class else torch.ones(
+    len(of_undecided), len(of_decided), dtype=torch.bool)
+more = (of_undecided[:, None] > of_decided)[paired]  # (pairs, repetitions)
+at_least = (of_undecided[:, None] >= of_decided)[paired]
+mine = torch.stack([rule.double().mean() for rule in (at_least, more, at_least.all(1), more.all(1))])
+
+# %% tags=["hide-input"]
+engine = fragility.agreement(of_undecided, of_decided, classes=classes)
+pairs = dict(zip(engine, compared(mine, torch.tensor([*engine.values()]), "fragility.agreement",
+                                  of="shares").tolist()))
 print(f"in {pairs['pairs_always_strictly']:.1%} of the pairs the undecided image changed more often in "
       f"each of {repeats} repetitions; at least as often in {pairs['pairs_always']:.1%}")
 
@@ -113,16 +133,16 @@ run.save(data, device=device)
 pd.DataFrame(kinds).T.round(3)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
-i = int(np.argmax(counts["undecided"].sum(1)))  # the most fragile of the undecided
+i = int(counts["undecided"].sum(1).argmax())  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(
     1, 400, data.shape, invert=True, generator=torch.Generator().manual_seed(seed)))[0]
 labels = inference.predict(model, copies).argmax(1)
-broken = (labels != p[image].argmax()).nonzero().flatten()[:6]
-decided = nearest["decided"][0]
-plots.images(torch.cat([data.images[decided][None], data.images[image][None], copies[broken]]),
-             [f"decided: {p[decided].argmax()}", f"undecided: {p[image].argmax()}"]
-             + [f"→ {labels[b]}" for b in broken])
+shown = (labels != p[image].argmax()).nonzero().flatten()[:6]
+firm = nearest["decided"][0]
+plots.images(torch.cat([data.images[firm][None], data.images[image][None], copies[shown]]),
+             [f"decided: {p[firm].argmax()}", f"undecided: {p[image].argmax()}"]
+             + [f"→ {labels[b]}" for b in shown])
 plt.show()
 
 # %% [markdown]

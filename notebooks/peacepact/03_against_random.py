@@ -20,10 +20,12 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
+import torch
 
 from dnnbook import published, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.fragility_plots import orders
@@ -83,8 +85,14 @@ print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="
 # hundred patches of an input; another `seed` gives other patches.
 
 # %%
-ranks = uncertainty.rank(measured.probabilities, "pd").numpy()
-n = min(inputs, len(success))
+p = measured.probabilities.double().sort(dim=1, descending=True).values  # p'
+PD = ((p[:, :-1] - p[:, 1:]) / torch.arange(1, p.shape[1])).sum(1)  # sum of (p'_i - p'_(i+1)) / i
+delta = compared(PD, uncertainty.probability_difference(measured.probabilities),
+                 "uncertainty.probability_difference")
+ranks = delta.argsort(stable=True).numpy()  # the least decided first
+
+# %%
+n = min(inputs, len(success))  # the engine's averages go over every choice of n of the inputs
 by_pd = first_success.expected_f_measure(success[ranks], unit="examples", candidates=n)
 shuffled = first_success.expected_f_measure(success, unit="examples", order="random", candidates=n)
 run.add(first_success.savings(by_pd, shuffled), distance="pd", definition="examples")

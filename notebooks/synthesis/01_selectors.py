@@ -138,7 +138,7 @@ plt.show()
 # - **kinds**: the share of all kinds of fault that are among the first candidates; a kind is a pair
 #   of true and given class.
 
-# %% tags=["hide-input"]
+# %%
 def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}
@@ -149,7 +149,6 @@ def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     chosen |= {name: selection.selector(name, **fresh) for name in ("nss", "excitable")}
     return {Key(name): selector for name, selector in chosen.items()} | {
         KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)}
-
 
 # %% tags=["hide-input"]
 def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict[str, float]]:
@@ -164,7 +163,7 @@ def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict
     return found | {"best possible": best}
 
 
-# %% tags=["hide-input"]
+# %%
 def measured(seed: int) -> dict[str, dict[str, float]]:
     """What every selector finds with the network of one seed."""
     data = load(dataset, limit=profile_limit("embedded"))
@@ -174,7 +173,6 @@ def measured(seed: int) -> dict[str, dict[str, float]]:
     wrong = (given != data.labels).numpy()
     types = faults.fault_types(data.labels, given, len(data.classes))
     return judged(wrong, types, studies.orders(model, candidates, lineup(data, seed)))
-
 
 # %% tags=["hide-input"]
 declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,

@@ -171,7 +171,7 @@ declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=re
                others=others, references=references, held_out=held_out)
 bounds = {name: l2 for name, l2 in studies.bounds(distances).items() if l2 is not None}
 
-
+# %%
 def measured(seed: int) -> pd.DataFrame:
     """What every fuzzer finds at every bound: a line for each of them."""
     data = load(dataset)
@@ -186,7 +186,6 @@ def measured(seed: int) -> pd.DataFrame:
     found = studies.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
                               iterations=iterations, seed=seed)
     return outcomes.table(found, outcomes.every_example, near=1.0)
-
 
 # %% tags=["hide-input"]
 live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(

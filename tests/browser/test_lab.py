@@ -87,7 +87,7 @@ def test_a_solution_folds_out_and_a_link_leads_on(opened):
     code = solution.locator("pre").first
     assert not code.is_visible()
     solution.locator("summary").click()
-    assert code.is_visible() and "def my_pd" in code.inner_text()
+    assert code.is_visible() and "def my_certainty" in code.inner_text()
     page = solution.page
     assert page.locator("abbr[title]").count() > 5
     assert page.locator("details mjx-container").count()  # equations are drawn inside too

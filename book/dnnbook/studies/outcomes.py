@@ -244,8 +244,8 @@ def lines(measured: pd.DataFrame, name: str) -> list[dict]:
 
 
 def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Boundaries, *,
-            sections: int = 10_000) -> pd.Series:
-    """What images (N, C, H, W) cover by each of ``CRITERIA``, in percent.
+            sections: int = 10_000, criteria: Mapping[str, Callable] = CRITERIA) -> pd.Series:
+    """What images (N, C, H, W) cover by each of the ``criteria``, in percent.
 
     With the options of the first paper's IV.C; ``usual``: neurons' boundaries over training
     images; ``sections``: k of KMNC.
@@ -253,7 +253,7 @@ def covered(model: nn.Module, images: torch.Tensor, usual: coverage.Boundaries, 
     raw = activations.record(model, images)
     scaled = activations.record(model, images, scale=True)
     return pd.Series({name: 100 * coverage.coverage(items(raw, scaled, usual, sections))
-                      for name, items in CRITERIA.items()})
+                      for name, items in criteria.items()})
 
 
 def criteria_led(gains: pd.Series, others: pd.Series) -> float:
