@@ -256,10 +256,11 @@ def claims(board: pd.DataFrame, columns: Sequence[str]):
     >>> "A &lt; B. <small>IV</small>" in text, "claim (runs: 3 seeds)" in text
     (True, True)
     """
-    alike = board["runs"].nunique() == 1
-    where = board["place"] if alike else board["place"] + "; " + board["runs"]
+    runs = [text for text in board["runs"].unique() if text]  # none of a claim that nobody ran
+    alike = len(runs) == 1
+    where = board["place"].where(alike | (board["runs"] == ""), board["place"] + "; " + board["runs"])
     named = [f"{plain(claim, quote=False)} <small>{plain(place, quote=False)}</small>"
              for claim, place in zip(board["claim"], where)]
-    heading = f"claim (runs: {board['runs'].iloc[0]})" if alike else "claim"
+    heading = f"claim (runs: {runs[0]})" if alike else "claim"
     return sentences(board[list(columns)].map(plain, quote=False).set_axis(
         pd.Index(named, name=plain(heading, quote=False))), escape=False)
