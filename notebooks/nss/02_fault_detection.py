@@ -282,9 +282,9 @@ says(
 # %% [markdown]
 # ## Do they find the same faults?
 #
-# The left figure takes all faults that at least one of two selectors finds among its first fifth, and
-# shows the share that both find (the Jaccard index). The right figure shows the {term}`rank correlation`
-# of their whole orders.
+# Take all faults that at least one of two selectors finds among its first fifth: which share do both find (the
+# Jaccard index)? The left of the folded figures shows it for this run. The right one shows the {term}`rank correlation`
+# of their whole orders. What the records say follows [below](#the-other-selectors).
 
 # %% tags=["hide-input"]
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
@@ -298,7 +298,7 @@ rho = pd.DataFrame(place).corr("spearman")
 for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
+# %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
 plots.matrix(axes[0], headed(jaccard), "faults in common")
 plots.matrix(axes[1], headed(rho), "rank correlation")
@@ -332,8 +332,7 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # ## How far NSS leads
 #
 # How many points of FDR is NSS above the best of the seven other selectors of Table V, above DeepGini, and above
-# random order? The table is folded, because this small run decides nothing; the verdict has the same leads from the
-# records.
+# random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
 # %% tags=["hide-input"]
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
@@ -388,9 +387,11 @@ run.beside(table_5, "quantity == 'fdr' and "
 # %% [markdown]
 # ## The readings, beside DeepGini and the paper
 #
-# The mean FDR over the seeds, at each rate.
+# The first folded table has the mean FDR over the seeds, at each rate. The second is the same for the LeNets at the
+# second stage of accuracy, after longer training. The networks for CIFAR-10 and ResNet-20 were not run at that stage.
+# In both, the paper's rows are those of Table V.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 def reading_table(**parameters):
     """FDR of each reading of NSS and of DeepGini, in the records with these parameters."""
     which = "quantity == 'fdr' and method in ('nss', 'gini')"
@@ -403,10 +404,6 @@ def reading_table(**parameters):
 
 
 reading_table(**NEAR)
-
-# %% [markdown]
-# The folded table is the same for the LeNets at the second stage of accuracy, after longer training. The networks for
-# CIFAR-10 and ResNet-20 were not run at that stage. The paper's rows are those of Table V again.
 
 # %% tags=["hide-input", "hide-output"]
 reading_table(candidates="random", recipe="nss_second")
