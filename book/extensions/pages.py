@@ -1,4 +1,4 @@
-"""What the theme leaves undone: times, texts for figures, an opening, one search, buttons that lead."""
+"""What the theme leaves undone: times, texts for figures, one search, buttons that lead."""
 
 import tomllib
 from pathlib import Path
@@ -59,14 +59,14 @@ def with_time(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def picture_first(app: Sphinx, doctree: nodes.document) -> None:
-    """The bar of a chapter's parameters stands behind the picture that opens it, if there is one."""
+    """The bar of a chapter's parameters stands behind the picture of its opening, if it has one."""
     bar = next((cell for cell in doctree.findall(nodes.container)
                 if "tag_parameters" in cell["classes"]), None)
     if bar is None:
         return
     behind = bar.parent[bar.parent.index(bar) + 1:]
-    first = next((i for i, part in enumerate(behind) if isinstance(part, nodes.section)), len(behind))
-    opening = behind[:first] + (behind[first].children if first < len(behind) else [])
+    sections = [i for i, part in enumerate(behind) if isinstance(part, nodes.section)]
+    opening = behind[:sections[0]] + behind[sections[0]].children if sections else behind
     picture = next(filter(is_picture, opening), None)
     if picture is not None:
         bar.parent.remove(bar)
@@ -79,8 +79,8 @@ def is_picture(part: nodes.Node) -> bool:
     >>> is_picture(nodes.container("", nodes.image())), is_picture(nodes.paragraph("", "no"))
     (True, False)
     """
-    return any(isinstance(each, nodes.image) or (isinstance(each, nodes.raw) and "<img" in each.astext())
-               for each in part.findall())
+    return any(isinstance(each, nodes.image) or
+               (isinstance(each, nodes.raw) and "<img" in each.astext()) for each in part.findall())
 
 
 def command(docname: str) -> str:

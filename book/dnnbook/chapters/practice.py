@@ -84,6 +84,6 @@ def bet(claim: str) -> Quiz:
         question = f"{judged} {v.run} settings: {said} Where does it hold?"
         options = {"In all of them": v.holds == v.run, "In some of them": 0 < v.holds < v.run,
                    "In none of them": v.holds == 0}
-    why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the seeds "
-           f"do not decide: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
+    why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
+           f"seeds do not decide: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
     return quiz(question, options, why)

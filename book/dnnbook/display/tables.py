@@ -245,7 +245,7 @@ def sentences(table: pd.DataFrame, *, escape: bool = True):
 
 
 def claims(board: pd.DataFrame, columns: Sequence[str]):
-    """The claims of a scoreboard, for a notebook: below each, where the paper makes it and its runs.
+    """The claims of a scoreboard, for a notebook: below each its place in the paper, and its runs.
 
     ``columns``: those that stand beside the claims. Runs that all claims share stand once, in the
     heading.
@@ -258,7 +258,8 @@ def claims(board: pd.DataFrame, columns: Sequence[str]):
     """
     runs = [text for text in board["runs"].unique() if text]  # none of a claim that nobody ran
     alike = len(runs) == 1
-    where = board["place"].where(alike | (board["runs"] == ""), board["place"] + "; " + board["runs"])
+    where = board["place"].where(alike | (board["runs"] == ""),
+                                 board["place"] + "; " + board["runs"])
     named = [f"{plain(claim, quote=False)} <small>{plain(place, quote=False)}</small>"
              for claim, place in zip(board["claim"], where)]
     heading = f"claim (runs: {runs[0]})" if alike else "claim"
