@@ -1,4 +1,4 @@
-"""What the theme leaves undone: reading times, texts for figures, one search, buttons that lead."""
+"""What the theme leaves undone: times, texts for figures, one search, buttons that lead."""
 
 import tomllib
 from pathlib import Path
@@ -53,9 +53,34 @@ def with_time(app: Sphinx, doctree: nodes.document) -> None:
     scale = times.at_paper_scale(docname.removeprefix("notebooks/"), grids)
     text = f"Time: {times.worded(words, exercises, scale)}"
     title = next(doctree.findall(nodes.title))
-    line = nodes.paragraph("", f"{text}. Run this chapter: ", classes=["time"])
+    line = nodes.paragraph("", f"{text}. Run it: ", classes=["time"])
     line += nodes.literal("", command(docname))
     title.parent.insert(title.parent.index(title) + 1, line)
+
+
+def picture_first(app: Sphinx, doctree: nodes.document) -> None:
+    """The bar of a chapter's parameters stands behind the picture of its opening, if it has one."""
+    bar = next((cell for cell in doctree.findall(nodes.container)
+                if "tag_parameters" in cell["classes"]), None)
+    if bar is None:
+        return
+    behind = bar.parent[bar.parent.index(bar) + 1:]
+    sections = [i for i, part in enumerate(behind) if isinstance(part, nodes.section)]
+    opening = behind[:sections[0]] + behind[sections[0]].children if sections else behind
+    picture = next(filter(is_picture, opening), None)
+    if picture is not None:
+        bar.parent.remove(bar)
+        picture.parent.insert(picture.parent.index(picture) + 1, bar)
+
+
+def is_picture(part: nodes.Node) -> bool:
+    """Whether a part of a page shows a picture: drawn, or one that moves.
+
+    >>> is_picture(nodes.container("", nodes.image())), is_picture(nodes.paragraph("", "no"))
+    (True, False)
+    """
+    return any(isinstance(each, nodes.image) or
+               (isinstance(each, nodes.raw) and "<img" in each.astext()) for each in part.findall())
 
 
 def command(docname: str) -> str:
@@ -120,6 +145,7 @@ def setup(app: Sphinx) -> dict:
     app.connect("config-inited", one_search)
     app.connect("config-inited", without_thebe)
     app.connect("doctree-read", with_time)
+    app.connect("doctree-read", picture_first)
     app.add_role("source", source)
     app.connect("doctree-resolved", resolve_sources)
     app.connect("autodoc-skip-member", without_tuple_fields)

@@ -249,13 +249,14 @@ headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
 # Errors are in percent of the examples of all iterations, and distances are means of L2. *Share of
-# errors near* is the share of the errors within `near`. Folded: what all fuzzers find within that bound.
+# errors near* is the share of the errors within `near`. Folded: what all fuzzers find within that bound, and the
+# errors of this run against the distance. The figure from the records stands at the top.
 
 # %% tags=["hide-input", "hide-output"]
 headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
                              "errors_per_1000_passes"]].round(2))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table 3. Left: the fuzzers; right: the swarm with six fitnesses.", "name": "fig-excitable-distance"}}
+# %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table 3. Left: the fuzzers; right: the swarm with six fitnesses.", "name": "fig-excitable-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal)
 plt.show()
 
@@ -312,10 +313,10 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 # ## Table 3, beside the paper's
 #
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
-# [least, greatest] over the random seeds. The rivals run in the paper's setting; the last table has
-# them at their best. First, the sizes of the runs in our records:
+# [least, greatest] over the random seeds. The rivals run in the paper's setting. Folded are the sizes of the runs in our
+# records, and, at the end, the rivals at their best.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
 headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()}))
 
@@ -329,7 +330,7 @@ run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TE
 # %% tags=["hide-input"]
 run.beside(table_3.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'", on=ON)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.beside(errors.query("fuzzer != 'deepsensor'").assign(
     quantity="error_rate", value=lambda table: table["value"] / 200),
     "budget == 'none' and setting == 'best' and quantity == 'error_rate'", on=ON, digits=1)

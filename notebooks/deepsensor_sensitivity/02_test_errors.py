@@ -321,13 +321,13 @@ headed(measured.loc["none", SHOWN].round(2))
 #
 # Each rival's authors released several settings. The paper names one of DeepXplore's and none of
 # DLFuzz's. So every setting runs on `held_out` *other* inputs, at each bound anew, and `best` is
-# the setting with the most test errors there. The table shows which setting that is without a
+# the setting with the most test errors there. The folded table shows which setting that is without a
 # bound, and what each setting then finds from the first 200 of the measured inputs. Two endings of
 # the names need a word. With `free`, images leave [0, 1] during the search and are clipped before
 # they are judged. With `unclipped`, they are clipped only when they are saved, as in the released
 # program. What is counted then are not images, so `best` is not chosen among these settings.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 for budget, bound in bounds.items():
     run.add(studies.choices(rivals, model, x, iterations=iterations, bound=bound), budget=budget,
             bound=bound)
@@ -344,9 +344,10 @@ wide(run.live, SETTINGS, index=["fuzzer", "setting"], columns="quantity")
 # %% [markdown]
 # ## Errors against distance
 #
-# Visibility does not depend on the fuzzer, so all get the same distance limit.
+# Visibility does not depend on the fuzzer, so all get the same distance limit. In which panel does a line of the swarm
+# leave that of noise, and at which distance? The figure of this run is folded below that of the records.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
+# %% tags=["hide-input"]
 table_2 = published.table("deepsensor_sensitivity", 2)
 printed = table_2.query("quantity == 'test_errors'").pivot(
     index="model", columns="fuzzer", values="value") / 200  # percent of 20,000
@@ -361,6 +362,11 @@ def goal(name: str, fuzzer: str = "deepsensor") -> float:
         fuzzer, printed.loc["lenet5", "deepsensor"])
 
 
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Two panels for each network: all fuzzers, then the swarm with three fitnesses. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
+errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)
+plt.show()
+
+# %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "The same for the run above. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal, near=True)
 plt.show()
 
@@ -422,9 +428,9 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # and error categories for each input. Our numbers are those of DeepSensor's swarm `paper` and of
 # the rivals in the paper's setting (DeepXplore without other networks where there were none): mean
 # [least, greatest] over the random seeds. CIFAR-10 is a JPEG copy, and MobileNet has width 0.75. We
-# ran what two processor cores allow: so many inputs, particles, iterations and random seeds.
+# ran what two processor cores allow: the folded table has the inputs, particles, iterations and random seeds.
 
-# %% tags=["hide-input", "statements"]
+# %% tags=["hide-input", "hide-output", "statements"]
 display(headed(every.groupby(CELL, sort=False).agg(**{
     "inputs": ("seeds_count", "min"), "particles": ("population", "min"), "iterations": ("iterations", "min"),
     "random seeds": ("seed", "nunique")})))
@@ -441,11 +447,11 @@ run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TE
 run.beside(table_2.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'", on=ON)
 
 # %% [markdown]
-# The next table has the same counts for the rivals at their best. The folded one has all their
+# Folded are two more tables. The first has the test errors of the rivals at their best. The second has all their
 # settings: the mean distance, the error rate on the other inputs, by which the best setting was
 # chosen, and with what share of the random seeds it was chosen.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.beside(errors.query("fuzzer != 'deepsensor'").assign(
     quantity="error_rate", value=lambda table: table["value"] / 200),
     "budget == 'none' and setting == 'best' and quantity == 'error_rate'", on=ON, digits=1)
@@ -503,17 +509,14 @@ says("With MobileNet, the rivals at their best have "
 # %% [markdown]
 # ## Over all records
 #
-# The {term}`records <record>` show errors against distance; the distances that the published counts
-# need (`-`: with some seed, the largest bound is not enough); how many points the sensitive fitness is above a
-# constant one and above a random one; and errors per 1,000 passes, with the rivals in the paper's setting. DeepSensor's
-# passes grow with its population: 100 on MNIST, 10 on CIFAR-10, 5 on ImageNet. So compare within a column.
-# All numbers are means over the random seeds.
+# Three folded tables have means over the random seeds, from the {term}`records <record>`:
+#
+# - the distances that the published counts need; with `-`, the largest bound is not enough with some seed;
+# - how many points the sensitive fitness is above a constant one and above a random one;
+# - errors per 1,000 passes, with the rivals in the paper's setting. DeepSensor's passes grow with its population: 100
+#   on MNIST, 10 on CIFAR-10, 5 on ImageNet. So compare within a column.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Two panels for each network: all fuzzers, then the swarm with three fitnesses. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
-errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)
-plt.show()
-
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 ours = run.recorded().sort_values("bound", kind="stable")  # no bound comes last
 ROW = [name for name in ("fuzzer", "swarm", "reading", "setting") if name in ours]
 display(wide(ours, "quantity == 'distance_needed'", index=ROW, columns=["dataset", "model"],

@@ -195,7 +195,7 @@ headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=Fa
 # 50; the earlier the faults come, the larger it is.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
-figure, axis = plt.subplots(figsize=(6, 3.8))
+figure, axis = plt.subplots(figsize=(7, 3.2))
 plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
     *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")
 plt.show()
@@ -218,10 +218,10 @@ plt.show()
 # %% [markdown]
 # ## Where the scores come from
 #
-# The upper table groups the candidates by the mutation that made them, the lower one by the fresh mutation
-# that NSS drew for them. Both show the share of faults, and the mean score by either comparison, with the
-# fresh mutation and with the original. The area under the ROC curve (AUC) says how well the score tells
-# faults from other candidates **within** one mutation; 0.5 is chance.
+# The area under the ROC curve (AUC) says how well a score tells faults from other candidates; 0.5 is chance. We
+# compute it over all candidates, and **within** one mutation. The first of the folded tables groups the candidates
+# by the mutation that made them. The second groups them by the fresh mutation that NSS drew for them. Both show the
+# share of faults, and the mean score with the fresh mutation and with the original.
 
 # %% tags=["hide-input"]
 def auc(scores, pair):
@@ -238,12 +238,6 @@ scores = pd.DataFrame({
     "made by": pd.Categorical.from_codes(mutated.operator, operators),
     "drawn": pd.Categorical.from_codes(fresh.operator, operators),
     "faults (%)": 100.0 * wrong, **scores})
-for by in ("made by", "drawn"):
-    grouped = scores.groupby(by, observed=True)
-    means = grouped[["faults (%)", *scores.columns[3:]]].mean()
-    display(means.join(pd.DataFrame({f"AUC {key.pair}": {name: auc(group, key.pair)
-                                                         for name, group in grouped}
-                                     for key in L1})).round(2))
 for key in L1:
     within = np.nanmean([auc(group, key.pair)
                          for _, group in scores.groupby("made by", observed=True)])
@@ -251,11 +245,19 @@ for key in L1:
     run.add({"auc_overall": overall, "auc_within": within}, **key.reading)
     print(f"{key.pair}: AUC {overall:.2f} over all candidates, {within:.2f} within a mutation")
 
+# %% tags=["hide-input", "hide-output"]
+for by in ("made by", "drawn"):
+    grouped = scores.groupby(by, observed=True)
+    means = grouped[["faults (%)", *scores.columns[3:]]].mean()
+    display(means.join(pd.DataFrame({f"AUC {key.pair}": {name: auc(group, key.pair)
+                                                         for name, group in grouped}
+                                     for key in L1})).round(2))
+
 # %% [markdown]
 # With the known original, the score partly tells which mutation made the candidate: harsh mutations move
 # the neurons far and cause most faults. Without it, the score tells which fresh mutation was drawn. That
 # one was drawn at random and has nothing to do with the fault. Among candidates with the same draw, the
-# lower table shows an AUC near 0.5, mostly a little below.
+# second table shows an AUC near 0.5, mostly a little below.
 
 # %% tags=["hide-input", "statements"]
 by_seed = rows.query("quantity in ('auc_overall', 'auc_within') and difference == 'l1'").set_index(
@@ -280,9 +282,9 @@ says(
 # %% [markdown]
 # ## Do they find the same faults?
 #
-# The left figure takes all faults that at least one of two selectors finds among its first fifth, and
-# shows the share that both find (the Jaccard index). The right figure shows the {term}`rank correlation`
-# of their whole orders.
+# Take all faults that at least one of two selectors finds among its first fifth: which share do both find (the
+# Jaccard index)? The left of the folded figures shows it for this run. The right one shows the {term}`rank correlation`
+# of their whole orders. What the records say follows [below](#the-other-selectors).
 
 # %% tags=["hide-input"]
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
@@ -296,8 +298,8 @@ rho = pd.DataFrame(place).corr("spearman")
 for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
-figure, axes = plt.subplots(1, 2, figsize=(10, 6), sharey=True)
+# %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
+figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
 plots.matrix(axes[0], headed(jaccard), "faults in common")
 plots.matrix(axes[1], headed(rho), "rank correlation")
 plt.show()
@@ -320,17 +322,24 @@ if sure.sum() >= 20:
     run.add(studies.tidy(faults.detection_table(wrong[sure], among, RATES), "confident_fdr"))
 
 # %% [markdown]
+# The folded table has the FDR at 10 % among such candidates, from the records.
+
+# %% tags=["hide-input", "hide-output"]
+wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), index="selector",
+     columns=CELL)
+
+# %% [markdown]
 # ## How far NSS leads
 #
-# We compute how many points of FDR NSS is above the best of the seven other selectors of Table V, above
-# DeepGini, and above random order. We also compute how far each selector is above random order.
+# How many points of FDR is NSS above the best of the seven other selectors of Table V, above DeepGini, and above
+# random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
 # %% tags=["hide-input"]
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
 leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.add(leads)
 run.add(studies.tidy(fdr - fdr.loc[Key("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
@@ -378,9 +387,11 @@ run.beside(table_5, "quantity == 'fdr' and "
 # %% [markdown]
 # ## The readings, beside DeepGini and the paper
 #
-# The mean FDR over the seeds, at each rate.
+# The first folded table has the mean FDR over the seeds, at each rate. The second is the same for the LeNets at the
+# second stage of accuracy, after longer training. The networks for CIFAR-10 and ResNet-20 were not run at that stage.
+# In both, the paper's rows are those of Table V.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 def reading_table(**parameters):
     """FDR of each reading of NSS and of DeepGini, in the records with these parameters."""
     which = "quantity == 'fdr' and method in ('nss', 'gini')"
@@ -394,23 +405,8 @@ def reading_table(**parameters):
 
 reading_table(**NEAR)
 
-# %% [markdown]
-# ## Well trained networks
-#
-# Here is the same table for the LeNets at the second stage of accuracy, after longer training. The networks for
-# CIFAR-10 and ResNet-20 were not run at that stage. The paper's rows are those of Table V again.
-
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 reading_table(candidates="random", recipe="nss_second")
-
-# %% [markdown]
-# ## Confident mistakes, over all records
-#
-# The table shows the FDR at 10 % among the candidates whose largest probability is above 0.9.
-
-# %% tags=["hide-input"]
-wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), index="selector",
-     columns=CELL)
 
 # %% [markdown]
 # ## If the original is known

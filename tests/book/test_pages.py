@@ -41,6 +41,33 @@ def test_a_bar_with_words_of_its_own_is_marked(prompt, kept):
     assert [part["classes"] for part in document] == [["prompted"] if kept else [], []]
 
 
+@pytest.mark.parametrize("opening, order", [
+    ("PI.", "IP."),  # the picture first
+    ("PT[TI]T", "T[TIP]T"), ("PT[T][I]", "PT[T][I]"), ("PT", "PT")])  # in the first section; further down; none
+def test_the_parameters_stand_behind_a_picture_of_the_opening(opening, order):
+    kinds = {"P": lambda: nodes.container("", classes=["tag_parameters"]), "I": nodes.image, "T": nodes.paragraph,
+             ".": nodes.comment}
+    document = utils.new_document("chapter")
+    place = title = nodes.section()
+    document += title
+    for letter in opening:
+        if letter == "[":
+            place = nodes.section()
+            title += place
+        elif letter == "]":
+            place = title
+        else:
+            place += kinds[letter]()
+    pages.picture_first(None, document)
+
+    def spelt(part) -> str:
+        if isinstance(part, nodes.section):
+            return f"[{''.join(map(spelt, part.children))}]"
+        return {nodes.container: "P", nodes.image: "I", nodes.paragraph: "T", nodes.comment: "."}[type(part)]
+
+    assert spelt(title) == f"[{order}]"
+
+
 def test_the_glossary_is_in_the_order_of_the_alphabet():
     text = (EXTENSION.parents[1] / "glossary.md").read_text("utf-8")
     terms = list(lab_markup.terms(text))

@@ -210,6 +210,30 @@ def test_a_long_table_opens_with_10_rows_and_unfolds_by_key_and_on_paper(browser
     page.close()
 
 
+def test_a_tall_picture_of_verdicts_opens_with_its_first_claims_and_is_whole_on_paper(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nss/02_fault_detection.html", wait_until="networkidle")
+    page.evaluate("() => document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+    picture, button = page.locator("img.folded"), page.locator("img.folded + button.more-rows")
+    picture.wait_for()
+    assert picture.bounding_box()["height"] < 400 and button.get_attribute("aria-expanded") == "false"
+    page.emulate_media(media="print")
+    assert picture.bounding_box()["height"] > 1000 and not button.is_visible()
+    page.emulate_media(media="screen")
+    picture, button = picture.element_handle(), button.element_handle()  # it is folded no longer
+    button.press("Enter")
+    assert picture.bounding_box()["height"] > 1000 and button.get_attribute("aria-expanded") == "true"
+    page.close()
+
+
+def test_a_picture_that_opens_a_chapter_stands_before_the_parameters(browser, address, looks):
+    page = browser.new_page(viewport=looks.desk)
+    page.goto(f"{address}notebooks/nss/02_fault_detection.html", wait_until="networkidle")
+    picture, bar = page.locator("#fig-nss-fdr-dots img"), page.get_by_text("Parameters: run this chapter")
+    assert picture.bounding_box()["y"] < bar.bounding_box()["y"]
+    page.close()
+
+
 @pytest.mark.parametrize("question, first", [
     ("swarm", "notebooks/deepsensor_sensitivity/13_swarm_by_hand"), ("Table V", "book/papers"),
     ("NSS Table VII", "notebooks/nss/04_diversity")])

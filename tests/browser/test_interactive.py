@@ -345,6 +345,44 @@ def test_the_slider_shows_the_pixels_of_the_examples(opened):
 # The swarm movie
 
 
+@pytest.mark.parametrize("name, act", [
+    ("movie", lambda page: (page.get_by_role("button", name="constant").click(),
+                            page.get_by_role("button", name="Step").click())),
+    ("distances", lambda page: (page.get_by_role("button", name="image of class bright").click(),
+                                page.get_by_role("slider").press("End"))),
+    ("lighting", lambda page: (page.get_by_label("Mutation").select_option(label="turned"),
+                               page.get_by_label("Layer").select_option(index=1))),
+    ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home")))])
+def test_the_address_opens_a_figure_as_one_left_it(browser, blocks, tmp_path, name, act):
+    file = tmp_path / "page.html"
+    file.write_text(f"<article class='bd-article'>{blocks('painter')._repr_html_()}{blocks(name)._repr_html_()}"
+                    "</article>", "utf-8")
+    page = browser.new_page()
+    state = """() => [...document.querySelectorAll(".play")].map(play => [...play.querySelectorAll(
+      "input, select, [aria-pressed], .said")].map(e => e.matches(".said") ? e.textContent :
+      e.getAttribute("aria-pressed") ?? (e.type === "checkbox" ? e.checked : e.value)).join())"""
+    page.goto(file.as_uri())
+    fresh = page.evaluate(state)
+    assert "#" not in page.url
+    act(page.locator(".dnnlib-figure").nth(1))
+    left = page.evaluate(state)
+    assert left[0] == fresh[0] and left[1] != fresh[1] and "#figure=2&" in page.url
+    other = browser.new_page()
+    other.goto(page.url)
+    assert other.evaluate(state) == left
+    other.goto(f"{file.as_uri()}#figure=2&Layer=none&Fitness=length&Iteration=a")  # what no control knows
+    other.reload()
+    assert other.evaluate("() => document.querySelectorAll('.dnnlib-figure[data-live]').length") == 2
+    page.close()
+    other.close()
+
+
+def test_the_address_is_left_alone_outside_the_book(opened):
+    page = opened("movie")
+    page.get_by_role("button", name="constant").click()
+    assert "#" not in page.url
+
+
 def places(page) -> list[tuple[float, float]]:
     """Where the particles are in the plane."""
     return page.evaluate("""() => [...document.querySelectorAll(".dot")].map(

@@ -145,8 +145,7 @@ class Experiment:
         verdict_plots.show(self.name)
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
         board = verdicts.with_readings(board, readings or {})
-        first = ["verdict", "cells (paper's)", *(readings or {})]  # what is looked for
-        return tables.sentences(board.set_index("claim")[[*first, "place", "runs"]])
+        return tables.claims(board, ["verdict", "cells (paper's)", *(readings or {})])
 
 
 def undeclared(declared: Mapping, named: Iterable[str]) -> list[str]:

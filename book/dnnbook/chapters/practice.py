@@ -71,19 +71,19 @@ def bet(claim: str) -> Quiz:
         raise ValueError(f"claim: expected the id of one, such as {next(iter(known))!r}, "
                          f"got {claim!r}")
     v = verdicts.verdict(known[claim])
-    said = f"The paper says: “{v.claim.statement}”"
+    said = f"“{known[claim].statement}”"
     if not v.run:
-        return Quiz(said, (), "No setting of it has been run with three seeds yet, so that the "
-                              "records have no answer.")
+        return Quiz(f"The paper says: {said}", (), "No setting of it has been run with three seeds "
+                    "yet, so that the records have no answer.")
+    judged = "A rule judges this claim of the paper in"
     if v.run == 1:
-        place = "A rule judges it in one setting, by the interval over the seeds. What comes out?"
+        question = f"{judged} one setting: {said} What comes out?"
         options = {"It holds": v.holds == 1, "The opposite holds": v.fails == 1,
                    "The seeds are too far apart to tell": v.holds + v.fails == 0}
     else:
-        place = (f"A rule judges it in {v.run} settings, in each by the interval over the seeds. "
-                 "Where does it hold?")
+        question = f"{judged} {v.run} settings: {said} Where does it hold?"
         options = {"In all of them": v.holds == v.run, "In some of them": 0 < v.holds < v.run,
                    "In none of them": v.holds == 0}
     why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
-           f"interval has both sides: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
-    return quiz(f"{said} {place}", options, why)
+           f"seeds do not decide: {v.run - v.holds - v.fails}. The verdict: {v.state}.")
+    return quiz(question, options, why)

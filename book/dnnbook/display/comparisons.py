@@ -84,5 +84,5 @@ def rows_kept(rows: pd.DataFrame) -> list[str]:
     if kept.empty:
         return []
     return [f"In {len(kept)} of {len(rows[cell].drop_duplicates())} records, the swarms and the "
-            "rivals in the paper's setting come from an older record of the same random seed; "
-            "the rest was run later, with the network of that seed trained again."]
+            "rivals in the paper's setting come from an older record of the same random seed. "
+            "The rest was run later, with the network of that seed trained again."]

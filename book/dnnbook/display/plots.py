@@ -136,7 +136,7 @@ def dots(table: pd.DataFrame, *, row: str, panel: Sequence[str], xlabel: str,
         return nothing()
     names = list(dict.fromkeys(table[row]))
     groups = list(table.groupby(list(panel), sort=False))
-    figure, axes = panels(len(groups), width=2.1, height=0.8 + 0.22 * len(names), margin=1.6,
+    figure, axes = panels(len(groups), width=2.1, height=0.7 + 0.18 * len(names), margin=1.6,
                           sharex=True, sharey=True)
     for axis, (key, group) in zip(axes, groups):
         ours = group.groupby(row)["value"].agg(["mean", "min", "max"]).reindex(names)

@@ -1,6 +1,7 @@
 """The book's tables: records laid out wide, and beside the paper's numbers."""
 
 from collections.abc import Sequence
+from html import escape as plain
 
 import pandas as pd
 
@@ -241,3 +242,26 @@ def sentences(table: pd.DataFrame, *, escape: bool = True):
     from IPython.display import HTML
 
     return HTML(table.to_html(classes="sentences", escape=escape))
+
+
+def claims(board: pd.DataFrame, columns: Sequence[str]):
+    """The claims of a scoreboard, for a notebook: below each its place in the paper, and its runs.
+
+    ``columns``: those that stand beside the claims. Runs that all claims share stand once, in the
+    heading.
+
+    >>> board = pd.DataFrame({"claim": ["A < B."], "place": ["IV"], "runs": ["3 seeds"],
+    ...                       "verdict": ["mostly"]})
+    >>> text = claims(board, ["verdict"]).data
+    >>> "A &lt; B. <small>IV</small>" in text, "claim (runs: 3 seeds)" in text
+    (True, True)
+    """
+    runs = [text for text in board["runs"].unique() if text]  # none of a claim that nobody ran
+    alike = len(runs) == 1
+    where = board["place"].where(alike | (board["runs"] == ""),
+                                 board["place"] + "; " + board["runs"])
+    named = [f"{plain(claim, quote=False)} <small>{plain(place, quote=False)}</small>"
+             for claim, place in zip(board["claim"], where)]
+    heading = f"claim (runs: {runs[0]})" if alike else "claim"
+    return sentences(board[list(columns)].map(plain, quote=False).set_axis(
+        pd.Index(named, name=plain(heading, quote=False))), escape=False)

@@ -18,7 +18,7 @@ import torch
 
 from dnnlib import checks
 
-SHARED = "core.js"  # what all figures use; runs first
+SHARED = ("core.js", "address.js")  # what all figures use; run first
 HTML = """\
 <div class="dnnlib-figure" data-figure="{key}" role="group" aria-label="{title}">
 <style>{style}</style>
@@ -33,7 +33,7 @@ SCRIPT = """\
   const known = (window.dnnlibFigures ??= {{}});
   known["{version}"] ??= (() => {{
 {code}
-    return render;
+    return (element, data) => {{ render(element, data); remember(element); }};
   }})();
   const blocks = document.querySelectorAll('.dnnlib-figure[data-figure="{key}"]:not([data-live])');
   for (const block of blocks) {{
@@ -81,7 +81,7 @@ class Block:
 
     def _repr_html_(self) -> str:
         data = json.dumps(self.data, separators=(",", ":"), allow_nan=False)
-        code = f"{asset(SHARED)}\n{asset(self.name + '.js')}"
+        code = "\n".join(asset(name) for name in (*SHARED, f"{self.name}.js"))
         version = f"{self.name}-{_digest(code)}"
         key = f"{version}-{_digest(data)}"
         return HTML.format(

@@ -45,7 +45,7 @@ def left_out(rows: pd.DataFrame) -> list[str]:
     seeds = listed(map(str, sorted(rows["seed"].unique())))
     return [f"The records are those of random seeds {seeds}. Seed 0 was left out, since polluted "
             "networks with one patch for all "
-            "[failed to train with it](../deepsensor_sensitivity/04_faulty_training); it is left "
+            "[failed to train with it](../deepsensor_sensitivity/04_faulty_training). It is left "
             "out of the other networks too, where nothing failed."]
 
 

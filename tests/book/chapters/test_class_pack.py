@@ -86,7 +86,7 @@ def test_a_students_copy_is_answered_and_checked(small):
 
 def test_the_teachers_copy_has_the_answers_between_marks(small):
     copy = class_pack.for_teacher(small)
-    assert "about 5 min to read, 20 for the exercises" in copy.cells[1].source.lower()
+    assert "about 5 min to read, 20 for exercises" in copy.cells[1].source.lower()
     answer = next(cell for cell in copy.cells if cell.source.startswith("my_sum"))
     assert answer.source == ("my_sum = None  # of a list\n### BEGIN SOLUTION\n# There is no more to it.\n"
                              "def my_sum(x):\n    return x[0] + x[1]\n### END SOLUTION")

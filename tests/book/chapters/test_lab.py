@@ -72,8 +72,8 @@ def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
     assert names(new) == ["00_start.ipynb", "01_welcome.ipynb", "02_glossary.ipynb", "03_first.ipynb"]
     assert not kept and {p.name for p in new[0].parent.iterdir()} == {places.MADE, *names(new)}
     start = nbformat.read(new[0], 4).cells[0].source
-    assert "| [03 A first chapter](03_first.ipynb) | about 5 min to read, 10 for the exercises; " \
-           "a run at paper scale takes 4 min on one core |" in start
+    assert "| [03 A first chapter](03_first.ipynb) | about 5 min to read, 10 for exercises; " \
+           "at paper scale 4 on one core |" in start
     first = nbformat.read(new[3], 4)
     assert '<abbr title="Once through.">pass</abbr>, see [the start](01_welcome.ipynb)' in first.cells[0].source
     assert first.cells[-1].source == "---\n\n[← Words](02_glossary.ipynb) · [Contents](00_start.ipynb)"
