@@ -4,7 +4,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import torch
 
@@ -105,10 +105,12 @@ def classes_named(photos: Photos, n: int, kind: str,
                                  f"of the model, got {last}")
             return names or numbers
         if isinstance(photos.source, Pictures):
+            known = {*photos.classes, *(() if published else names or ())}
             for path, label in zip(photos.paths, _labels_told(photos)):
-                if (folder := path.split("/")[0]) in photos.classes and folder != label:
-                    raise ValueError(f"labels: {path} is in the folder {folder}, and has the label "
-                                     f"{label} in the list")
+                for folder in {path.split("/")[0], PurePosixPath(path).parent.name}:
+                    if folder in known and folder != label:
+                        raise ValueError(f"labels: {path} is in the folder {folder}, and has the "
+                                         f"label {label} in the list")
         if set(photos.classes) <= set(numbers):
             return names or numbers
         if published and (spelt := as_folders(names, {*photos.classes})):
@@ -124,7 +126,9 @@ def classes_named(photos: Photos, n: int, kind: str,
         return names or _in_turn(photos.classes)
     if flat := [path for path in photos.paths if "/" not in path]:
         raise ValueError(f"labels: expected every image in the sub-folder of its class, got "
-                         f"{flat[0]}; without such folders, take the predictions as labels")
+                         f"{flat[0]}; without such folders, give a list or a Parquet file with a "
+                         "column `label`, or a dataset with `targets`; fuzz and stress also take "
+                         "the predictions as labels")
     named = {path.split("/")[0] for path in [*photos.paths, *photos.skipped] if "/" in path}
     if outside := [path for path in photos.paths if path.split("/")[0] in ("", "..")]:
         raise ValueError("labels: expected paths whose first part is the class, or a column "

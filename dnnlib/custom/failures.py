@@ -93,7 +93,11 @@ def nearest(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: torc
         p, given = predict(model, images / 255, batch_size=batch_size).topk(2)
         fails = (given[:, 0] != labels[origin]) & (p[:, 0] - p[:, 1] > LEAD)
         step = (images / 255 - inputs[origin]).flatten(1).double()
-        l2, linf = step.norm(dim=1).tolist(), step.abs().amax(1).tolist()
+        far = {"l2": step.norm(dim=1), "linf": step.abs().amax(1)}
+        for name, bound in (("l2", fuzzer.budget.l2), ("linf", fuzzer.budget.linf)):
+            if bound is not None:  # an input between levels is not where its steps start
+                fails &= far[name] <= bound * (1 + BEYOND)
+        l2, linf = far["l2"].tolist(), far["linf"].tolist()
         for i in fails.nonzero()[:, 0].tolist():
             key = int(origin[i]), int(given[i, 0])
             if key not in best or l2[i] < best[key]["l2"]:  # a view would keep the whole batch

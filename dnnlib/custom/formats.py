@@ -19,13 +19,15 @@ class OutputsOnly(nn.Module):
     """A model of which nothing but the outputs can be had: no layers, no gradients.
 
     ``format``: what it came as. ``content``: a hash of its files, which stands for its weights.
+    ``dtype``: of the images that it takes.
     """
 
-    def __init__(self, run, format: str, content: str = ""):
+    def __init__(self, run, format: str, content: str = "", dtype: torch.dtype = torch.float32):
         super().__init__()
         # not a module of this one: exported programs refuse eval(), and their parts are not layers
         self._run, self.format, self.content = [run], format, content
-        self.anchor = nn.Parameter(torch.zeros(()), requires_grad=False)  # tells the device
+        # tells the device, and the type of the images
+        self.anchor = nn.Parameter(torch.zeros((), dtype=dtype), requires_grad=False)
 
     def forward(self, x: torch.Tensor):
         return self._run[0](x)
@@ -45,6 +47,10 @@ class OutputsOnly(nn.Module):
         return self
 
 
+class Several(ValueError):
+    """A file whose outputs nobody can tell apart."""
+
+
 def load_saved(path: Path) -> OutputsOnly:
     """The model in a file of one of :data:`SUFFIXES`.
 
@@ -56,9 +62,9 @@ def load_saved(path: Path) -> OutputsOnly:
     kind = SUFFIXES[path.suffix]
     load = {"TorchScript": _script, "torch.export": _exported, "ONNX": _onnx}[kind]
     try:
-        found = load(path)
-        return OutputsOnly(found, kind, _content(path)).eval()
-    except (ModuleNotFoundError, FileNotFoundError):
+        found, dtype = load(path)
+        return OutputsOnly(found, kind, _content(path), dtype).eval()
+    except (ModuleNotFoundError, FileNotFoundError, Several):
         raise
     except Exception as error:  # each library has errors of its own
         said = sentence(error) or type(error).__name__
@@ -82,18 +88,20 @@ def _content(path: Path) -> str:
     return sha.hexdigest()
 
 
-def _script(path: Path) -> nn.Module:
-    return torch.jit.load(str(path), map_location="cpu").eval()
+def _script(path: Path) -> tuple[nn.Module, torch.dtype]:
+    script = torch.jit.load(str(path), map_location="cpu").eval()
+    return script, next((p.dtype for p in script.parameters() if p.is_floating_point()),
+                        torch.float32)
 
 
-def _exported(path: Path):
+def _exported(path: Path) -> tuple[Callable, torch.dtype]:
     program = torch.export.load(str(path))
     given = program.graph_signature.user_inputs[0]
-    shape = next(node for node in program.graph.nodes if node.name == given).meta["val"].shape
-    return _filled(program.module(), shape[0])
+    taken = next(node for node in program.graph.nodes if node.name == given).meta["val"]
+    return _filled(program.module(), taken.shape[0]), taken.dtype
 
 
-def _onnx(path: Path):
+def _onnx(path: Path) -> tuple[Callable, torch.dtype]:
     try:
         import onnxruntime
     except ModuleNotFoundError as error:
@@ -110,7 +118,7 @@ def _onnx(path: Path):
         images = x.numpy(force=True).astype(kinds.get(given.type, np.float32))
         return torch.from_numpy(session.run([wanted], {given.name: images})[0])
 
-    return _filled(run, given.shape[0])
+    return _filled(run, given.shape[0]), torch.float32
 
 
 def _filled(run: Callable, size) -> Callable:
@@ -130,4 +138,5 @@ def _output(names: list[str]) -> str:
     """The one output, or the one called logits."""
     if len(names) == 1 or "logits" in names:
         return "logits" if "logits" in names else names[0]
-    raise ValueError(f"expected one output, or one called logits, got {', '.join(names)}")
+    raise Several("model: expected one output, or one called logits, got "
+                  f"{', '.join(names)}; export it with the logits alone")

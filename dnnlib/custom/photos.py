@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 import shutil
 import sys
 import warnings
@@ -32,6 +33,7 @@ FEW = 256  # images that are read without workers, and of which one must be read
 WAIT = 600  # seconds for a batch of images to come from a worker
 AHEAD = 3  # batches of each worker that are in memory at a time
 SHARED = Path("/dev/shm")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")  # no font has a sign for these
 _log = logging.getLogger(__name__)  # to stderr, as it is
 LOOK = 9  # images that show the shape of all
 ODD = 8  # of so many images one may have another shape
@@ -51,7 +53,7 @@ class Photos(Dataset):
     the model's outputs, -1 where it is unknown, if the source says so by number; images in folders
     have none, and their paths say it by name.
     ``litter``: what programs left in the folder; ``empty``: its sub-folders without an image;
-    ``places``: as of :class:`pictures.Readable`, () where nothing was left out.
+    ``places``: of each in what was given, () where nothing was left out.
 
     >>> photos = Photos(torch.rand(3, 1, 8, 8), ("a", "b", "c"), {}, 0)
     >>> len(photos), photos.shape, photos.take([2, 0]).shape
@@ -295,7 +297,7 @@ def unit(x: torch.Tensor) -> torch.Tensor:
 
 def shortened(path: str) -> str:
     """The end of a path, at most 14 characters: a title below an image."""
-    path = files.printable(path)
+    path = CONTROL.sub("?", files.printable(path))
     return path if len(path) <= 14 else "…" + path[-13:]
 
 
@@ -342,8 +344,9 @@ def photos_of(images: Images, model: nn.Module) -> Photos:
     last = _channels_come_last(images)
     if last:
         warnings.warn("images: taken as (H, W, C), with the channels last", stacklevel=3)
+    places = tuple(images.indices) if isinstance(images, Loaded) else ()
     return Photos(images, names, labels=labels, classes=classes, fit=fit, channels=channels,
-                  last=last)
+                  last=last, places=places)
 
 
 def _channels_come_last(images) -> bool:

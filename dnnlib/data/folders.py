@@ -90,7 +90,8 @@ def read(folder: Path, *, size: int | None = None, classes: tuple[str, ...] = ()
 
 class Listed(NamedTuple):
     """``paths``: the images below a folder, in order; ``others``: how many other files there are;
-    ``shut``: the reason for each folder that cannot be entered; ``litter``: what other programs
+    ``shut``: the reason for each folder that cannot be entered, and each link to an image that is
+    not there; ``litter``: what other programs
     left there, and this one, relative to the folder."""
 
     paths: list[Path]
@@ -128,6 +129,8 @@ def listed(folder: Path) -> Listed:
                     litter.append(path.relative_to(folder).as_posix())
                 else:
                     found.append(path)
+            elif path.suffix.lower() in EXTENSIONS and not path.name.startswith("."):
+                shut[path.relative_to(folder).as_posix()] = "is a link to nothing"
     paths = sorted(p for p in found if p.suffix.lower() in EXTENSIONS)
     if not paths:
         first = "".join(f"; {name} {why}" for name, why in [*shut.items()][:1])

@@ -243,7 +243,9 @@ def _paths_in(source: Path, table) -> list[tuple[str, str]]:
             raise ValueError(f"{source}: expected a column 'path', got "
                              f"{', '.join(map(str, table.columns[:5]))}")
         column, = there
-    label = next((name for name in parquet.LABELS if name in table and name != column), None)
+    spelt = {str(name).lower(): name for name in reversed(table.columns)}
+    label = next((spelt[name] for name in parquet.LABELS if name in spelt
+                  and spelt[name] != column), None)
     rows = table[table[column].notna()]
     labels = [""] * len(rows) if label is None else rows[label].where(rows[label].notna(), "")
     return [(value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value),

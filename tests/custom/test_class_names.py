@@ -124,6 +124,14 @@ def test_a_list_that_contradicts_or_lacks(listing, text, words):
         classes_named(listing(text), 3, "folders")
 
 
+def test_a_list_elsewhere_that_contradicts(tmp_path, photos):
+    photos("a/0.png b/1.png c/2.png")
+    (tmp_path / "lists").mkdir()
+    (tmp_path / "lists" / "some.csv").write_text("path,Label\n../photos/a/0.png,a\n../photos/b/1.png,c\n")
+    with pytest.raises(ValueError, match="photos/b/1.png is in the folder b, and has the label c"):
+        classes_named(photos("", tmp_path / "lists" / "some.csv"), 3, "folders", ["a", "b", "c"])
+
+
 def test_a_path_that_is_listed_twice(listing):
     with pytest.raises(ValueError, match="x/1.png is listed twice, as a and as b"):
         listing("path,label\nx/1.png,a\nx/1.png,b\n")

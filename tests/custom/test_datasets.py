@@ -415,6 +415,7 @@ def test_a_sampler_chooses(tiny_model, scores, x, more):
     assert torch.equal(torch.random.get_rng_state(), before)  # later draws are what they were
     table = dnnlib.rank(tiny_model(), photos, "gini").sort_index()
     assert table["path"].tolist() == [str(i) for i in sorted(CHOSEN)]
+    assert table.index.tolist() == sorted(CHOSEN)  # places in the dataset
     assert np.allclose(table["gini_score"], scores(x)[sorted(CHOSEN)])
 
 

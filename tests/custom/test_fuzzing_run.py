@@ -157,6 +157,23 @@ def test_nearest_of_each_seed_and_wrong_class(photos, tiny_model, generator):
     assert len({seed for seed, _ in best}) < len(best)  # some seed has two wrong classes
 
 
+def test_examples_of_inputs_between_levels_are_within_the_budget_of_these(generator):
+    class Bright(nn.Module):
+        """What has a pixel of at least ``level`` is another class."""
+        def __init__(self, level):
+            super().__init__()
+            self.least = (level - 0.5) / 255
+
+        def forward(self, x):
+            return torch.stack([torch.zeros(len(x)), 1000 * (x.amax((1, 2, 3)) - self.least)], 1)
+
+    inputs = torch.full((4, 1, 2, 2), 0.5 + 0.3 / 255)  # 127.8 of 255
+    noise = Noise(budget=Budget(linf=2 / 255), scale=0.004)
+    made = {level: custom.failures.nearest(Bright(level), noise, inputs, torch.zeros(4, dtype=torch.long),
+                                           iterations=40, generator=generator(0))[0] for level in (129, 130)}
+    assert made[129] and not made[130]  # 1.2 and 2.2 levels from the input
+
+
 def test_an_example_on_the_edge_between_two_classes_is_no_failure(generator):
     """Rounding errors would decide its class anew with every batch size."""
     class Edge(nn.Module):

@@ -162,6 +162,18 @@ def test_a_program_exported_for_a_number_of_images_takes_any(tiny_model, x, fold
         custom.rank(model.net, photos, "gini", top=8)["path"])
 
 
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("file", ["m.pt", "m.pt2"])
+def test_files_of_other_precision_get_images_of_theirs(tiny_model, x, folders, kind, file):
+    model = tiny_model().to(kind)
+    if file == "m.pt":
+        torch.jit.trace(model, x[:1].to(kind)).save(folders / file)
+    else:
+        torch.export.save(torch.export.export(model, (x.to(kind),)), folders / file)
+    loaded = custom.load_model(str(folders / file))
+    assert custom.rank(loaded, x, "gini")["gini_score"].equals(custom.rank(model, x, "gini")["gini_score"])
+
+
 def test_a_state_dict_is_no_script(tiny_model, folders):
     torch.save(tiny_model().state_dict(), folders / "w.pt")
     with pytest.raises(ValueError, match="not a model saved by TorchScript; a state dict goes to"):

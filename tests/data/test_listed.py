@@ -24,6 +24,14 @@ def test_linked_folders_are_walked_once(tmp_path):
     assert [path.name for path in found.paths] == ["a.png", "b.png"]
 
 
+def test_a_link_to_nothing_is_named(tmp_path):
+    photo(tmp_path / "a.png")
+    for name in ("gone.png", ".gone.png", "gone.txt"):
+        (tmp_path / name).symlink_to("/nowhere/gone.png")
+    assert folders.listed(tmp_path).shut == {"gone.png": "is a link to nothing"}
+    assert readable(tmp_path).skipped == {"gone.png": "is a link to nothing"}
+
+
 def test_what_programs_left_is_no_data(tmp_path):
     photo(tmp_path / "a" / "0.png")
     left = [".ipynb_checkpoints/0.png", "__MACOSX/0.png", "@eaDir/0.png", ".git/0.png",
