@@ -162,6 +162,14 @@ def test_no_cell_takes_a_name_that_two_cells_bind(path):
     assert twice <= STILL.get(f"{path.parent.name}/{path.stem[:2]}", set())
 
 
+@pytest.mark.parametrize("path", notebooks.starting([], ".py"), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_table_of_the_run_names_its_rows_where_more_are_added_below(path):
+    sources = [cell.source for cell in chapter.code(path)]
+    above = sources[:max((i for i, source in enumerate(sources) if "run.add(" in source), default=0)]
+    assert not [source for source in above if "order=" not in source
+                and re.search(r"wide\((named\()?run\.live\)?,\s*index", source)]
+
+
 def test_the_making_of_the_book_takes_a_difference_as_an_error(monkeypatch, capsys):
     import torch
 
