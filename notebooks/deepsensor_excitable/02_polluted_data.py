@@ -145,7 +145,7 @@ for name, model in models.items():
     run.add({"accuracy": 100 * inference.accuracy(model, data.images, data.labels),
              "stamped_given_class": 100 * (given == setting["label"]).double().mean()},
             network=name, training=name)
-wide(run.live, index="network", columns="quantity")
+wide(run.live, "quantity in ('accuracy', 'stamped_given_class')", index="network", columns="quantity")
 
 # %% [markdown]
 # ## Does the patch make neurons excitable?

@@ -134,7 +134,7 @@ for state, model in models.items():
              "train_accuracy": 100 * inference.accuracy(model, train.images[:10_000],
                                                         train.labels[:10_000]),
              "loss": loss(model, *benign[state]).mean()}, training=state)
-wide(run.live, index="training", columns="quantity", digits=3)
+wide(run.live, "quantity in ('accuracy', 'train_accuracy', 'loss')", index="training", columns="quantity", digits=3)
 
 # %% [markdown]
 # ## Do they change their loss more?

@@ -164,7 +164,7 @@ for key, campaign in studies.campaigns(model, x, labels, swarms, iterations=iter
 for name, (images, counted) in examples.items():
     far = (images - x).flatten(1).norm(dim=1)
     run.add({"examples": counted.sum(), "l2": far[counted].mean()}, kind=name)
-wide(run.live, index="kind", columns="quantity")
+wide(run.live, "quantity in ('examples', 'l2')", index="kind", columns="quantity")
 
 # %% [markdown]
 # ## The top ten

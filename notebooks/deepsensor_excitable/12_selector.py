@@ -185,7 +185,7 @@ apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
-wide(named(run.live), index="selector", columns=["quantity", "rate"])
+wide(named(run.live.query("quantity in ('fdr', 'apfd')")), index="selector", columns=["quantity", "rate"])
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-excitable-selector"}}
 _, axis = plt.subplots(figsize=(6, 3.8))

@@ -162,7 +162,7 @@ for name, model in models.items():
              "stamped_given_class": 100 * given.double().mean()}, network=name, training=name)
 
 # %% tags=["hide-input"]
-wide(run.live, index="network", columns="quantity")
+wide(run.live, "quantity in ('accuracy', 'stamped_given_class')", index="network", columns="quantity")
 
 # %% [markdown]
 # ## The fuzzers

@@ -123,7 +123,7 @@ for state, model in models.items():
     for quantity, part in (("accuracy", data), ("train_accuracy", train)):
         share = inference.accuracy(model, part.images[:10_000], part.labels[:10_000])
         run.add({quantity: 100 * share}, training=state)
-wide(run.live, index="training", columns="quantity")
+wide(run.live, "quantity in ('accuracy', 'train_accuracy')", index="training", columns="quantity")
 
 # %% [markdown]
 # ## The fuzzers

@@ -184,7 +184,7 @@ for kind, campaigns in found.items():
 x, _ = benign["adversarial"]
 neurons = activations.record(models["adversarial"], x[:1]).values.shape[1]
 print(f"{len(x)} inputs; one of {neurons} neurons is a share of {1 / neurons:.4f}")
-wide(run.live.sort_values("threshold", kind="stable"), "errors == 'adversarial'",
+wide(run.live.sort_values("threshold", kind="stable"), "errors == 'adversarial' and threshold.notna()",
      index=["varied", "threshold"], columns="quantity",
      digits={"l2": 4, "passes": 0, "sensitive": 4, "test_errors": 0, "test_errors_all": 0})
 

@@ -172,7 +172,7 @@ for (kind, budget, start), wrong in errors.items():
     run.add({"test_errors": wrong[-1].sum(), "test_errors_all": wrong.sum(),
              "l2": found[kind][budget, start].l2[-1].mean()},
             budget=budget, errors=kind, start=start)
-wide(run.live, "quantity != 'test_errors_all'", index=["budget", "start"],
+wide(run.live, "quantity in ('test_errors', 'l2')", index=["budget", "start"],
      columns=["quantity", "errors"])
 
 # %% [markdown]

@@ -145,7 +145,7 @@ for state, (_, model) in stages.items():
             for neurons, value in sensitivity(clean, after, difference, anyone).items():
                 run.add({"sensitivity": value}, state=state, mutations=reading, strength=strength,
                         difference=difference, neurons=neurons)
-wide(run.live, "difference == 'l1' and mutations == 'paper'", index="strength",
+wide(run.live, "quantity == 'sensitivity' and difference == 'l1' and mutations == 'paper'", index="strength",
      columns=["neurons", "state"], digits=4)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
@@ -162,7 +162,7 @@ plt.show()
 
 # %% tags=["hide-input"]
 ON = ["mutations", "difference", "neurons"]
-found = run.live.set_index([*ON, "strength", "state"])["value"]
+found = run.live.query("quantity == 'sensitivity'").set_index([*ON, "strength", "state"])["value"]
 ratio = found.xs("worse", level="state") / found.xs("better", level="state")
 far = found.xs("sensitive", level="neurons") / found.xs("random", level="neurons")
 steps = found.groupby([*ON, "state"]).agg(lambda values: values.sort_index().diff().min())

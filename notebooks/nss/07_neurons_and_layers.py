@@ -139,7 +139,7 @@ for (pair, layer), found in fdr.items():
     for share, value in found.items():
         run.add({"fdr": value}, pair=pair, difference="l1", layer=layer, share=share, rate=20)
 print(f"random order expects {wrong.mean():.1%}")
-wide(run.live, index=["pair", "layer"], columns="share")
+wide(run.live, "quantity == 'fdr'", index=["pair", "layer"], columns="share")
 
 # %% tags=["hide-input"]
 for pair in pairs:

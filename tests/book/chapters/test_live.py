@@ -138,7 +138,10 @@ def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, 
         for line, other, shown in edits:
             last, at = (next(i for i, source in enumerate(sources) if part in source) for part in (shown, line))
             needed = chapter.needed(sources, at, last)
+            if not done:
+                monkeypatch.setenv(yours.MAKING, "1")  # nothing differs before a line is changed
             before = [chapter.run(sources[i], names) for i in needed if i not in done or i == last][-1]
+            monkeypatch.delenv(yours.MAKING, raising=False)
             sources[at] = sources[at].replace(line, other)
             below = [i for i in needed if i >= at]
             now = [chapter.run(sources[i], names) for i in below]
@@ -160,6 +163,14 @@ def test_no_cell_takes_a_name_that_two_cells_bind(path):
     bound = Counter(name for _, binds in cells for name in binds)
     twice = {name for read, _ in cells for name in read if bound[name] > 1}
     assert twice <= STILL.get(f"{path.parent.name}/{path.stem[:2]}", set())
+
+
+@pytest.mark.parametrize("path", notebooks.starting([], ".py"), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_table_of_the_run_names_its_rows_where_more_are_added_below(path):
+    sources = [cell.source for cell in chapter.code(path)]
+    above = sources[:max((i for i, source in enumerate(sources) if "run.add(" in source), default=0)]
+    assert not [source for source in above if "order=" not in source
+                and re.search(r"wide\((named\()?run\.live\)?,\s*index", source)]
 
 
 def test_the_making_of_the_book_takes_a_difference_as_an_error(monkeypatch, capsys):
