@@ -304,14 +304,14 @@ bounds = studies.bounds(distances, paper=near)
 found = studies.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
 measured = pd.concat([kept, outcomes.table(found, outcomes.every_example, near=near)])
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.add(outcomes.tidy(measured, bounds))
 SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
          "errors_per_1000_passes"]
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
-# *Errors* are in percent of all examples, so that runs with different numbers of inputs can be
+# The folded table is of this run, without a bound. *Errors* are in percent of all examples, so that runs with different numbers of inputs can be
 # compared. *L2* is the mean distance, and *share of errors near* is the share of the errors within
 # the distance `near`. A {term}`pass` is one image sent through the network; a gradient counts as
 # two passes more. DeepSensor pays for its whole swarm but shows only one of its particles.
@@ -395,9 +395,9 @@ headed(pd.DataFrame({"distance needed": pd.Series(reach).map(lambda v: "-" if pd
 #
 # Under a constant fitness nothing ever improves, so each swarm shows the start of its first
 # particle: a random image within the bound. What sensitivity adds is the difference from that
-# swarm, in points. The table has the test errors of all swarms, in percent of the examples:
+# swarm, in points. The folded table has the test errors of all swarms, in percent of this run's examples.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 swarms = {key: measured["error_rate"].xs(key, level="key")
           for key in fuzzers if key.fuzzer == "deepsensor"}
 for budget in bounds:

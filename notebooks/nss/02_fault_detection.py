@@ -284,7 +284,8 @@ says(
 #
 # Take all faults that at least one of two selectors finds among its first fifth: which share do both find (the
 # Jaccard index)? The left of the folded figures shows it for this run. The right one shows the {term}`rank correlation`
-# of their whole orders. What the records say follows [below](#the-other-selectors).
+# of their whole orders. What the records say follows below, with the other
+# selectors.
 
 # %% tags=["hide-input"]
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
