@@ -180,8 +180,8 @@ wide(run.live, "quantity == 'worse_over_better'", index=ON, columns="strength", 
 # ## Over all records
 #
 # The table shows the first ratio, worse network to better network, with the strengths of Table III. It
-# stands there for the text's difference (`l1`) and for the code's (`squared_normalised`). CIFAR-10 is a
-# JPEG copy. Means are arithmetic here; the verdicts take geometric means of ratios.
+# stands there for the text's difference (`l1`) and for the code's (`squared_normalised`). VGG16 had
+# a JPEG copy of CIFAR-10. Means are arithmetic here; the verdicts take geometric means of ratios.
 
 # %% tags=["hide-input"]
 ours = run.recorded()

@@ -154,7 +154,7 @@ run.save(data, device=device)
 # ## Table IX, beside the paper's: how many neurons
 #
 # The neurons are those of the last layer. The first table uses the pair of the text; the second has
-# the known original, too. CIFAR-10 is a JPEG copy.
+# the known original, too. VGG16 had a JPEG copy of CIFAR-10.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],

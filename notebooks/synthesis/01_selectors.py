@@ -193,7 +193,7 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # ## At paper scale
 #
 # The same comparison from the {term}`records <record>` of the chapters, on whole test sets.
-# For the kinds of fault, CIFAR-10 is a JPEG copy. To make {term}`cells <cell>` with many faults and cells with few faults
+# For the kinds of fault with VGG16, CIFAR-10 is a JPEG copy. To make {term}`cells <cell>` with many faults and cells with few faults
 # comparable, we show the fault detection rate as the **gain** over random order, in percent of what
 # the best possible order gains:
 #
