@@ -22,6 +22,7 @@ from dnnlib.cli import main
 from dnnlib.custom import Options, fuzzing_run, whole_levels
 from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Given
 from dnnlib.fuzzing import Budget, Noise
+from tests.custom.changed import Changed
 
 
 @pytest.fixture
@@ -438,17 +439,6 @@ def test_options_that_make_no_sense(options, words):
 def test_training_images_for_deephunter_only(photos, tiny_model, folder, by, reference, words):
     with pytest.raises(ValueError, match=f"reference: expected training images.*{words}"):
         custom.fuzz(tiny_model(), photos, "failures", Options(by=by, l2=1.0), reference=reference)
-
-
-class Changed(nn.Module):
-    """A model with something done to its outputs."""
-
-    def __init__(self, model, change):
-        super().__init__()
-        self.model, self.change = model, change
-
-    def forward(self, x):
-        return self.change(self.model(x))
 
 
 @pytest.mark.parametrize("change, words", [

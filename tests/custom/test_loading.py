@@ -22,6 +22,7 @@ from dnnlib.cli.options import read
 from dnnlib.custom import preparation
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.neurons.layers import layers_of
+from tests.custom.changed import Changed
 
 
 @dataclass
@@ -31,17 +32,6 @@ class Output:
 
 
 Named = namedtuple("Named", ["loss", "logits"])
-
-
-class Changed(nn.Module):
-    """A model with something done to its outputs."""
-
-    def __init__(self, model, change):
-        super().__init__()
-        self.model, self.change = model, change
-
-    def forward(self, x):
-        return self.change(self.model(x))
 
 
 @pytest.fixture

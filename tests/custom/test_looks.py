@@ -21,17 +21,7 @@ from dnnlib.custom.looks import AGAIN
 from dnnlib.fuzzing import Budget, Noise
 from dnnlib.robustness import FGSM, PGD, attack_success_rate
 from dnnlib.robustness.clever import clever
-
-
-class Changed(nn.Module):
-    """A model with something done to its outputs."""
-
-    def __init__(self, model, change):
-        super().__init__()
-        self.model, self.change = model, change
-
-    def forward(self, x):
-        return self.change(self.model(x))
+from tests.custom.changed import Changed
 
 
 @pytest.fixture
