@@ -154,7 +154,10 @@ def kmnc(a, low, high, k):
     outside = (a < low) | (a > high) | (low == high)
     return coverage.Covered(section.masked_fill(outside, -1).int(), k)
 
+# %% [markdown]
+# Each criterion in a line, with the names of the table:
 
+# %%
 BY_HAND = {
     "nc": lambda raw, scaled, usual, k: marks(scaled.values > 0.2),
     "kmnc": lambda raw, scaled, usual, k: kmnc(raw.values, usual.low, usual.high, k),

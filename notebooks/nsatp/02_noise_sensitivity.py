@@ -416,7 +416,7 @@ is_right(my_certainty)
 # :class: dropdown
 # ~~~python
 # def my_certainty(p):
-#     return 1 - entropy(p) / torch.tensor(p.shape[1]).log()
+#     return 1 - torch.special.entr(p).sum(1) / torch.tensor(p.shape[1]).log()
 #
 # is_right(my_certainty)
 # ~~~
