@@ -130,7 +130,7 @@ def replay(path: Path, *, threads: int | None = None, cache: bool | Path = False
         for name, content in made.items():
             folder = keep / record.experiment / path.stem
             files.write_atomically(folder / Path(name).name, content)
-    found = [Record(**json.loads(content)) for name, content in made.items()
+    found = [records.parsed(content) for name, content in made.items()
              if name.endswith(".json")]
     for new in found:
         if (new.experiment, new.parameters) == (record.experiment, record.parameters):

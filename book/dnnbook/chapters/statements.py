@@ -41,9 +41,6 @@ class Said:
         return self.text
 
 
-_said: list[str] | None = None  # what a check collects, in place of showing it
-
-
 def says(*sentences: str | tuple[str, bool]) -> None:
     """Show a paragraph. A conclusion comes with its condition, as a pair; a number needs none.
 
@@ -54,6 +51,18 @@ def says(*sentences: str | tuple[str, bool]) -> None:
     >>> says((f"NSS is {-lead:.0f} points behind random order.", lead < -1), "It needs one pass.")
     NSS is 3 points behind random order. It needs one pass.
     """
+    shown = paragraph(*sentences)
+    from IPython.core.getipython import get_ipython
+    from IPython.display import display
+
+    if get_ipython() is None:
+        print(shown)
+    else:
+        display(Said(shown))
+
+
+def paragraph(*sentences: str | tuple[str, bool]) -> str:
+    """What :func:`says` shows of the same sentences."""
     texts = []
     for sentence in sentences:
         text, holds = sentence if isinstance(sentence, tuple) else (sentence, True)
@@ -65,17 +74,7 @@ def says(*sentences: str | tuple[str, bool]) -> None:
         if re.search(r"\bnan\b", text):
             raise Untrue(f"a number is missing: {text!r}")
         texts.append(text)
-    paragraph = " ".join(texts)
-    if _said is not None:
-        _said.append(paragraph)
-        return
-    from IPython.core.getipython import get_ipython
-    from IPython.display import display
-
-    if get_ipython() is None:
-        print(paragraph)
-    else:
-        display(Said(paragraph))
+    return " ".join(texts)
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,6 @@ def check(path: Path) -> list[Broken]:
     What is found: a sentence whose condition no longer holds, a paragraph that reads otherwise than
     the notebook shows it, a cell that fails.
     """
-    global _said
     import nbformat
 
     chapter = f"{path.parent.name}/{path.stem}"
@@ -103,21 +101,21 @@ def check(path: Path) -> list[Broken]:
     names: dict = {"__name__": "statements", "display": lambda *shown: None}
     broken = []
     exec(compile("\n".join(_ground(cells)), str(path), "exec"), names)
+    said: list[str] = []
+    names["says"] = lambda *sentences: said.append(paragraph(*sentences))  # kept, not shown
     for cell in ours:
-        _said, shown = [], _paragraphs(cell)
+        said.clear()
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(cell.source, f"{chapter}, a cell of statements", "exec"), names)
             broken += [Broken(chapter, f"shows {old!r}, the records now give {new!r}")
-                       for old, new in _pairs(shown, _said) if old != new]
+                       for old, new in _pairs(_paragraphs(cell), said) if old != new]
         except Untrue as error:
             broken.append(Broken(chapter, str(error)))
         except (KeyError, IndexError, ValueError, TypeError, NameError, AttributeError,
                 ZeroDivisionError) as error:
             broken.append(Broken(chapter, f"a cell of statements ends in {type(error).__name__}: "
                                           f"{error}; it begins {cell.source[:60]!r}"))
-        finally:
-            _said = None
     return broken
 
 

@@ -4,25 +4,29 @@
 [0.99, 0.99, 0.99]
 """
 
-import math
-import re
 import tomllib
-from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Annotated, Literal, TypeVar, get_args
 
 import pandas as pd
+from pydantic import ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from dnnlib import checks
 
 FOLDER = Path(__file__).parent
-PAPERS = ("nsatp", "peacepact", "nss", "deepsensor_sensitivity", "deepsensor_excitable")
-RULES = ("at_least", "above", "at_most", "below", "about")
-SCALES = ("linear", "ratio", "share", "percent", "saving", "correlation")
-BY = ("less", "over", "between", "above", "least")
-TAKE = ("slope", "range")
+Paper = Literal["nsatp", "peacepact", "nss", "deepsensor_sensitivity", "deepsensor_excitable"]
+Rule = Literal["at_least", "above", "at_most", "below", "about"]
+Scale = Literal["linear", "ratio", "share", "percent", "saving", "correlation"]
+Taken = Literal["slope", "range"]
+Compared = Literal["less", "over", "between", "above", "least"]
+PAPERS, RULES, TAKE, BY = map(get_args, (Paper, Rule, Taken, Compared))
 
 
-@dataclass(frozen=True)
+STRICT = ConfigDict(strict=True, extra="forbid")  # each field of its type, and no other
+
+
+@dataclass(frozen=True, config=STRICT)
 class Claim:
     """A sentence of a paper, and the rule that decides it.
 
@@ -51,29 +55,47 @@ class Claim:
     """
 
     id: str
-    paper: str
+    paper: Paper
     place: str
     statement: str
-    experiment: str
+    experiment: Annotated[str, Field(pattern=r"^\w+/\w+$")]
     quantity: str
-    cells: list[str]
-    expected: int
-    rule: str
-    threshold: float
-    where: dict = field(default_factory=dict)
+    cells: list[str]  # of what it is compared with, perhaps none
+    expected: Annotated[int, Field(ge=1)]
+    rule: Rule
+    threshold: FiniteFloat
+    where: dict = Field(default_factory=dict)
     note: str = ""
-    scale: str = "linear"
-    margin: float = 0.0
-    ceiling: dict = field(default_factory=dict)
+    scale: Scale = "linear"
+    margin: FiniteFloat = 0.0
+    ceiling: dict = Field(default_factory=dict)
     out_of: str | int = ""
     weak_baseline: str = ""
     along: str = ""
-    take: str = ""
-    against: dict = field(default_factory=dict)
-    by: str = ""
+    take: Taken | Literal[""] = ""
+    against: dict = Field(default_factory=dict)
+    by: Compared | Literal[""] = ""
+
+    @model_validator(mode="after")
+    def _together(self):
+        """What one field needs of another."""
+        for wrong, why in (
+                ((self.margin > 0) != (self.rule == "about"),
+                 "margin: expected a number above 0 with the rule 'about', and only there"),
+                (self.ceiling and not isinstance(self.ceiling.get("quantity"), str),
+                 "ceiling: expected a quantity"),
+                (self.out_of and self.scale not in ("share", "percent"),
+                 "out_of: expected a claim about a share"),
+                (bool(self.against) != bool(self.by),
+                 "by: expected with 'against', and only there"),
+                (bool(self.along) != bool(self.take),
+                 "take: expected with 'along', and only there")):
+            if wrong:
+                raise ValueError(why)
+        return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Amendment:
     """A rule that changed after records existed: ``what`` it was and is, and the ``reason``.
 
@@ -81,7 +103,7 @@ class Amendment:
     """
 
     id: str
-    date: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
     claims: list[str] | str
     what: str
     reason: str
@@ -131,7 +153,9 @@ def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
     Raises ``ValueError`` naming the claim and the field that is wrong.
     """
     paths = [path] if path else [FOLDER / name / "claims.toml" for name in PAPERS]
-    found = [_claim(entry) for file in paths for entry in _entries(file)]
+    found = [claim for file in paths for claim in entries(file, "claim", Claim)]
+    if bare := [claim.id for claim in found if not claim.cells]:
+        raise ValueError(f"claim {bare[0]}: cells []: expected a column")
     doubled = {c.id for c in found if sum(d.id == c.id for d in found) > 1}
     if doubled:
         raise ValueError(f"{path or FOLDER}: claims share the id {', '.join(sorted(doubled))}")
@@ -157,72 +181,41 @@ def amendments() -> list[Amendment]:
     Raises ``ValueError`` for one without a field, or that touches a claim that is not there.
     """
     paths = [FOLDER / "amendments.toml", *(FOLDER / name / "amendments.toml" for name in PAPERS)]
-    found, known = [], {claim.id for claim in claims()}
-    for entry in (entry for path in paths if path.exists()
-                  for entry in _entries(path, "amendment")):
-        names = {f.name for f in fields(Amendment)}
-        if set(entry) != names:
-            raise ValueError(f"amendment {entry.get('id', entry)}: expected {sorted(names)}, got "
-                             f"{sorted(entry)}")
-        if entry["claims"] != "all" and (unknown := set(entry["claims"]) - known):
-            raise ValueError(f"amendment {entry['id']}: there is no claim {sorted(unknown)}")
-        found.append(Amendment(**entry))
+    found = [entry for path in paths if path.exists()
+             for entry in entries(path, "amendment", Amendment)]
+    known = {claim.id for claim in claims()}
+    for entry in found:
+        if entry.claims != "all" and (unknown := set(entry.claims) - known):
+            raise ValueError(f"amendment {entry.id}: there is no claim {sorted(unknown)}")
     return found
 
 
-def _entries(path: Path, kind: str = "claim") -> list[dict]:
+E = TypeVar("E")
+
+
+def entries(path: Path, kind: str, of: type[E]) -> list[E]:
+    """The ``[[kind]]`` tables of a TOML file; ``ValueError`` naming one and what is wrong in it."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8")).get(kind, [])
+        tables = tomllib.loads(path.read_text(encoding="utf-8")).get(kind, [])
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
+    return [validated(of, entry, f"{kind} {entry.get('id', entry)}") for entry in tables]
 
 
-def _claim(entry: dict) -> Claim:
-    name = entry.get("id", entry)
-    optional = ("where", "note", "scale", "margin", "ceiling", "out_of", "weak_baseline", "along",
-                "take", "against", "by")
-    missing = [f.name for f in fields(Claim) if f.name not in entry and f.name not in optional]
-    unknown = sorted(set(entry) - {f.name for f in fields(Claim)})
-    if missing or unknown:
-        raise ValueError(f"claim {name}: missing {missing}, unknown {unknown}")
-    claim = Claim(**entry)
-    texts = [f.name for f in fields(Claim) if f.type is str]
-    rules = {text: (_text(getattr(claim, text)), "is not a text") for text in texts}
-    rules |= {
-        "paper": (claim.paper in PAPERS, f"is none of {', '.join(PAPERS)}"),
-        "rule": (claim.rule in RULES, f"is none of {', '.join(RULES)}"),
-        "scale": (claim.scale in SCALES, f"is none of {', '.join(SCALES)}"),
-        "threshold": (_number(claim.threshold), "is not a number"),
-        "margin": (_number(claim.margin) and (claim.margin > 0) == (claim.rule == "about"),
-                   "is not a number above 0, which the rule 'about' needs, and only that"),
-        "experiment": (_text(claim.experiment) and re.fullmatch(r"\w+/\w+", claim.experiment),
-                       "is not paper/experiment"),
-        "cells": (isinstance(claim.cells, list) and claim.cells and all(map(_text, claim.cells)),
-                  "is not a list of columns"),
-        "expected": (isinstance(claim.expected, int) and _number(claim.expected)
-                     and claim.expected >= 1, "is not a count from 1"),
-        "where": (isinstance(claim.where, dict), "is not a table"),
-        "ceiling": (isinstance(claim.ceiling, dict)
-                    and (not claim.ceiling or _text(claim.ceiling.get("quantity"))),
-                    "is not a table with a quantity"),
-        "out_of": (not claim.out_of or claim.scale in ("share", "percent"),
-                   "is of a claim about no share"),
-        "against": (isinstance(claim.against, dict), "is not a table"),
-        "by": (claim.by in BY if claim.against else claim.by == "",
-               f"is none of {', '.join(BY)}, which 'against' needs, and only that"),
-        "take": (claim.take in TAKE if claim.along else claim.take == "",
-                 f"is none of {', '.join(TAKE)}, which 'along' needs, and only that"),
-    }
-    for key, (right, message) in rules.items():
-        if not right:
-            raise ValueError(f"claim {name}: {key} {getattr(claim, key)!r} {message}")
-    return claim
+def validated(of: type[E], entry: dict, name: str) -> E:
+    """The entry as ``of``; ``ValueError`` of one line with its ``name`` and each field's problem.
 
-
-def _text(value) -> bool:
-    return isinstance(value, str)
-
-
-def _number(value) -> bool:
-    return (isinstance(value, (int, float)) and not isinstance(value, bool)
-            and math.isfinite(value))
+    >>> validated(Amendment, {"id": "x", "date": 3} | dict.fromkeys(("claims", "what"), ""), "x")
+    Traceback (most recent call last):
+    ValueError: x: date 3: Input should be a valid string; reason: Field required
+    """
+    try:
+        return of(**entry)
+    except ValidationError as error:
+        found = {}
+        for wrong in error.errors():  # of a union's choices the first is named
+            field = wrong["loc"][0] if wrong["loc"] else ""
+            what = wrong["msg"].removeprefix("Value error, ")
+            came = f"{field} {entry[field]!r}" if field in entry else field
+            found.setdefault(field, f"{came}: {what}" if came else what)
+        raise ValueError(f"{name}: {'; '.join(found.values())}") from error

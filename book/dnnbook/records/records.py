@@ -7,13 +7,15 @@ import re
 import subprocess
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as validated
 
 from dnnbook import places, reproducible
 from dnnbook.data import known
@@ -39,7 +41,7 @@ ADDED: dict[str, dict] = {"nsatp/motivation": {"side": 2}}  # parameters that ch
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 
-@dataclass(frozen=True)
+@validated(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Record:
     """``rows``: a list of flat dicts, one measured quantity each, under the key 'value'."""
 
@@ -47,6 +49,9 @@ class Record:
     parameters: dict
     rows: list[dict]
     provenance: dict = field(default_factory=dict)
+
+
+_RECORD = TypeAdapter(Record)
 
 
 class Clock:
@@ -163,15 +168,16 @@ def read(path: Path) -> Record:
     """The record in a file; ``ValueError`` with its name if it is damaged or no record."""
     try:
         return parsed(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError, TypeError) as error:
-        raise ValueError(f"{path} is not a record: {error}") from error
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(map(str, wrong["loc"]))
+        raise ValueError(f"{path} is not a record: {place or 'its content'}: {wrong['msg']}"
+                         ) from error
 
 
 def parsed(text: bytes | str) -> Record:
     """The record in a file's content; a parameter younger than it has the value of before."""
-    record = Record(**json.loads(text))
-    if not isinstance(record.parameters, dict) or not isinstance(record.rows, list):
-        raise TypeError("expected a table of parameters and a list of rows")
+    record = _RECORD.validate_json(text)
     older = _older(record.experiment)
     return replace(record, parameters=older | record.parameters) if older else record
 

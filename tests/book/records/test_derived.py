@@ -58,7 +58,7 @@ def test_a_claim_without_rows_to_compare_with_is_not_run():
 
 
 @pytest.mark.parametrize("field, value, words", [
-    ("by", "ratio", "by 'ratio' is none of less"), ("take", "slope", "take 'slope' is none of")])
+    ("by", "ratio", "by 'ratio': Input should be 'less'"), ("take", "slope", "take: expected with 'along'")])
 def test_a_claim_names_what_is_wrong(tmp_path, field, value, words):
     path = tmp_path / "claims.toml"
     good = {"id": "nss-x", "paper": "nss", "place": "IV", "statement": "x", "experiment": "nss/x",

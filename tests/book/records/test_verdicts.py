@@ -19,7 +19,7 @@ def claim(rule="above", threshold=0.0, **changes):
     return published.Claim(**{
         "id": "nsatp-x", "paper": "nsatp", "place": "IV", "statement": "x",
         "experiment": "nsatp/x", "quantity": "q", "cells": ["dataset"], "expected": 4,
-        "rule": rule, "threshold": threshold} | changes)
+        "rule": rule, "threshold": threshold, "margin": 0.1 if rule == "about" else 0.0} | changes)
 
 
 def save(values, dataset="mnist", seeds=None, experiment="nsatp/x", quantity="q", rows=(),
@@ -51,12 +51,12 @@ def test_rules_look_at_the_whole_interval(rule, threshold, outcome):
 @pytest.mark.parametrize("threshold", [0.5, 0.4])
 def test_a_spread_of_zero_is_unknown_not_certain(rule, threshold):
     save([0.5, 0.5, 0.5])
-    found = verdicts.verdict(claim(rule, threshold, margin=0.1))
+    found = verdicts.verdict(claim(rule, threshold))
     assert (found.state, found.cells["outcome"].tolist()) == ("too few runs", ["open"])
     assert found.cells["mean"].tolist() == [0.5] and found.cells["low"].isna().all()
     save([0.4, 0.5, 0.6], "digits")
     save([0.4, 0.5, 0.6], "svhn")  # now it borrows: s0 = 0.1, so that its variance is 0.01 / 3
-    low = verdicts.verdict(claim(rule, threshold, margin=0.1)).cells.set_index("dataset")["low"]
+    low = verdicts.verdict(claim(rule, threshold)).cells.set_index("dataset")["low"]
     assert low.notna().all() and low["mnist"] == low["digits"] == low["svhn"]
 
 
