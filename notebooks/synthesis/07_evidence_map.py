@@ -10,6 +10,7 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from dnnbook.chapters import evidence_map
+from dnnbook.chapters.statements import says
 from dnnbook.display import plots, tables, verdict_plots
 from dnnbook.records import origins
 from dnnbook.records.extent import NAMES
@@ -48,8 +49,6 @@ verdict_plots.left_open(still)
 plt.show()
 
 # %% tags=["hide-input", "statements"]
-from dnnbook.chapters.statements import says
-
 five, ten, more = ((still["deciding"] <= 5).sum(), (still["deciding"] <= 10).sum(),
                    (still["deciding"] > 30).sum())
 says(f"{len(still)} cells are open. Five seeds for each would decide {five} of them, and ten {ten}. Even with thirty, "
