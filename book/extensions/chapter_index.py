@@ -40,6 +40,8 @@ def lines(rows) -> list[str]:
         left = "; ".join(", ".join(map(shown, filter(None, pair)))
                          for pair in extent.lacking(row["paper"], row["item"]))
         cells = f"{row['run']} of {row['cells']}" if row["cells"] else "by code"
+        if row["possible"] < row["cells"]:
+            cells += f", data for {row['possible']}"
         item, chapter, cells = (text.replace(" ", "\N{NO-BREAK SPACE}")
                                 for text in (row["item"], numbered(row["chapter"]), cells))
         found.append(f"| {item} | {{doc}}`{chapter} </notebooks/{page}>` | {row['state']} "

@@ -16,6 +16,7 @@ import pandas as pd
 from IPython.display import display
 
 from dnnbook.chapters import board
+from dnnbook.chapters.statements import says
 from dnnbook.display import plots, tables, verdict_plots
 from dnnbook.records import extent, records, verdicts
 
@@ -51,7 +52,15 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 
 # %% tags=["hide-input"]
 extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None).rename(
-    columns={"run": "cells run", "cells": "the paper's cells"})
+    columns={"run": "cells run", "possible": "cells that our data allow", "cells": "the paper's cells"})
+
+# %% tags=["hide-input", "statements"]
+items = extent.items().query("cells > 0")
+allowed = items.query("possible > 0")
+says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} cells, and {items['run'].sum()} of them "
+     f"were run. So far as our data go, {int((allowed['run'] >= allowed['possible']).sum())} of {len(allowed)} tables "
+     "and figures that rest on runs are whole. The other cells need the whole of SVHN, the voices of VCTK, or the "
+     "training images of ImageNet.")
 
 # %% [markdown]
 # These are the networks behind most tables and figures, trained as for the verdicts: with the paper's numbers where

@@ -21,7 +21,8 @@ START, END = "<!-- computed -->", "<!-- end -->"
 def items(root: Path | None = None) -> pd.DataFrame:
     """Every table and figure: its chapter, the paper's cells, those run, its state.
 
-    A cell counts as run with three seeds.
+    A cell counts as run with three seeds. 'possible': the cells that need none of the data that
+    this project does not have.
 
     'whole': every cell was run, or the chapter's code alone makes it; 'partial': some were;
     'blank': none was, or no chapter regenerates it. How large the runs were is another question,
@@ -35,6 +36,7 @@ def items(root: Path | None = None) -> pd.DataFrame:
             full = "chapter" in entry and run >= cells
             rows.append({"paper": paper, "item": name, "chapter": entry.get("chapter", ""),
                          "cells": cells, "run": run,
+                         "possible": cells - sum(entry.get("missing", {}).values()),
                          "state": STATES[0 if full else 1 if run else 2]})
     return pd.DataFrame(rows)
 
@@ -84,11 +86,11 @@ def _counted(entry: dict, root: Path | None, by: list[str] | None = None) -> pd.
 
 
 def states(root: Path | None = None) -> pd.DataFrame:
-    """For each paper, its tables and figures by state, and its cells: those run, and all."""
+    """For each paper, its tables and figures by state, and its cells: those run, possible, all."""
     found = items(root)
     counts = pd.crosstab(found["paper"], found["state"]).reindex(
         index=list(NAMES), columns=list(STATES), fill_value=0)
-    return counts.join(found.groupby("paper")[["run", "cells"]].sum())
+    return counts.join(found.groupby("paper")[["run", "possible", "cells"]].sum())
 
 
 def readme(text: str, root: Path | None = None) -> str:
@@ -100,8 +102,8 @@ def readme(text: str, root: Path | None = None) -> str:
     _, end, after = rest.partition(END)
     if not (start and end):
         raise ValueError(f"README: expected the marks {START} and {END}")
-    lines = ["| paper | tables and figures: whole, partial, blank | cells run, of the paper's |",
-             "|---|---|---|"]
+    lines = ["| paper | tables and figures: whole, partial, blank | cells run "
+             "| of those that our data allow | of the paper's |", "|---|---|---|---|---|"]
     lines += [f"| {NAMES[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
-              f"{row['run']} of {row['cells']} |" for paper, row in states(root).iterrows()]
+              f"{row['run']} | {row['possible']} | {row['cells']} |" for paper, row in states(root).iterrows()]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
