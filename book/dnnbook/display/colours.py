@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from matplotlib import colors
 
 from dnnbook.words import shown
+from dnnlib.fuzzing import FUZZERS
+from dnnlib.selection import SELECTORS
 
 # Okabe and Ito's hues, which colour-blind readers tell apart, and darker or lighter ones of them.
 METHODS = {
@@ -26,6 +28,7 @@ METHODS = {
     "PE": "#d4a6c8", "least confidence": "#a63603", "margin": "#fdae6b",
     "excitable": "#332288", "excitable neurons": "#332288",
     "LSA": "#999933", "MDSA": "#117733", "MLSA": "#44aa99", "MMDSA": "#ddcc77"}
+SPARE = ("#e7298a", "#66a61e", "#7570b3", "#1f78b4", "#b15928")  # of new methods of the package
 
 
 def colour(method: str) -> str:
@@ -34,11 +37,15 @@ def colour(method: str) -> str:
     >>> colour("DLFuzz") == colour("DLFuzz, paper") == colour("dlfuzz, best")
     True
 
-    Raises ``ValueError`` for a name that the table does not have.
+    A method of the package that the table does not have yet gets one of :data:`SPARE`. Raises
+    ``ValueError`` for any other name.
     """
     name = str(shown(method))
     while name not in METHODS:
         if ", " not in name:
+            new = [known for known in map(shown, (*SELECTORS, *FUZZERS)) if known not in METHODS]
+            if name in new:
+                return SPARE[new.index(name) % len(SPARE)]
             raise ValueError(f"method: no colour for {method!r}; known are {', '.join(METHODS)}")
         name = name.rpartition(", ")[0]
     return METHODS[name]

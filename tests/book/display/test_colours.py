@@ -39,6 +39,13 @@ def test_methods_of_one_comparison_differ():
         assert len(set(found)) == len(found), group
 
 
+def test_a_new_method_of_the_package_has_a_colour_of_its_own(monkeypatch):
+    monkeypatch.setitem(SELECTORS, "contrast", SELECTORS["random"])
+    monkeypatch.setitem(FUZZERS, "fade", FUZZERS["noise"])
+    found = {colour("contrast"), colour("fade, best")}
+    assert len(found) == 2 and not found & set(METHODS.values())
+
+
 def test_readings_of_one_colour_get_paler():
     found = colours(["NSS, original, l1", "NSS, original, squared", "NSS, remutated"])
     assert len(set(found.values())) == 3
