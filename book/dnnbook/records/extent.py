@@ -105,5 +105,6 @@ def readme(text: str, root: Path | None = None) -> str:
     lines = ["| paper | tables and figures: whole, partial, blank | cells run "
              "| of those that our data allow | of the paper's |", "|---|---|---|---|---|"]
     lines += [f"| {NAMES[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
-              f"{row['run']} | {row['possible']} | {row['cells']} |" for paper, row in states(root).iterrows()]
+              f"{row['run']} | {row['possible']} | {row['cells']} |"
+              for paper, row in states(root).iterrows()]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])
