@@ -12,6 +12,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seed = 0  # of the training, and of all else that is random
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+beside = ""  # one more selector, of the package or your own: FILE.py:CLASS; '' for none
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
@@ -40,7 +41,7 @@ from dnnlib.perturb import mutations
 
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, candidates="random", references=references)
+                 recipe=recipe, seed=seed, candidates="random", references=references, beside=beside)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -147,6 +148,7 @@ selectors = {Key(name): chosen for name, chosen in (
     | {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}).items()}
 selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
                                                     order_by="coverage", seed=seed)
+selectors |= studies.one_more(beside, reference=reference)
 readings = studies.nss_readings(data.images, seed=1000 + seed)
 orders = studies.orders(model, candidates, selectors | readings)
 L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures

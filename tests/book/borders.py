@@ -81,7 +81,7 @@ def values(found: dict, default: object) -> Iterator[tuple[str, bool]]:
         known = [*(declared.choices(found) or ())]
         yield from ((f"{name}x", False) for name in known[:1] or [str(default)])
         if kind == "name":
-            yield "", False
+            yield "", bool(found.get("none"))
 
 
 def tried(source: Path) -> Iterator[Tried]:

@@ -8,7 +8,7 @@ from torch import nn
 from dnnbook import data
 from dnnbook.data import in_file, sources
 from dnnbook.records import records
-from dnnbook.studies import perturbation
+from dnnbook.studies import ordering, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 
@@ -28,6 +28,7 @@ def check(where: str, values: Values, *, here: bool) -> None:
     """
     for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
         rule(values)
+    ordering.kinds(str(values.get("beside", "")))
     if here:  # a sweep may plan cells whose weights are still to come
         _pretrained(where, values)
     name = values.get("dataset")

@@ -15,7 +15,7 @@ from pathlib import Path
 from dnnbook import data, training
 from dnnbook.chapters import between
 from dnnbook.data import in_file, own, sources
-from dnnbook.studies import perturbation
+from dnnbook.studies import ordering, perturbation
 from dnnbook.training import faulty, networks, pollution
 from dnnlib import checks, models, selection
 from dnnlib.perturb import vulnerability
@@ -28,6 +28,7 @@ NAMES: dict[str, Callable[[], Collection[str]]] = {  # what `of` in the table sp
 }
 OWN: dict[str, Callable[[str], str]] = {  # what may be one's own, and what records call it
     "models": networks.called, "patches": perturbation.called, "dataset": own.called,
+    "selectors": ordering.called,
 }
 BORDERS = ("least", "above", "most", "count", "even", "whole", "choices", "of", "none")
 
@@ -85,7 +86,7 @@ def kept(name: str, value, where: str):
     ('lenet5', 3)
     """
     kind = own_kind(entry(name, where))
-    return OWN[kind](value) if kind else value
+    return OWN[kind](value) if kind and value else value
 
 
 def own_kind(found: Mapping) -> str:
@@ -192,18 +193,16 @@ def _numbers(given, found: Mapping):
 
 
 def _text(given, found: Mapping):
+    if found.get("none") and given == "":
+        return given
     return given if isinstance(given, str) and given.strip() else None
 
 
-def _words(given, found: Mapping):
-    if found.get("none") and given == "":
-        return given
-    return _text(given, found)
 
 
 _GOOD: dict[str, Callable] = {
     "whole": _whole, "number": _number, "numbers": _numbers, "name": _text, "text": _text,
-    "words": _words, "dataset": _text, "device": _text,
+    "words": _text, "dataset": _text, "device": _text,
     "flag": lambda given, found: given if isinstance(given, bool) else None}
 
 

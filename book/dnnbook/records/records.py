@@ -37,7 +37,8 @@ OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trai
     "deepsensor_excitable/clever")
 } | {experiment: {"one_class": False}  # pairs were of any classes
      for experiment in ("nsatp/motivation", "peacepact/motivation")}
-ADDED: dict[str, dict] = {"nsatp/motivation": {"side": 2}}  # parameters that chapters set as it was
+ADDED: dict[str, dict] = {  # parameters that chapters set as it was
+    "nsatp/motivation": {"side": 2}, "nss/fault_detection": {"beside": ""}}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import pandas as pd
 import torch
@@ -9,10 +10,12 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnbook import reproducible
+from dnnbook.data import in_file
 from dnnlib import files
+from dnnlib.custom import methods
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
-from dnnlib.selection import selector
+from dnnlib.selection import Method, selector
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 
@@ -121,6 +124,33 @@ def orders(model: nn.Module, x: torch.Tensor,
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}
+
+
+def called(name: str) -> str:
+    """What records call a selector: a person's own by its class and a digest of its file.
+
+    >>> called("gini")
+    'gini'
+    """
+    return in_file.called(name, "beside") if in_file.is_own(name) else name
+
+
+def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:
+    """One more selector, by its key: of the package, or a person's own, 'FILE.py:CLASS'.
+
+    ``name``: none for ''. ``reference``: training images, for one that compares with some. Raises
+    ``ValueError`` for a class that is no selector.
+
+    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("lsa")}
+    True
+    """
+    return {Key(word): kind(**({"reference": reference} if methods.needs_reference(kind) else {}))
+            for word, kind in kinds(name).items()}
+
+
+def kinds(name: str) -> dict[str, type[Selector]]:
+    """The class of one selector by its name, {} for ''; ``ValueError`` for what is none."""
+    return methods.kinds_of([cast(Method, name)]) if name else {}
 
 
 def table_iv(reference: torch.Tensor, labels: torch.Tensor, *,

@@ -2,6 +2,10 @@ import pytest
 import torch
 
 from dnnbook import studies
+from dnnbook.chapters import declared
+from dnnbook.records import records
+from dnnbook.records.counted import variant
+from dnnbook.studies import ordering
 from dnnlib import selection
 
 
@@ -49,3 +53,40 @@ def test_weights_images_options_and_references_make_another_order(tiny_model, x,
     run(tiny_model(), x, "kmnc", reference=x)
     run(tiny_model(), x, "kmnc", reference=x.flip(0))
     assert len(counted) == 6
+
+
+CONTRAST = """
+from dataclasses import dataclass
+from dnnlib.selection import Scored
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contrast(Scored):
+    shared = False
+
+    def read(self, batch, known):
+        return -batch.x.flatten(1).std(dim=1).double()
+"""
+
+
+def test_a_selector_of_ones_own_is_one_more_with_a_record_of_its_own(tiny_model, x, tmp_path):
+    path = tmp_path / "contrast.py"
+    path.write_text(CONTRAST)
+    name, where = f"{path}:Contrast", "nss/fault_detection"
+    found = studies.one_more(name, reference=x)
+    order = studies.orders(tiny_model(), x, found)[ordering.Key("contrast")]
+    assert order.tolist() == (-x.flatten(1).std(dim=1)).argsort(descending=True).tolist()
+    assert declared.check(where, here=False, beside=name) == {"beside": name}
+    kept = declared.kept("beside", name, where)
+    path.write_text(CONTRAST.replace("-batch", "batch"))
+    assert kept.startswith("Contrast ") and declared.kept("beside", name, where) != kept
+    plain = {"dataset": "mnist", "model": "lenet1_nss", "seed": 0}
+    names = {records.name(where, plain | {"beside": value}) for value in ("", kept)}
+    assert len(names) == 2 and records.name(where, plain) in names  # without one, as before
+    assert variant(where, plain | {"beside": kept}) == {"beside"}
+
+
+@pytest.mark.parametrize("name, words", [
+    ("ginni", "did you mean 'gini'"), ("nowhere.py:Mine", "no file nowhere.py")])
+def test_one_more_that_is_none_is_named(name, words):
+    with pytest.raises((ValueError, FileNotFoundError), match=words):
+        declared.check("nss/fault_detection", here=False, beside=name)
