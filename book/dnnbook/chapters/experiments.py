@@ -8,6 +8,7 @@ read, is written into the notebook when it is made (:func:`declaration`).
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import pandas as pd
@@ -72,7 +73,7 @@ class Experiment:
         added: dict[frozenset, dict] = {}
         for row in measured:
             row = where | row
-            key = frozenset((column, str(value)) for column, value in row.items()
+            key = frozenset((column, _key(value)) for column, value in row.items()
                             if column != "value")
             if key in added:
                 raise ValueError(f"{self.name}: two rows are alike in all but their value: "
@@ -146,6 +147,12 @@ class Experiment:
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
         board = verdicts.with_readings(board, readings or {})
         return tables.claims(board, ["verdict", "cells (paper's)", *(readings or {})])
+
+
+def _key(value: object) -> str:
+    """A column's value as text, a whole number as a float: a table with gaps has no others."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return str(float(value) if whole else value)
 
 
 def undeclared(declared: Mapping, named: Iterable[str]) -> list[str]:
