@@ -118,8 +118,8 @@ def goal(name: str) -> float:
     return printed["deepsensor"].get(name, printed.loc["lenet5", "deepsensor"]) / 200
 
 
-kept = run.recorded()
-plots.nothing() if kept.empty else errors_against_distance(kept, PANELS, goal=goal)
+plotted = run.recorded()
+plots.nothing() if plotted.empty else errors_against_distance(plotted, PANELS, goal=goal)
 plt.show()
 
 # %% [markdown]

@@ -78,14 +78,14 @@ if profile == "embedded":
         fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
                  for name, (fuzzer, _) in methods.items()})
         for l2 in (0.5, 1, 2, 3, 4, 6, 8, 10, 12, 14)}
-    kept = run.recorded("quantity == 'error_rate' and bound.notna() and dataset == 'mnist' and "
-                        "model == 'lenet5'")
+    plotted = run.recorded("quantity == 'error_rate' and bound.notna() and dataset == 'mnist' and "
+                           "model == 'lenet5'")
     display(interactive.distance_slider(
         model, data.images[few], data.labels[few], few_found, classes=data.classes,
-        curves={name: kept.query(where).groupby("bound")["value"].mean().to_dict()
-                for name, (_, where) in methods.items() if len(kept)},
+        curves={name: plotted.query(where).groupby("bound")["value"].mean().to_dict()
+                for name, (_, where) in methods.items() if len(plotted)},
         source="From the records: LeNet-5 on MNIST, mean over the seeds.", colours=colours(methods)))
-    if kept.empty:
+    if plotted.empty:
         print("no records yet: the figure has no curves")
 
 # %% tags=["remove-input"]

@@ -229,7 +229,7 @@ def auc(scores, pair):
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
 
 
-scores = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
+by_pair = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
 fresh = mutations.mutate(candidates, seed=1000 + seed)
 
 # %% tags=["hide-input"]
@@ -237,7 +237,7 @@ operators = list(mutations.OPERATORS)
 scores = pd.DataFrame({
     "made by": pd.Categorical.from_codes(mutated.operator, operators),
     "drawn": pd.Categorical.from_codes(fresh.operator, operators),
-    "faults (%)": 100.0 * wrong, **scores})
+    "faults (%)": 100.0 * wrong, **by_pair})
 for key in L1:
     within = np.nanmean([auc(group, key.pair)
                          for _, group in scores.groupby("made by", observed=True)])
@@ -291,10 +291,10 @@ says(
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
-jaccard = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
+in_both = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
 
 # %% tags=["hide-input"]
-jaccard = pd.DataFrame(jaccard, [*place], [*place])
+jaccard = pd.DataFrame(in_both, [*place], [*place])
 rho = pd.DataFrame(place).corr("spearman")
 for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)

@@ -153,16 +153,11 @@ def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, 
     assert told == compares
 
 
-STILL = {"deepsensor_excitable/01": {"kept"}, "deepsensor_sensitivity/02": {"kept"},
-         "nss/02": {"jaccard", "scores"}}  # to be renamed
-
-
 @pytest.mark.parametrize("path", notebooks.starting([], ".py"), ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_cell_takes_a_name_that_two_cells_bind(path):
     cells = [chapter.names(cell.source) for cell in chapter.code(path)]
     bound = Counter(name for _, binds in cells for name in binds)
-    twice = {name for read, _ in cells for name in read if bound[name] > 1}
-    assert twice <= STILL.get(f"{path.parent.name}/{path.stem[:2]}", set())
+    assert not {name for read, _ in cells for name in read if bound[name] > 1}
 
 
 @pytest.mark.parametrize("path", notebooks.starting([], ".py"), ids=lambda path: f"{path.parent.name}/{path.stem}")
