@@ -102,7 +102,7 @@ def upset(rows: pd.DataFrame) -> None:
 
 kept = run.recorded("quantity == 'part'")
 nothing() if kept.empty else upset(kept[kept.groupby(["dataset", "model"], sort=False).ngroup() == 0])
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
@@ -236,7 +236,7 @@ for pattern in [*product((True, False), repeat=len(circles))][:-1]:  # the last 
 for pattern, value in parts.items():
     run.add({"part": value}, kind=" ".join(n for n, on in zip(circles, pattern) if on))
 upset(run.live.query("quantity == 'part'"))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## How stable is a top ten?

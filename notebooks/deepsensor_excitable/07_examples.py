@@ -119,7 +119,7 @@ for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT)
          data.classes[each.predicted[-1, i]])
         for i in each.errors[-1].int().argsort(descending=True, stable=True)[:3]]
 campaign_plots.magnified(parts)
-plt.show()
+run.show()
 
 # %% [markdown]
 # In numbers:
@@ -186,7 +186,7 @@ for axis, bound in zip(axes, bounds):
                 budget=bound, **key.columns)
     axis.set(title=f"bound on L2: {bound}")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Told apart

@@ -33,7 +33,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -364,11 +363,11 @@ def goal(name: str, fuzzer: str = "deepsensor") -> float:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Two panels for each network: all fuzzers, then the swarm with three fitnesses. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "The same for the run above. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal, near=True)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## The distance that the published counts need

@@ -114,7 +114,7 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
 kept = run.recorded()
 plots.nothing() if kept.empty else draw(
     kept.query("quantity == 'gain' and counted == 'alone'"), columns=6, height=2.2)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted against;
@@ -255,7 +255,7 @@ wide(run.live, "quantity in ('l2', 'test_errors')", index=["fuzzer", "swarm", "s
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale: examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
 draw(run.live.query("quantity == 'gain'"), columns=3, height=2.5)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

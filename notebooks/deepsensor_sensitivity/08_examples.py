@@ -104,7 +104,7 @@ for name, each in runs.items():
     parts[name] = [(x[i], examples[name][t, j], data.classes[seed_class],
                     data.classes[each.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
 campaign_plots.magnified(parts)
-plt.show()
+run.show()
 
 # %% [markdown]
 # The paper shows only examples that the network gives one of the two classes. The table shows how many these are, in
@@ -155,7 +155,7 @@ for axis, sensor in zip(axes, list(runs)[1:]):
     home = f"class {data.classes[seed_class]}"
     for name in ("DeepHunter", sensor):
         apart.setdefault(name, campaign_plots.silhouette(places, home, name))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## A number for the overlap

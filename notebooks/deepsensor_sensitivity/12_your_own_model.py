@@ -22,7 +22,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from PIL import Image
@@ -100,7 +99,7 @@ found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iteration
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet", "classes": "bitmap"}}
 parts = custom.pictures(found, photos, work / "failures")
 plots.sheet(parts) if parts else plots.nothing()
-plt.show()
+run.show()
 
 # %% tags=["hide-input"]
 outcomes = found.inputs["outcome"].value_counts()

@@ -29,7 +29,7 @@ from dnnbook.chapters import declared
 from dnnbook.chapters.movies import movie
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnlib import checks, fuzzing
 from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.neurons import activations
@@ -126,7 +126,7 @@ figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
 for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
     field(axis, f"iteration {at}", places[:at + 1], best[at])
 axes[0].set(xlabel="left pixel", ylabel="right pixel")
-plt.show()
+whose.show(f"this run: pixels {pixels}, seed {seed}")
 
 # %% [markdown]
 # ## Six people in the fog
@@ -302,7 +302,7 @@ flat, shown = flown(fuzzing.Constant())
 figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
 for axis, at in zip(axes, (0, iterations - 1)):
     field(axis, f"flat ground, iteration {at}", flat[:at + 1], shown[at], torch.zeros_like(height))
-plt.show()
+whose.show(f"this run: pixels {pixels}, seed {seed}")
 
 # %% [markdown]
 # ```{admonition} Solution

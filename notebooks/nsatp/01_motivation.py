@@ -108,7 +108,7 @@ for kind, (i, *_) in nearest.items():
 pair = torch.stack([data.images[index[0]] for index in nearest.values()])
 plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()],
              scale=1.9)
-plt.show()
+run.show()
 
 # %% [markdown]
 # Each image gets fifty inverted patches. Sixteen copies are shown below, as in Figs. 2 and 3 of the paper;
@@ -129,7 +129,7 @@ first = changed.flatten().int().argsort(descending=True, stable=True)[:16]
 plots.images(copies.flatten(0, 1)[first], [
     f"{clean[i // trials]} → {found.flatten()[i]}" if changed.flatten()[i] else f"{clean[i // trials]}"
     for i in first])
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## From one pair to many
@@ -177,7 +177,7 @@ axis.hist([c.flatten().numpy() for c in counts.values()], density=True, align="l
           label=[f"{kind}: PD near {targets[kind]}" for kind in counts])
 axis.set(xlabel=f"label changes in {trials} patches", ylabel="share of images and repetitions")
 axis.legend()
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## At paper scale

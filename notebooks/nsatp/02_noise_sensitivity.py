@@ -17,7 +17,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from scipy import stats
@@ -75,7 +74,7 @@ PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 SHOWN = ("quantity in ('scatter', 'bin') or (fit == 'loglinear' and points == 'examples' "
          "and distance != 'certainty' and quantity in ('a', 'b'))")
 recorded_decays(run.recorded(SHOWN, model="net2", **PAPER))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to measure the noise sensitivity of an input, how to read from a
@@ -172,7 +171,7 @@ pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
 decays(distances, eff)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Readings
@@ -323,7 +322,7 @@ says(
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Net-1, from the committed runs: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
 recorded_decays(run.recorded(SHOWN, model="net1", **PAPER))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # ## Verdict

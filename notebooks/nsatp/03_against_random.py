@@ -20,7 +20,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -95,7 +94,7 @@ ranks = {name: column.argsort(descending=True, stable=True).numpy()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
 orders(ranks, eff)
-plt.show()
+run.show()
 
 # %% [markdown]
 # **What you will learn.** How to test a ranking against chance, what "F-measure" means in each of the two

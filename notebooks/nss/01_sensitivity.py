@@ -16,7 +16,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from itertools import product
 
-import matplotlib.pyplot as plt
 import torch
 
 from dnnbook import published, training
@@ -88,7 +87,7 @@ def against_strength(rows, panel, **line):
 
 
 against_strength(run.recorded("difference == 'l1'"), CELL, lw=1)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to compare two networks by how far their neurons move, and why such a comparison
@@ -150,7 +149,7 @@ wide(run.live, "quantity == 'sensitivity' and difference == 'l1' and mutations =
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
 against_strength(run.live, ["difference"], marker="o")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claims ask for

@@ -92,7 +92,7 @@ if kept.empty:
     plots.nothing()
 else:
     plots.dots(named(kept), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`, how much one
@@ -198,7 +198,7 @@ headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=Fa
 figure, axis = plt.subplots(figsize=(7, 3.2))
 plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
     *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What it means to know the original
@@ -303,7 +303,7 @@ for a, b in combinations(place, 2):
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
 plots.matrix(axes[0], headed(jaccard), "faults in common")
 plots.matrix(axes[1], headed(rho), "rank correlation")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Confident mistakes

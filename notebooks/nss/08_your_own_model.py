@@ -19,7 +19,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -105,7 +104,7 @@ table = custom.rank(model, photos, ",".join(possible), reference=reference, top=
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet", "classes": "bitmap"}}
 plots.sheet(custom.first(table, photos, limit=16))
-plt.show()
+run.show()
 
 # %% [markdown]
 # The table has a row for each image, in the order of the first method. Scores can be compared within

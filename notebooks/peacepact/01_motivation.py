@@ -17,7 +17,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -143,7 +142,7 @@ firm = nearest["decided"][0]
 plots.images(torch.cat([data.images[firm][None], data.images[image][None], copies[shown]]),
              [f"decided: {p[firm].argmax()}", f"undecided: {p[image].argmax()}"]
              + [f"→ {labels[b]}" for b in shown])
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## At paper scale

@@ -18,7 +18,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -102,7 +101,7 @@ wide(run.live, "quantity in ('f_measure_ranked', 'f_measure_random', 'inc')", in
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, by PD and by the best order there is.", "name": "fig-peacepact-order"}}
 orders({"pd": ranks}, fragility.eff(success))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What saving is possible at all?

@@ -16,7 +16,7 @@ import pandas as pd
 from dnnbook import places, reproducible
 from dnnbook.chapters import declared
 from dnnbook.data import Dataset
-from dnnbook.display import tables
+from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
 from dnnlib import inference
 
@@ -135,6 +135,11 @@ class Experiment:
         return tables.beside(paper, take(ours.assign(profile="paper")),
                              live=take(live.assign(profile=self.profile)),
                              on=on, digits=digits, where=where, settings=self.settings)
+
+    def show(self, *, recorded: bool = False) -> None:
+        """Show the figures of a cell, which say that they are of this run, or of the records."""
+        names = (self.parameters[name] for name in ("dataset", "model", "seed"))
+        whose.show(whose.RECORDS if recorded else whose.run_of(*names))
 
     def verdicts(self, readings: Mapping[str, Mapping] | None = None):
         """The claims that rest on this experiment: draws their forest plots, gives the verdicts.

@@ -1,0 +1,24 @@
+"""Whose numbers a figure shows, said below it: those of a run, or those of the book's records."""
+
+import matplotlib.pyplot as plt
+
+from dnnbook.words import shown
+
+RECORDS = "from the book's records"
+
+
+def run_of(dataset: str, model_name: str, seed: int) -> str:
+    """What a figure of a run is of.
+
+    >>> run_of("mnist_small", "lenet5", 0)
+    'this run: MNIST (small), LeNet-5, seed 0'
+    """
+    return f"this run: {shown(dataset)}, {shown(model_name)}, seed {seed}"
+
+
+def show(whose: str) -> None:
+    """Show the figures of a cell, each with ``whose`` below its lower right corner."""
+    for number in plt.get_fignums():
+        plt.figure(number).text(1, 0, whose, ha="right", va="top", fontsize=7, color="0.4",
+                                parse_math=False)  # names of folders may have $
+    plt.show()
