@@ -27,7 +27,7 @@ from dnnbook.chapters import folders
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnbook.records import records
 from dnnlib import checks, custom, files, inference
@@ -93,7 +93,7 @@ else:
 # %% [markdown]
 # ## In Python
 #
-# The model, the images, the ranking. Here the images are digits in PNG files, in a folder for each true
+# The model, the images, the ranking. Here the images are PNG files, in a folder for each true
 # class; no method looks at the classes.
 
 # %%
@@ -133,7 +133,7 @@ headed(pd.concat([table.head(6), table[table["note"] != ""].head(1)])[columns])
 compared = custom.compare(model, photos, ",".join(possible), reference=reference, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Faults among the images that each method puts first, with intervals of 95 %, beside random order and the best order there is.", "name": "fig-nss-own-compared"}}
-figure(compared)
+whose.signed(figure(compared), str(run))
 
 # %% tags=["hide-input"]
 for row in compared.selectors.to_dict("records"):

@@ -136,10 +136,12 @@ class Experiment:
                              live=take(live.assign(profile=self.profile)),
                              on=on, digits=digits, where=where, settings=self.settings)
 
+    def __str__(self) -> str:
+        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")))
+
     def show(self, *, recorded: bool = False) -> None:
         """Show the figures of a cell, which say that they are of this run, or of the records."""
-        names = (self.parameters[name] for name in ("dataset", "model", "seed"))
-        whose.show(whose.RECORDS if recorded else whose.run_of(*names))
+        whose.show(whose.RECORDS if recorded else str(self))
 
     def verdicts(self, readings: Mapping[str, Mapping] | None = None):
         """The claims that rest on this experiment: draws their forest plots, gives the verdicts.

@@ -1,6 +1,7 @@
 """Whose numbers a figure shows, said below it: those of a run, or those of the book's records."""
 
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 from dnnbook.words import shown
 
@@ -16,9 +17,15 @@ def run_of(dataset: str, model_name: str, seed: int) -> str:
     return f"this run: {shown(dataset)}, {shown(model_name)}, seed {seed}"
 
 
+def signed(figure: Figure, whose: str) -> Figure:
+    """The figure with ``whose`` below its lower right corner."""
+    figure.text(1, 0, whose, ha="right", va="top", fontsize=7, color="0.4",
+                parse_math=False)  # names of folders may have $
+    return figure
+
+
 def show(whose: str) -> None:
-    """Show the figures of a cell, each with ``whose`` below its lower right corner."""
+    """Show the figures of a cell, each signed."""
     for number in plt.get_fignums():
-        plt.figure(number).text(1, 0, whose, ha="right", va="top", fontsize=7, color="0.4",
-                                parse_math=False)  # names of folders may have $
+        signed(plt.figure(number), whose)
     plt.show()
