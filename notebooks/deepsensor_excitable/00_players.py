@@ -86,11 +86,11 @@ says((f"**The answer.** Yes, but this is close to true by definition. An error h
       + ("is more than chance." if scaled["low"] > 1 else "may be chance."), scaled["high"] < nats["low"]))
 
 # %% [markdown]
-# **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
+# **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures is one map of a
 # layer, before and after the mutation. The number below is the map's *Shapley value*: its share, in nats,
 # of what the mutation adds to the loss; orange adds, blue takes away. A map with more than the threshold is
-# framed: it is *excitable*. The strongest rotation breaks all four digits, and the weakest none. How many maps are
-# framed when the network still sees the right digit, and how many when it does not?
+# framed: it is *excitable*. The strongest rotation breaks all of these images, and the weakest none. How many maps are
+# framed when the network still sees the right class, and how many when it does not?
 
 # %% tags=["hide-input"]
 data = load(dataset)

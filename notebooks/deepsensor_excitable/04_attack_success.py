@@ -122,7 +122,7 @@ run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
-# instead; and what happens to a network that is trained on images of noise with the labels of digits.
+# instead; and what happens to a network that is trained on images of noise with the labels of others.
 
 # %% [markdown]
 # ## Attacks with a size, and without
@@ -354,7 +354,7 @@ says(f"Our records cover {sizes(rows)}. FGSM and PGD attack {rows['attacked'].ma
      f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
 # %% [markdown]
-# **What it means.** What `excitable`, `constant` and `random` share comes from images of noise with a digit's
+# **What it means.** What `excitable`, `constant` and `random` share comes from images of noise with another image's
 # label, and not from {term}`excitable neurons <excitable neuron>`. The network retrained on PGD's examples
 # learnt from the very attack by which it is judged.
 

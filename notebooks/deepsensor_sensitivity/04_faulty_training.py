@@ -125,7 +125,7 @@ print("labels:", toy.labels.tolist())
 print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 
 # %% [markdown]
-# Table V gives the sizes of the patch and the polluted class. For the digits we use those of MNIST.
+# Table V gives the sizes of the patch and the polluted class. For datasets that it lacks we use those of MNIST.
 
 # %% tags=["hide-input"]
 table_5 = published.table("deepsensor_sensitivity", 5).query("training == 'polluted'")

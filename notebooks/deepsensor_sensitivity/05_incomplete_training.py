@@ -103,7 +103,7 @@ run.show(recorded=True)
 # Table V gives epochs, batch sizes and accuracies: underfitted networks have 76 to 79 %,
 # overfitted ones 98 to 99.9 %. It gives no learning rate. We use 0.02 with momentum, which is meant to bring LeNet-5
 # on MNIST near 80 % in one epoch; Table V below shows how near it comes. An epoch of the embedded
-# images has only ten batches of 512, so with them the underfitted network gets two epochs of
+# images has only a few batches of 512, so with them the underfitted network gets two epochs of
 # smaller batches.
 
 # %%

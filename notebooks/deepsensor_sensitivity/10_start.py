@@ -288,8 +288,7 @@ says(("Coverage does not follow the errors. Counted of the examples alone, as th
 # ```{admonition} Solution
 # :class: dropdown
 # All particles are the input, so $\Delta x = 0$ and the fitness is 0 (III.C). The example is
-# the input itself, which the network gets right. So one of the twenty iterations finds no error by
-# construction.
+# the input itself, which the network gets right. So the first iteration finds no error by construction.
 # ```
 #
 # **2. Think.** Design a start that is random, yet as near to the input as you like.

@@ -48,7 +48,7 @@ omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 # further up, the right pixel is brighter. A small network was just trained to say which of the two
 # pixels is brighter. The white star is the input, the red line is where the network changes its
 # answer, and the colour is the *fitness* of each image: the share of the network's neurons that are
-# {term}`sensitive <sensitive neuron>` there. Six images fly.
+# {term}`sensitive <sensitive neuron>` there. The images of the swarm fly.
 
 # %% tags=["hide-input"]
 torch.manual_seed(seed)
@@ -115,13 +115,13 @@ def frame(at):
 
 places, best = flown()
 movie(map(frame, range(iterations)),
-      alt="Six points jump through a square of coloured sectors around a star and gather.")
+      alt="Points jump through a square of coloured sectors around a star and gather.")
 
 # %% [markdown]
 # Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
 # the swarm has seen. The same flight in four stills:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The particles of the swarm among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
 for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
     field(axis, f"iteration {at}", places[:at + 1], best[at])
@@ -293,7 +293,7 @@ says(f"In their last move the particles still go {float(steps[-1]):.2f} on avera
 # %% [markdown]
 # ## Exercises
 #
-# **1. Predict.** Make the ground flat: every image has the same fitness. Where will the six particles
+# **1. Predict.** Make the ground flat: every image has the same fitness. Where will the particles
 # be after the last iteration, and which image does the swarm show? Draw it on paper, then open the
 # cell.
 

@@ -95,8 +95,8 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # %% [markdown]
 # ## Eff: the noise sensitivity of an image
 #
-# A patch is a block of 2 x 2 pixels with one random colour at a random place. Let $x_1, \dots, x_M$
-# be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
+# A patch is a block of 2 x 2 pixels at a random place; how it is coloured is the parameter `patch`. Let
+# $x_1, \dots, x_M$ be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
 # than $x$. Then
 #
 # $$\mathrm{Eff}(x) = M_e / M .$$
@@ -205,7 +205,7 @@ wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", d
 # There are also three readings of the patch: a random colour (PEACEPACT IV.B; NSATP IV.E only says that
 # pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
 # {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
-# are the same hundred images under each of them:
+# are the same images under each of them:
 
 # %% tags=["hide-input"]
 few = load(dataset, limit=100)

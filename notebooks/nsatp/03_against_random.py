@@ -143,8 +143,8 @@ print(f"random order, perturbed samples: {random:.1f} on average; "
       f"ten draws from {min(drawn):.0f} to {max(drawn):.0f}, their mean {np.mean(drawn):.1f}")
 
 # %% [markdown]
-# We compare the first thousand images of each ranking with a thousand random images, in random
-# order. A ranking fixes the order of the images, so its average is short:
+# We compare the images that each ranking puts first with as many random images, in random
+# order (`inputs` says how many). A ranking fixes the order of the images, so its average is short:
 
 # %%
 def average(success, unit):

@@ -256,8 +256,8 @@ for by in ("made by", "drawn"):
 # %% [markdown]
 # With the known original, the score partly tells which mutation made the candidate: harsh mutations move
 # the neurons far and cause most faults. Without it, the score tells which fresh mutation was drawn. That
-# one was drawn at random and has nothing to do with the fault. Among candidates with the same draw, the
-# second table shows an AUC near 0.5, mostly a little below.
+# one was drawn at random and has nothing to do with the fault. Among candidates with the same draw, we
+# therefore expect an AUC near 0.5; the second table has it.
 
 # %% tags=["hide-input", "statements"]
 by_seed = rows.query("quantity in ('auc_overall', 'auc_within') and difference == 'l1'").set_index(

@@ -74,9 +74,12 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 # %% [markdown]
 # ## Where the copies go
 #
-# We take the fifty images nearest to each {term}`PD`, with all inverted patches of all repetitions.
+# We take the images nearest to each {term}`PD`, with all inverted patches of all repetitions.
 # Each broken copy gets either the second most probable class of the clean image (its runner-up) or
 # any other class.
+
+# %% tags=["remove-input"]
+says(f"Here these are {len(nearest['decided']):,} images for each PD, with {repeats} repetitions of {trials} patches.")
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed + 1)
@@ -106,7 +109,7 @@ for kind, copied in given.items():
 # %% [markdown]
 # The paper repeats its fifty patches ten times on one pair and "always" sees fewer changes for the
 # decided image. Of all pairs of an undecided and a decided image that are given one class, as the paper's pair
-# is, how many show that? (With `one_class` False: of all pairs.) LeNet-5 is trained by NSATP's recipe for Net-1.
+# is, how many show that? (With `one_class` False: of all pairs.) The network is trained by NSATP's recipe for Net-1.
 
 # %%
 of_undecided, of_decided = counts["undecided"], counts["decided"]

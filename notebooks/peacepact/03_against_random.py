@@ -81,7 +81,7 @@ print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="
 # $$\frac{N + 1}{k + 1} .$$
 #
 # Chance still decides the training of the network and the patches. Every test looks at the same
-# hundred patches of an input; another `seed` gives other patches.
+# $M$ patches of an input; another `seed` gives other patches.
 
 # %%
 p = measured.probabilities.double().sort(dim=1, descending=True).values  # p'
