@@ -105,8 +105,8 @@ nothing() if kept.empty else upset(kept[kept.groupby(["dataset", "model"], sort=
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
-# shared by chance, and by any two images; and how stable a top ten is.
+# **What you will learn.** Why both halves of the claim cannot be true together; how many neurons two such sets
+# share by chance, and of any two images; and how stable such a set is.
 
 # %% [markdown]
 # ## Sets of ten

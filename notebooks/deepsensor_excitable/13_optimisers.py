@@ -117,7 +117,7 @@ run.show(recorded=True)
 # - **Differential evolution** adds the difference of two images to the best one, and mixes the
 #   result with a parent. If the child is at least as fit, it takes the parent's place.
 #
-# Here is one generation of the genetic algorithm, for six images of four pixels:
+# Here is one generation of the genetic algorithm by hand, for six images of four pixels:
 
 # %% tags=["hide-input"]
 count, pixels = 6, 4
@@ -141,7 +141,7 @@ mine = compared(children, engine.flatten(2)[0], "Genetic.children")
 print(f"{int((mine != mother).logical_and(mine != father).sum())} of {count * pixels} "
       "pixels are neither the mother's nor the father's: the mutated ones.")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The six images (upper row), with their fitness, and their six children (lower row), with the numbers of mother and father.", "name": "fig-excitable-generation", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The images (upper row), with their fitness, and their children (lower row), with the numbers of mother and father.", "name": "fig-excitable-generation", "classes": "bitmap"}}
 plots.images(torch.cat([images, mine]).view(-1, 1, 2, 2), [
     *(f"{i}: {value:.2f}" for i, value in enumerate(strength.tolist())),
     *(f"of {a} and {b}" for a, b in winners.T.tolist())], columns=count)

@@ -129,9 +129,9 @@ axes[0].set(xlabel="left pixel", ylabel="right pixel")
 whose.show(f"this run: pixels {pixels}, seed {seed}")
 
 # %% [markdown]
-# ## Six people in the fog
+# ## People in the fog
 #
-# Six people look for the highest place in a field. There is fog: each person sees only how high the
+# A few people look for the highest place in a field. There is fog: each person sees only how high the
 # ground is under their own feet. But they can remember, and they can call. At every step each of
 # them does three things at once: walks on a little in the direction that they were walking, turns
 # back towards the best place that *they* have stood on, and turns towards the best place that

@@ -185,7 +185,7 @@ run.show()
 # %% [markdown]
 # ## At paper scale
 #
-# The table shows LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
+# The table shows our records of LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
 # pair.
 
 # %% tags=["hide-input"]

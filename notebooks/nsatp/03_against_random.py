@@ -191,7 +191,7 @@ wide(run.live, "definition.notna()", index=["definition", "distance"], columns="
 # %% [markdown]
 # ## A footnote that cannot be true
 #
-# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With $M = 100$
+# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With the paper's $M = 100$
 # trials, each such example has at least one success among its hundred samples, so no F-measure
 # could exceed 100. But Table V prints random counts up to 918.60. Below, the images that never
 # change are left out: now the first example always succeeds.

@@ -150,7 +150,7 @@ run.show()
 # %% [markdown]
 # ## At paper scale
 #
-# The table shows LeNet-5 on the whole MNIST test set. The paper looks at one pair. It says "always"
+# The table shows our records of LeNet-5 on the whole MNIST test set. The paper looks at one pair; it says "always"
 # about its ten repetitions, and "mostly" about the second class.
 
 # %% tags=["hide-input"]
