@@ -1,0 +1,30 @@
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.display import whose
+
+
+def words(figure):
+    return [text.get_text() for text in figure.texts]
+
+
+def test_a_figure_says_whose_it_is_below_its_axes():
+    figure = whose.signed(Figure(), whose.RECORDS)
+    text, = figure.texts
+    assert words(figure) == ["from the book's records"] and text.get_position() == (1, 0)
+    assert text.get_va() == "top" and not text.get_parse_math()
+
+
+def test_an_experiment_signs_the_figures_of_a_cell():
+    run = Experiment("toy/luck", "embedded", dataset="digits", model_name="lenet1", seed=3)
+    try:
+        figures = [plt.figure(), plt.figure()]
+        run.show()
+        assert [words(figure) for figure in figures] == 2 * [["this run: digits, LeNet-1, seed 3"]]
+        plt.close("all")
+        figure = plt.figure()
+        run.show(recorded=True)
+        assert words(figure) == [whose.RECORDS]
+    finally:
+        plt.close("all")
