@@ -19,6 +19,10 @@ def run_of(dataset: str, model_name: str, seed: int) -> str:
 
 def signed(figure: Figure, whose: str) -> Figure:
     """The figure with ``whose`` below its lower right corner."""
+    figure.draw_without_rendering()  # a legend outside the axes has its place, and keeps it
+    figure.set_layout_engine("none")
+    for legend in figure.legends:
+        legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
     figure.text(1, 0, whose, ha="right", va="top", fontsize=7, color="0.4",
                 parse_math=False)  # names of folders may have $
     return figure
