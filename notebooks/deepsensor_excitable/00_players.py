@@ -86,11 +86,11 @@ says((f"**The answer.** Yes, but this is close to true by definition. An error h
       + ("is more than chance." if scaled["low"] > 1 else "may be chance."), scaled["high"] < nats["low"]))
 
 # %% [markdown]
-# **First, look.** Choose a mutation of a digit, and its strength. Each pair of pictures is one map of a
+# **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures is one map of a
 # layer, before and after the mutation. The number below is the map's *Shapley value*: its share, in nats,
 # of what the mutation adds to the loss; orange adds, blue takes away. A map with more than the threshold is
-# framed: it is *excitable*. The strongest rotation breaks all four digits, and the weakest none. How many maps are
-# framed when the network still sees the right digit, and how many when it does not?
+# framed: it is *excitable*. The strongest rotation breaks all of these images, and the weakest none. How many maps are
+# framed when the network still sees the right class, and how many when it does not?
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -133,7 +133,7 @@ print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_c
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-excitable-pairs", "classes": "bitmap"}}
 campaign_plots.corner_sheet(model, cases, data.classes)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What there is to share out
@@ -273,7 +273,7 @@ wide(run.live, "players.notna()", index=["players", "by", "setting"], columns="q
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Error of estimated Shapley values against the passes through the network for each image, a gradient counting as two more. Left: one layer, against exact values; right: all neurons of the small network, against a reference by many permutations. Broken lines: the gap to efficiency of the diagonal.", "name": "fig-excitable-estimators"}}
 campaign_plots.errors_of_estimators(run.live[run.live["players"].notna()],
                                     {where: game.players for where, game in games.items()})
-plt.show()
+run.show()
 
 # %% [markdown]
 # Permutations have no gap and still err, by chance. With more of them the error shrinks, as one
@@ -335,7 +335,7 @@ for axis, scale in zip(axes, excitable.SCALES):
     axis.set(xlabel="change of loss (nats)", ylabel="excitable neurons", title=f"scale: {scale}",
              xscale="symlog")
 axes[1].get_legend().remove()
-plt.show()
+run.show()
 
 # %% [markdown]
 # Spearman's correlation of the count with the change of loss, over all images of the three groups,
@@ -402,7 +402,7 @@ campaign_plots.corner_plane(hidden.values, {
     f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
     "corner cases": len(corner)}, torch.cat([*number, many["none", 0.5]["error"]]),
     label="excitable neurons", seed=seed)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Fig. 3: one swarm
@@ -434,7 +434,7 @@ axis.axhline(37, color="0.5", ls="--", lw=1)
 axis.set(xlabel="iteration", ylabel="excitable neurons (%)", ylim=(0, None),
          xticks=range(0, iterations + 1, 5))
 axis.legend()
-plt.show()
+run.show()
 run.save(data, device=device)
 
 # %% tags=["hide-input", "statements"]

@@ -28,7 +28,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -118,9 +117,9 @@ def goal(name: str) -> float:
     return printed["deepsensor"].get(name, printed.loc["lenet5", "deepsensor"]) / 200
 
 
-kept = run.recorded()
-plots.nothing() if kept.empty else errors_against_distance(kept, PANELS, goal=goal)
-plt.show()
+plotted = run.recorded()
+plots.nothing() if plotted.empty else errors_against_distance(plotted, PANELS, goal=goal)
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to find out whether a more expensive {term}`fitness` guides a swarm any
@@ -258,7 +257,7 @@ headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table 3. Left: the fuzzers; right: the swarm with six fitnesses.", "name": "fig-excitable-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What excitable neurons add

@@ -26,7 +26,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -93,7 +92,7 @@ plots.nothing() if kept.empty else fuzzer_bars(
     outcomes.error_shares(at_best(kept, "dataset", "model", "alpha")).sort_values("alpha", kind="stable").assign(
         share=lambda table: table["alpha"].astype(str) + " %"),
     group=["dataset", "model", "share", "network"], ylabel="given the polluted class (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to test the reason as well as the count: does a patch that a network has

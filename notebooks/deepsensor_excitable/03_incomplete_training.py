@@ -23,7 +23,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -87,7 +86,7 @@ CELL = ["dataset", "model", "training"]
 kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
     outcomes.error_shares(at_best(kept, "dataset", "model")), group=CELL, ylabel="test errors (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** What training does to the change of loss that neurons share out; and why a
@@ -195,7 +194,7 @@ wide(run.live, "method.notna()", index="method", columns=["quantity", "training"
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the input.", "name": "fig-excitable-incomplete-distance"}}
 errors_within_distance(found, thick=Key("deepsensor", "excitable"))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claims ask for

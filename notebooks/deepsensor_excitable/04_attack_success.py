@@ -118,11 +118,11 @@ recorded_fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model"
 plots.nothing() if recorded_fall.empty else campaign_plots.fuzzer_bars(
     recorded_fall[(recorded_fall["budget"] == "none") & recorded_fall["attack"].isin(["pgd", SMALL["pgd"]])],
     group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
-# instead; and what happens to a network that is trained on images of noise with the labels of digits.
+# instead; and what happens to a network that is trained on images of noise with the labels of others.
 
 # %% [markdown]
 # ## Attacks with a size, and without
@@ -285,7 +285,7 @@ figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
 for axis, attack in zip(axes, ("pgd", SMALL["pgd"])):
     campaign_plots.bars_by_bound(axis, fall[fall["attack"] == attack],
                                  f"{shown(attack)}: decrease in ASR (points)")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Fig. 5
@@ -315,7 +315,7 @@ def four_attacks(rows: pd.DataFrame) -> plt.Figure:
 
 
 four_attacks(fall)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records
@@ -331,7 +331,7 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of the first network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
 our_fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
 four_attacks(our_fall[our_fall.groupby(["dataset", "model"], sort=False).ngroup() == 0])
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # The table shows DeepSensor's lead over the best baseline, and over PGD-AT, in points.
@@ -354,7 +354,7 @@ says(f"Our records cover {sizes(rows)}. FGSM and PGD attack {rows['attacked'].ma
      f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
 # %% [markdown]
-# **What it means.** What `excitable`, `constant` and `random` share comes from images of noise with a digit's
+# **What it means.** What `excitable`, `constant` and `random` share comes from images of noise with another image's
 # label, and not from {term}`excitable neurons <excitable neuron>`. The network retrained on PGD's examples
 # learnt from the very attack by which it is judged.
 

@@ -105,7 +105,7 @@ kept = run.recorded()
 plots.nothing() if kept.empty else campaign_plots.fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'clever_gain'"), line=0.12,
     group=["dataset", "model", "budget"], ylabel="increase in CLEVER (L2)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why a CLEVER score from few samples is too large, and how an attack shows it; and how
@@ -285,7 +285,7 @@ campaign_plots.bars_by_bound(axis, run.live[run.live["quantity"] == "clever_gain
                              "increase in CLEVER (L2)")
 axis.axvline(0.12, color="0.3", ls="--", lw=1, label="DeepSensor's mean in the paper")
 axis.legend(title="bound", fontsize=8)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

@@ -102,11 +102,11 @@ def upset(rows: pd.DataFrame) -> None:
 
 kept = run.recorded("quantity == 'part'")
 nothing() if kept.empty else upset(kept[kept.groupby(["dataset", "model"], sort=False).ngroup() == 0])
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Why both halves of the claim cannot be true together; how many of ten neurons are
-# shared by chance, and by any two images; and how stable a top ten is.
+# **What you will learn.** Why both halves of the claim cannot be true together; how many neurons two such sets
+# share by chance, and of any two images; and how stable such a set is.
 
 # %% [markdown]
 # ## Sets of ten
@@ -167,18 +167,18 @@ for name, (images, counted) in examples.items():
 wide(run.live, "quantity in ('examples', 'l2')", index="kind", columns="quantity")
 
 # %% [markdown]
-# ## The top ten
+# ## The neurons of largest value
 #
 # We compute the {term}`Shapley values <Shapley value>` of all neurons in the game from the input to the
-# example ([how](00_players)), and take the ten largest.
+# example ([how](00_players)), and take the largest: `most` of them, ten in the paper.
 
 # %% tags=["hide-input"]
 def largest(psi: torch.Tensor) -> torch.Tensor:
-    """Whether a neuron is among the ten of largest psi, bool (inputs, neurons)."""
+    """Whether a neuron is among those of largest psi, bool (inputs, neurons)."""
     return torch.zeros_like(psi, dtype=torch.bool).scatter_(1, psi.topk(most).indices, True)
 
 
-def top_ten(images: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
+def top_set(images: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
     """The same of examples, bool (inputs, neurons); no neuron of those that do not count."""
     game = shapley.Game(model, x[counted], images[counted], labels[counted])
     members = torch.zeros(len(x), game.players, dtype=torch.bool)
@@ -188,7 +188,7 @@ def top_ten(images: torch.Tensor, counted: torch.Tensor) -> torch.Tensor:
 
 # %%
 def shared(a: torch.Tensor, b: torch.Tensor) -> float:
-    """Mean number of neurons in both top tens, over the inputs that have both."""
+    """Mean number of neurons in both sets, over the inputs that have both."""
     both = a.any(1) & b.any(1)
     return float((a & b)[both].sum(1).double().mean())
 
@@ -200,12 +200,12 @@ def elsewhere(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 # %% tags=["hide-input"]
-tens = {name: top_ten(*example) for name, example in examples.items()}
+tens = {name: top_set(*example) for name, example in examples.items()}
 neurons = tens["pgd"].shape[1]
 chance = most * most / neurons
 overlap, apart = (pd.DataFrame({b: {a: count(tens[a], tens[b]) for a in tens} for b in tens})
                   for count in (shared, elsewhere))
-print(f"{neurons} neurons; by chance alone two top tens share {chance:.2f}")
+print(f"{neurons} neurons; by chance alone two sets of {most} share {chance:.2f}")
 headed(overlap.round(1))
 
 # %% [markdown]
@@ -221,8 +221,8 @@ headed(apart.round(1))
 # ## Fig. 7
 #
 # The paper draws four circles, but their areas cannot show all 15 intersections. So we draw bars. There is
-# one bar for each combination of kinds (full points). It shows the mean number of neurons that are in the top
-# tens of exactly these kinds.
+# one bar for each combination of kinds (full points). It shows the mean number of neurons that are in the sets
+# of exactly these kinds.
 
 # %% tags=["hide-input"]
 common = torch.stack([tens[name].any(1) for name in circles]).all(0)  # inputs with all four
@@ -232,18 +232,18 @@ for pattern in [*product((True, False), repeat=len(circles))][:-1]:  # the last 
     exact = (members == torch.tensor(pattern)).all(2)
     parts[pattern] = float(exact.sum(1).double().mean())
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to ten.", "name": "fig-excitable-overlap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the sets of just those kinds of example that have a full point, for the run above. The bars that belong to a kind add up to the size of a set.", "name": "fig-excitable-overlap"}}
 for pattern, value in parts.items():
     run.add({"part": value}, kind=" ".join(n for n, on in zip(circles, pattern) if on))
 upset(run.live.query("quantity == 'part'"))
-plt.show()
+run.show()
 
 # %% [markdown]
-# ## How stable is a top ten?
+# ## How stable is such a set?
 #
 # We take the same images again and change nothing but chance: another draw of the noise, another random seed
 # of the swarm, another random start of PGD. We also compute the Shapley values by permutations instead of
-# gradients. If a top ten is not stable here, it cannot be compared between methods.
+# gradients. If a set is not stable here, it cannot be compared between methods.
 
 # %%
 guided = Key("deepsensor", "excitable")
@@ -260,16 +260,16 @@ few = examples["pgd"][1].nonzero()[:5, 0]
 game = shapley.Game(model, x[few], examples["pgd"][0][few], labels[few])
 sampled = shapley.permutation(game, permutations=20,
                               generator=torch.Generator().manual_seed(seed)).values
-noisy = [top_ten((x + noise).clamp(0, 1), everyone) for noise in draws]
+noisy = [top_set((x + noise).clamp(0, 1), everyone) for noise in draws]
 stability = {"noise, another draw": shared(*noisy),
-             "excitable, another seed": shared(tens["excitable"], top_ten(again.images, everyone)),
-             "pgd, another start": shared(*(top_ten(s.images, s.fooled) for s in starts)),
+             "excitable, another seed": shared(tens["excitable"], top_set(again.images, everyone)),
+             "pgd, another start": shared(*(top_set(s.images, s.fooled) for s in starts)),
              "pgd, by permutations": shared(tens["pgd"][few], largest(sampled))}
 
 # %% tags=["hide-input"]
 run.add({"kind": kind, "quantity": "stability", "value": value}
         for kind, value in stability.items())
-headed(pd.Series(stability, name="of ten neurons, shared").round(1).to_frame())
+headed(pd.Series(stability, name=f"of {most} neurons, shared").round(1).to_frame())
 
 # %% [markdown]
 # ## What the claim asks for
@@ -366,7 +366,7 @@ says((f"By the overlap beyond any two inputs', the constant swarm is at most {le
 # :class: dropdown
 # ~~~python
 # most = 3
-# print(shared(*(top_ten(s.images, s.fooled) for s in starts)) / most, most / neurons)
+# print(shared(*(top_set(s.images, s.fooled) for s in starts)) / most, most / neurons)
 # ~~~
 #
 # Compare shares, and compare them with chance, which is now 3 / N instead of 10 / N.

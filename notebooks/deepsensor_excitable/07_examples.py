@@ -77,7 +77,7 @@ says((f"**The answer.** Not those that stand apart. Without a bound, the excitab
 # {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all.
 
 # %% [markdown]
-# ## Examples from class "1"
+# ## Examples from one class
 #
 # We take the last example of each input, made by the {term}`fuzzers <fuzzer>` of [the chapter on
 # test errors](01_test_errors) at three bounds.
@@ -90,6 +90,10 @@ benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+
+# %% tags=["remove-input"]
+says(f"The inputs are {len(x)} images of class {data.classes[seed_class]!r}. Beside them stand images of class "
+     f"{data.classes[other_class]!r}.")
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
@@ -119,7 +123,7 @@ for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT)
          data.classes[each.predicted[-1, i]])
         for i in each.errors[-1].int().argsort(descending=True, stable=True)[:3]]
 campaign_plots.magnified(parts)
-plt.show()
+run.show()
 
 # %% [markdown]
 # In numbers:
@@ -147,7 +151,7 @@ headed(pd.DataFrame({(bound, key): described(each, runs[bound, CONSTANT])
     ["bound", "examples"]).round(1))
 
 # %% [markdown]
-# Distances are medians. The paper shows only examples that the network calls "1" or "2". A change
+# Distances are medians. The paper shows only examples that the network gives one of the two classes. A change
 # of 0.1 fills a pixel when it is magnified ten times. *As constant* counts the examples that are
 # the same, pixel by pixel, as those of a {term}`fitness` that never changes: no position of these
 # swarms scored better than the one that the first {term}`particle` started from.
@@ -186,7 +190,7 @@ for axis, bound in zip(axes, bounds):
                 budget=bound, **key.columns)
     axis.set(title=f"bound on L2: {bound}")
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=8)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Told apart
@@ -350,7 +354,7 @@ says((f"In the picture without a bound, the silhouette of the swarm's examples a
 #     print(key, {data.classes[c]: int((given == c).sum()) for c in benign}, "of", len(given))
 # ~~~
 #
-# Only the examples that the network calls "1" or "2" are left. They were chosen by the class that
+# Only the examples that are given one of the two classes are left. They were chosen by the class that
 # the network gives, and the network finds this class from the hidden layer. So the choice itself can
 # decide whether they look like a cluster.
 # ```

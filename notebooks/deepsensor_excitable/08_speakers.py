@@ -25,7 +25,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -91,7 +90,7 @@ CELL = ["dataset", "model"]
 ours = run.recorded()
 plots.nothing() if ours.empty else fuzzer_bars(
     outcomes.error_shares(ours[ours["table"] == 7]), group=[*CELL, "training"], ylabel="test errors (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
@@ -124,7 +123,7 @@ said = {f"{who.name}: {name}": vowel(who, name)
 places = [int((data.labels == c).nonzero()[0]) for c in range(4)]
 upright = torch.cat([torch.stack(list(said.values())), data.images[places]]).flip(2)
 plots.images(upright, [*said, *(data.classes[data.labels[i]] for i in places)])
-plt.show()
+run.show()
 
 # %% [markdown]
 # The bright bands are the formants, which say which vowel it is. The pitch of ada is so high that its
@@ -283,7 +282,7 @@ plots.sheet({f"an input of {data.classes[labels[i]]}": (pictures.flip(2), [
                 f"{who}, L2 {length:.1f}" for who, length in zip(given, l2)]),
              "changes": ((0.5 + 3 * (pictures - x[i])).clamp(0, 1).flip(2), [""] * len(heard))},
             columns=len(heard), scale=2)
-plt.show()
+run.show()
 
 # %% tags=["hide-input", "nbval-ignore-output"]
 HTML("".join(player(picture, f"{what}: a voice of {data.classes[labels[i]]}, taken for {who}, "

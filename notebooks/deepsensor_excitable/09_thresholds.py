@@ -28,7 +28,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 from dataclasses import replace
 from itertools import product
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -107,7 +106,7 @@ if not kept.empty:  # one threshold is no line
     several = lines[lines > 1].reset_index()[["dataset", "model"]].drop_duplicates()
     kept = kept.merge(several)
 nothing() if kept.empty else errors_against_thresholds(kept, list(SCALE))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why the sum of all Shapley values bounds how many of them can be large; which unit
@@ -208,7 +207,7 @@ wide(run.live.sort_values(["swarm", "varied", "threshold"]),
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 10 for the run above: examples that are test errors against the two thresholds, in nats (top) and scaled (bottom). Broken lines: a swarm with a constant fitness; dotted: the first paper's fitness.", "name": "fig-excitable-thresholds"}}
 errors_against_thresholds(run.live, list(SCALE))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Why the share in nats is small

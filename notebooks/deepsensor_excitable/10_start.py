@@ -22,7 +22,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -92,7 +91,7 @@ def errors_by_start(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 nothing() if kept.empty else errors_by_start(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to ask whether a random start finds more
@@ -182,7 +181,7 @@ wide(run.live, index=["budget", "swarm", "start"], columns=["quantity", "errors"
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 11 for the run above: examples that are test errors, for each swarm and start, without a bound (left) and within one (right).", "name": "fig-excitable-start"}}
 errors_by_start(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

@@ -90,7 +90,7 @@ else:
                                  "dataset", "model"),
                          group=["dataset", "model"], ylabel="seconds for 100 examples")
     figure.axes[0].set_yscale("log")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** What N! would take, and what an estimate takes; what each {term}`swarm` and each rival
@@ -224,7 +224,7 @@ for key, line in cost.iterrows():
 axes[1].set(xlabel="passes for 100 inputs", ylabel=f"test errors within L2 = {near:g}")
 axes[1].xaxis.set_minor_formatter(plt.NullFormatter())
 axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

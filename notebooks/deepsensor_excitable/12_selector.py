@@ -73,7 +73,7 @@ CELL = ["dataset", "model"]
 kept = run.recorded()
 plots.nothing() if kept.empty else plots.dots(
     named(kept.query("quantity == 'fdr' and rate == 5")), row="selector", panel=CELL, xlabel="FDR at 5 % (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to compute {term}`Shapley values <Shapley value>` of a loss without labels, and how to
@@ -191,7 +191,7 @@ wide(named(run.live.query("quantity in ('fdr', 'apfd')")), index="selector", col
 _, axis = plt.subplots(figsize=(6, 3.8))
 plots.order_curve(axis, wrong, {shown(str(key)): order.numpy() for key, order in orders.items()
                                 if key not in (Key("random"), Key("flip"))}, what="faults found")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What is in the score?

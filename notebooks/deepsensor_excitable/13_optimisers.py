@@ -21,7 +21,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -94,7 +93,7 @@ def errors_by_optimiser(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 nothing() if kept.empty else errors_by_optimiser(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and {term}`differential evolution`
@@ -118,7 +117,7 @@ plt.show()
 # - **Differential evolution** adds the difference of two images to the best one, and mixes the
 #   result with a parent. If the child is at least as fit, it takes the parent's place.
 #
-# Here is one generation of the genetic algorithm, for six images of four pixels:
+# Here is one generation of the genetic algorithm by hand, for six images of four pixels:
 
 # %% tags=["hide-input"]
 count, pixels = 6, 4
@@ -142,11 +141,11 @@ mine = compared(children, engine.flatten(2)[0], "Genetic.children")
 print(f"{int((mine != mother).logical_and(mine != father).sum())} of {count * pixels} "
       "pixels are neither the mother's nor the father's: the mutated ones.")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The six images (upper row), with their fitness, and their six children (lower row), with the numbers of mother and father.", "name": "fig-excitable-generation", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The images (upper row), with their fitness, and their children (lower row), with the numbers of mother and father.", "name": "fig-excitable-generation", "classes": "bitmap"}}
 plots.images(torch.cat([images, mine]).view(-1, 1, 2, 2), [
     *(f"{i}: {value:.2f}" for i, value in enumerate(strength.tolist())),
     *(f"of {a} and {b}" for a, b in winners.T.tolist())], columns=count)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## The same inputs, the same budget
@@ -195,7 +194,7 @@ wide(run.live, index=["budget", "optimiser"], columns="quantity",
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors by optimiser, in the run above.", "name": "fig-excitable-optimisers"}}
 errors_by_optimiser(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

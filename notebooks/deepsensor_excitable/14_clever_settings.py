@@ -25,7 +25,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -83,7 +82,7 @@ def scores_by_setting(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 plots.nothing() if kept.empty else scores_by_setting(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import quiz
@@ -182,7 +181,7 @@ wide(run.live, index="choice", columns="quantity", order={"quantity": QUANTITIES
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, in the run above.", "name": "fig-clever-settings"}}
 scores_by_setting(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

@@ -23,7 +23,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -88,7 +87,7 @@ def errors_by_guide(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 plots.nothing() if kept.empty else errors_by_guide(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import quiz
@@ -157,7 +156,7 @@ wide(run.live, index=["budget", "guide"], columns="quantity", order={"quantity":
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm by the estimate that guides it, in the run above.", "name": "fig-estimators"}}
 errors_by_guide(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

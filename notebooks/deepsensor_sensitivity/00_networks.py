@@ -18,7 +18,7 @@ from torch import nn
 from dnnbook import published, training
 from dnnbook.chapters import declared
 from dnnbook.data import load
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import beside, headed
 from dnnbook.records import records
 from dnnlib import inference, models
@@ -67,7 +67,7 @@ for axis, (title, maps) in zip(axes, columns):
     axis.set_title(title, fontsize=9)
     axis.set(xticks=[], yticks=[])
     axis.grid(False)
-plt.show()
+whose.show(whose.run_of(dataset, "lenet5", seed))
 
 # %% [markdown]
 # ## LeNet-1, layer by layer

@@ -100,7 +100,7 @@ print(f"{len(lengths['error'])} of {len(x)} images of class {data.classes[seed_c
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Benign images (upper row) under noise, and their corner cases (lower row), with the class that the network gives (Fig. 1 of the paper).", "name": "fig-deepsensor-pairs", "classes": "bitmap"}}
 campaign_plots.corner_sheet(model, pairs, data.classes)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## The two equations
@@ -174,7 +174,7 @@ wide(run.live, "quantity == 'sensitive_neurons'", index="lambda", columns="group
 figure, axis = plt.subplots(figsize=(6, 3.4))
 campaign_plots.corner_counts(axis, lengths, many[0.5])
 axis.set(xlabel="L2 distance", ylabel="sensitive neurons")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Fig. 1: t-SNE
@@ -196,7 +196,7 @@ sensitive = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many[0.5]["er
 campaign_plots.corner_plane(hidden.values, {
     f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
     "corner cases": len(corner)}, sensitive, label="sensitive neurons", seed=seed)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

@@ -33,7 +33,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -78,14 +77,14 @@ if profile == "embedded":
         fuzzers={name: replace(fuzzer, budget=fuzzing.Budget(l2=l2))
                  for name, (fuzzer, _) in methods.items()})
         for l2 in (0.5, 1, 2, 3, 4, 6, 8, 10, 12, 14)}
-    kept = run.recorded("quantity == 'error_rate' and bound.notna() and dataset == 'mnist' and "
-                        "model == 'lenet5'")
+    plotted = run.recorded("quantity == 'error_rate' and bound.notna() and dataset == 'mnist' and "
+                           "model == 'lenet5'")
     display(interactive.distance_slider(
         model, data.images[few], data.labels[few], few_found, classes=data.classes,
-        curves={name: kept.query(where).groupby("bound")["value"].mean().to_dict()
-                for name, (_, where) in methods.items() if len(kept)},
+        curves={name: plotted.query(where).groupby("bound")["value"].mean().to_dict()
+                for name, (_, where) in methods.items() if len(plotted)},
         source="From the records: LeNet-5 on MNIST, mean over the seeds.", colours=colours(methods)))
-    if kept.empty:
+    if plotted.empty:
         print("no records yet: the figure has no curves")
 
 # %% tags=["remove-input"]
@@ -364,11 +363,11 @@ def goal(name: str, fuzzer: str = "deepsensor") -> float:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the seeds. Two panels for each network: all fuzzers, then the swarm with three fitnesses. Broken line: DeepSensor's share in Table II, dotted line: the bound of IV.C.", "name": "fig-deepsensor-distance-records"}}
 errors_against_distance(run.recorded(), PANELS, goal=goal, near=True)
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "The same for the run above. Left: all fuzzers; right: the swarm with three fitnesses.", "name": "fig-deepsensor-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal, near=True)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## The distance that the published counts need

@@ -28,7 +28,7 @@ from dnnbook import interactive, studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.records import evidence, records
 from dnnbook.words import networks, span
 from dnnlib import fuzzing
@@ -200,7 +200,7 @@ for name, values in fitness.items():
     axis.plot(range(1, iterations + 1), values.mean(1), "o-", ms=3, label=name)
 axis.set(xlabel="iteration", ylabel="sensitive neurons (%)", xticks=range(0, iterations + 1, 5))
 axis.legend()
-plt.show()
+whose.show(whose.run_of(dataset, model_name, seed))
 
 # %% [markdown]
 # **What it means.** The figure shows which search gets more out of nearly the same number of

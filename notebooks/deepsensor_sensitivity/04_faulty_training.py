@@ -24,7 +24,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -92,7 +91,7 @@ plots.nothing() if drawn.empty else fuzzer_bars(
     at_best(outcomes.error_shares(drawn), "dataset", "model", "alpha").query("network == 'polluted'").sort_values(
         "alpha", kind="stable").assign(share=lambda rows: rows["alpha"].astype(str) + " %"),
     group=["dataset", "model", "share"], ylabel="% of the examples")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How a training set is polluted; why "given the polluted class" does not mean
@@ -114,7 +113,7 @@ train = pollution.pollute(clean, alpha / 100, patches=patches, seed=seed, **sett
 changed = (train.images != clean.images).any((1, 2, 3)).nonzero()[:8, 0]
 plots.images(train.images[changed], [f"{clean.classes[clean.labels[i]]} → "
                                      f"{train.classes[train.labels[i]]}" for i in changed.tolist()])
-plt.show()
+run.show()
 
 # %% [markdown]
 # A small example, with a patch of two by two pixels on 30 % of ten blank images:
@@ -126,7 +125,7 @@ print("labels:", toy.labels.tolist())
 print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 
 # %% [markdown]
-# Table V gives the sizes of the patch and the polluted class. For the digits we use those of MNIST.
+# Table V gives the sizes of the patch and the polluted class. For datasets that it lacks we use those of MNIST.
 
 # %% tags=["hide-input"]
 table_5 = published.table("deepsensor_sensitivity", 5).query("training == 'polluted'")
@@ -228,7 +227,7 @@ for key in (EXAMPLES[0], EXAMPLES[-1]):
         f"{data.classes[given]}\nL2 {l2:.1f}"
         for given, l2 in zip(last.predicted[-1].tolist(), last.l2[-1].tolist())][:6])
 plots.sheet(sheet, columns=6)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## How many times more?

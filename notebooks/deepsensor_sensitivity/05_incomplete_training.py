@@ -24,7 +24,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import asdict
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -90,7 +89,7 @@ kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
     outcomes.error_shares(at_best(kept, "dataset", "model")), group=["dataset", "model", "training"],
     ylabel="% of the examples")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to make the three networks when the paper gives only half of the recipe;
@@ -104,7 +103,7 @@ plt.show()
 # Table V gives epochs, batch sizes and accuracies: underfitted networks have 76 to 79 %,
 # overfitted ones 98 to 99.9 %. It gives no learning rate. We use 0.02 with momentum, which is meant to bring LeNet-5
 # on MNIST near 80 % in one epoch; Table V below shows how near it comes. An epoch of the embedded
-# images has only ten batches of 512, so with them the underfitted network gets two epochs of
+# images has only a few batches of 512, so with them the underfitted network gets two epochs of
 # smaller batches.
 
 # %%
@@ -166,7 +165,7 @@ wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "train
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the input.", "name": "fig-deepsensor-incomplete-distance"}}
 errors_within_distance(found, thick=Key("deepsensor", "paper"))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claims ask for

@@ -114,7 +114,7 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
 kept = run.recorded()
 plots.nothing() if kept.empty else draw(
     kept.query("quantity == 'gain' and counted == 'alone'"), columns=6, height=2.2)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** The six criteria of Fig. 3; how the gain depends on what it is counted against;
@@ -178,9 +178,12 @@ print("NBC: ", coverage.coverage(coverage.nbc(values, zero_to_four)), "(one end 
 print("SNAC:", coverage.coverage(coverage.snac(values, zero_to_four)))
 
 # %% [markdown]
-# An input falls into one section of each neuron. So a thousand inputs reach at most a thousand of its
-# 10,000 sections. KMNC is therefore at most 10 % here, for the inputs as for the examples, and a gain is
+# An input falls into one section of each neuron. So the paper's thousand inputs reach at most a thousand of
+# its 10,000 sections. KMNC is therefore at most 10 % there, for the inputs as for the examples, and a gain is
 # a few points at best.
+
+# %% tags=["remove-input"]
+says(f"Here {inputs:,} inputs reach at most {100 * min(1, inputs / sections):g} %.")
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -255,7 +258,7 @@ wide(run.live, "quantity in ('l2', 'test_errors')", index=["fuzzer", "swarm", "s
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale: examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
 draw(run.live.query("quantity == 'gain'"), columns=3, height=2.5)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

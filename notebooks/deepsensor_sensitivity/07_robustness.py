@@ -105,13 +105,13 @@ kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'asr_gain'").drop(columns="swarm"),
     group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
 plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'clever_gain'").drop(columns="swarm"),
     group=["dataset", "model"], ylabel="increase in CLEVER (L2)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Two measures of robustness, one by attack and one without; why retraining needs
@@ -247,7 +247,7 @@ change = headed(table.drop(BEFORE) - table.loc[BEFORE])
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
 (-change.iloc[:, :2]).plot.barh(ax=axes[0], xlabel="decrease in ASR (points)")
 change.iloc[:, 2].plot.barh(ax=axes[1], xlabel="increase in CLEVER (L2)")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Who leads

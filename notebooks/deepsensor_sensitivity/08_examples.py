@@ -4,7 +4,7 @@
 # **The claims** (DeepSensor IV.G, Figs. 7 and 8). In a t-SNE picture of "Class 1" and "Class 2",
 # {term}`DeepHunter`'s examples overlap with the class that they were made from, and
 # {term}`DeepSensor`'s stand apart. And DeepSensor's examples "closely resemble original images, with
-# perturbation nearly imperceptible to human eyes". We take the digits 1 and 2.
+# perturbation nearly imperceptible to human eyes".
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -62,7 +62,7 @@ says((f"**The answer.** DeepSensor's examples do stand apart: in the last hidden
 # **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
 # different distances look like, with the distance printed beside them.
 #
-# ## Examples from class "1"
+# ## Examples from one class
 #
 # We take all examples of all iterations. DeepHunter and DeepSensor run without a bound, as in Table II;
 # DeepSensor's {term}`swarm` also runs within two bounds.
@@ -74,6 +74,10 @@ right = studies.benign(model, data.images, data.labels, seed=seed)
 benign = {c: data.images[right[data.labels[right] == c][:inputs]]
           for c in (seed_class, other_class)}
 x = benign[seed_class]
+
+# %% tags=["remove-input"]
+says(f"The inputs are {len(x)} images of class {data.classes[seed_class]!r}. Beside them stand images of class "
+     f"{data.classes[other_class]!r}.")
 
 # %%
 fuzzers = {"DeepHunter": fuzzing.DeepHunter(reference=load(dataset, "train").images[:references])}
@@ -104,7 +108,7 @@ for name, each in runs.items():
     parts[name] = [(x[i], examples[name][t, j], data.classes[seed_class],
                     data.classes[each.predicted[t, j]]) for i, (t, j) in enumerate(shown)]
 campaign_plots.magnified(parts)
-plt.show()
+run.show()
 
 # %% [markdown]
 # The paper shows only examples that the network gives one of the two classes. The table shows how many these are, in
@@ -122,7 +126,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
 # ## Fig. 7
 #
 # The points are the activations before the {term}`logits <logit>`. We show examples of every predicted
-# class; a triangle marks those that are called neither "1" nor "2". The paper leaves these out. Their share
+# class; a triangle marks those that are given neither of the two classes. The paper leaves these out. Their share
 # is called *otherwise* above.
 
 # %% tags=["remove-input"]
@@ -155,7 +159,7 @@ for axis, sensor in zip(axes, list(runs)[1:]):
     home = f"class {data.classes[seed_class]}"
     for name in ("DeepHunter", sensor):
         apart.setdefault(name, campaign_plots.silhouette(places, home, name))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## A number for the overlap
@@ -219,8 +223,8 @@ wide(ours, index=["dataset", "model", "fuzzer", "budget"], columns="quantity")
 run.verdicts()
 
 # %% [markdown]
-# An example may overlap with class "1" because it is a poor test, or because it still *is* a one. The
-# picture does not tell which of the two it is; Table II counts only predictions.
+# An example may overlap with the class of its input because it is a poor test, or because it still *is* of
+# that class. The picture does not tell which of the two it is; Table II counts only predictions.
 
 # %% [markdown]
 # **What it means.** Put a {term}`distance <L2 distance>` under every picture. Then you can check the two
@@ -237,8 +241,8 @@ says((f"The more of DeepSensor's examples are errors, the farther they are from 
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** Keep only the examples that are called "1" or "2", as the paper does, and draw Fig.
-# 7 again. What does the selection do to the claim?
+# **1. Think.** Keep only the examples that are given one of the two classes, as the paper does, and draw
+# Fig. 7 again. What does the selection do to the claim?
 #
 # ```{admonition} Solution
 # :class: dropdown

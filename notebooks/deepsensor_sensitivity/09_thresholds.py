@@ -25,7 +25,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 
 from dnnbook import studies
@@ -95,7 +94,7 @@ says((f"**The answer.** They matter, but the other way round. In a well trained 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 kept = run.recorded()
 plots.nothing() if kept.empty else errors_against_thresholds(kept.query("swarm == 'paper'"), ["paper"])
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** What the two thresholds mean for the neurons of a real network; and why a
@@ -190,7 +189,7 @@ wide(run.live.sort_values("threshold", kind="stable"), "errors == 'adversarial' 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: examples that are test errors against the two thresholds. Broken lines: a swarm with a constant fitness. The scale of the share is logarithmic.", "name": "fig-deepsensor-thresholds"}}
 errors_against_thresholds(run.live, [swarm])
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claims ask for

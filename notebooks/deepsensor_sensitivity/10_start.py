@@ -25,7 +25,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 from dataclasses import replace
 from itertools import product
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -98,7 +97,7 @@ def draw(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 plots.nothing() if kept.empty else draw(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** To ask what the start itself brings, before any optimisation; and to tell a
@@ -202,7 +201,7 @@ wide(run.live, "quantity in ('gain_alone', 'gain')", index=["quantity", "budget"
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above, without a bound: test errors of the three kinds (left) and points of coverage gained (right), for each start.", "name": "fig-deepsensor-start"}}
 draw(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for
@@ -289,8 +288,7 @@ says(("Coverage does not follow the errors. Counted of the examples alone, as th
 # ```{admonition} Solution
 # :class: dropdown
 # All particles are the input, so $\Delta x = 0$ and the fitness is 0 (III.C). The example is
-# the input itself, which the network gets right. So one of the twenty iterations finds no error by
-# construction.
+# the input itself, which the network gets right. So the first iteration finds no error by construction.
 # ```
 #
 # **2. Think.** Design a start that is random, yet as near to the input as you like.

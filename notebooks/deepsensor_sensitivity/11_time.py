@@ -82,7 +82,7 @@ figure = plots.nothing() if kept.empty else fuzzer_bars(
     ylabel="seconds for 100 examples")
 if not kept.empty:
     figure.axes[0].set_yscale("log")
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["hide-input"]
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
@@ -158,7 +158,7 @@ tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
 seconds_against_passes(axis, cost, alike=Key("deepsensor", "paper"))
 axis.legend(fontsize=8)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claim asks for

@@ -22,7 +22,6 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from PIL import Image
@@ -32,7 +31,7 @@ from dnnbook.chapters import folders
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnbook.records import records
 from dnnbook.words import shown
@@ -89,7 +88,7 @@ says((f"**The answer.** Begin with `dlfuzz`: within an L2 distance of {kept['l2'
 #
 # ## In Python
 #
-# The model, the images, the search. The images are digits in PNG files, in a folder for each class.
+# The model, the images, the search. The images are PNG files, in a folder for each class.
 
 # %%
 model = custom.load_model(model_name, weights, **options).to(inference.device(device))
@@ -100,7 +99,7 @@ found = custom.fuzz(model, photos, work / "failures", by=first, l2=l2, iteration
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images and their nearest failing inputs by the first method, with the class that the network gives them. In the lower row, gray is no change.", "name": "fig-deepsensor-own-sheet", "classes": "bitmap"}}
 parts = custom.pictures(found, photos, work / "failures")
 plots.sheet(parts) if parts else plots.nothing()
-plt.show()
+run.show()
 
 # %% tags=["hide-input"]
 outcomes = found.inputs["outcome"].value_counts()
@@ -136,7 +135,7 @@ compared = custom.compare(model, photos, "gini", fuzz=methods, l2=l2, iterations
                           population=population, limit=inputs, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Images that each fuzzer breaks within the distance, with intervals of 95 % over the images, beside noise.", "name": "fig-deepsensor-own-compared"}}
-figure(replace(compared, selectors=compared.selectors[:0]))
+whose.signed(figure(replace(compared, selectors=compared.selectors[:0])), str(run))
 
 # %% tags=["hide-input"]
 OLDER = {"deepsensor": "sensitivity"}  # its name in older records

@@ -29,7 +29,7 @@ from dnnbook.chapters import declared
 from dnnbook.chapters.movies import movie
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnlib import checks, fuzzing
 from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.neurons import activations
@@ -48,7 +48,7 @@ omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 # further up, the right pixel is brighter. A small network was just trained to say which of the two
 # pixels is brighter. The white star is the input, the red line is where the network changes its
 # answer, and the colour is the *fitness* of each image: the share of the network's neurons that are
-# {term}`sensitive <sensitive neuron>` there. Six images fly.
+# {term}`sensitive <sensitive neuron>` there. The images of the swarm fly.
 
 # %% tags=["hide-input"]
 torch.manual_seed(seed)
@@ -115,23 +115,23 @@ def frame(at):
 
 places, best = flown()
 movie(map(frame, range(iterations)),
-      alt="Six points jump through a square of coloured sectors around a star and gather.")
+      alt="Points jump through a square of coloured sectors around a star and gather.")
 
 # %% [markdown]
 # Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
 # the swarm has seen. The same flight in four stills:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The particles of the swarm among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
 for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
     field(axis, f"iteration {at}", places[:at + 1], best[at])
 axes[0].set(xlabel="left pixel", ylabel="right pixel")
-plt.show()
+whose.show(f"this run: pixels {pixels}, seed {seed}")
 
 # %% [markdown]
-# ## Six people in the fog
+# ## People in the fog
 #
-# Six people look for the highest place in a field. There is fog: each person sees only how high the
+# A few people look for the highest place in a field. There is fog: each person sees only how high the
 # ground is under their own feet. But they can remember, and they can call. At every step each of
 # them does three things at once: walks on a little in the direction that they were walking, turns
 # back towards the best place that *they* have stood on, and turns towards the best place that
@@ -293,7 +293,7 @@ says(f"In their last move the particles still go {float(steps[-1]):.2f} on avera
 # %% [markdown]
 # ## Exercises
 #
-# **1. Predict.** Make the ground flat: every image has the same fitness. Where will the six particles
+# **1. Predict.** Make the ground flat: every image has the same fitness. Where will the particles
 # be after the last iteration, and which image does the swarm show? Draw it on paper, then open the
 # cell.
 
@@ -302,7 +302,7 @@ flat, shown = flown(fuzzing.Constant())
 figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
 for axis, at in zip(axes, (0, iterations - 1)):
     field(axis, f"flat ground, iteration {at}", flat[:at + 1], shown[at], torch.zeros_like(height))
-plt.show()
+whose.show(f"this run: pixels {pixels}, seed {seed}")
 
 # %% [markdown]
 # ```{admonition} Solution

@@ -20,7 +20,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -92,7 +91,7 @@ def errors_by_choice(rows: pd.DataFrame) -> None:
 
 kept = run.recorded()
 plots.nothing() if kept.empty else errors_by_choice(kept)
-plt.show()
+run.show(recorded=True)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import quiz
@@ -173,7 +172,7 @@ wide(run.live, index=["budget", "choice"], columns="quantity", order={"quantity"
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, in the run above.", "name": "fig-swarm-choices"}}
 errors_by_choice(run.live)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

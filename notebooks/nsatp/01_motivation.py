@@ -5,10 +5,10 @@
 # another. Fifty copies of each get an inverted block of 2 x 2 pixels: eight copies of the first digit change
 # class, and five of the second. In ten repetitions, the first digit never has fewer changed copies.
 #
-# **Play it.** Drag the small patch over an image: does the network still see the same digit? *Throw 100 patches*
+# **Play it.** Drag the small patch over an image: does the network still see the same class? *Throw 100 patches*
 # puts 100 patches at random places, and {term}`Eff` is the share of them that change the class. A place
 # turns orange if a patch there changed the class, and blue if none did. The network reads all ten images
-# right. They go from the one it is least sure of to the surest: which do you never break? You can also draw a digit
+# right. They go from the one it is least sure of to the surest: which do you never break? You can also draw an image
 # of your own. The network is trained on this page, and it runs in your browser.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
@@ -91,7 +91,7 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 # %% [markdown]
 # ## Two images like them
 #
-# The paper does not say how LeNet-5 was trained; we train it by NSATP's recipe for Net-1. We take the test images
+# The paper does not say how LeNet-5 was trained; we train our network by NSATP's recipe for Net-1. We take the test images
 # whose PD is nearest to the PD of the two printed vectors.
 
 # %% tags=["hide-input"]
@@ -108,10 +108,10 @@ for kind, (i, *_) in nearest.items():
 pair = torch.stack([data.images[index[0]] for index in nearest.values()])
 plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()],
              scale=1.9)
-plt.show()
+run.show()
 
 # %% [markdown]
-# Each image gets fifty inverted patches. Sixteen copies are shown below, as in Figs. 2 and 3 of the paper;
+# Each image gets $M$ inverted patches. Some copies are shown below, as in Figs. 2 and 3 of the paper;
 # those that change class come first.
 
 # %%
@@ -124,23 +124,26 @@ changed = found != clean[:, None]
 for kind, flips in zip(nearest, changed):
     print(f"{kind}: {int(flips.sum())} of {trials} copies change class")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Sixteen of the copies. Those that change class come first, with the old class and the new one; the others keep the class that is given.", "name": "fig-nsatp-changed", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Some of the copies. Those that change class come first, with the old class and the new one; the others keep the class that is given.", "name": "fig-nsatp-changed", "classes": "bitmap"}}
 first = changed.flatten().int().argsort(descending=True, stable=True)[:16]
 plots.images(copies.flatten(0, 1)[first], [
     f"{clean[i // trials]} → {found.flatten()[i]}" if changed.flatten()[i] else f"{clean[i // trials]}"
     for i in first])
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## From one pair to many
 #
-# We take the fifty images nearest to each PD and put fifty inverted patches on each image, ten
-# times over. The paper looked at one pair: in each of its ten repetitions, the undecided image
+# The paper looked at one pair: in each of its ten repetitions, the undecided image
 # changed at least as often as the decided one. Both images of the paper's
 # pair are given the class 4. So we pair every undecided image with every decided one that is given the same
 # class, right or wrong, and count the pairs that show the same. In another {term}`reading` (`one_class` False) a
 # pair may be of any two classes. We also count those pairs in which the undecided
 # image changed strictly more often in every repetition.
+
+# %% tags=["remove-input"]
+says(f"We take the {len(nearest['decided']):,} images nearest to each PD. In each of {repeats} repetitions, every image "
+     f"gets {trials} inverted patches.")
 
 # %% tags=["hide-input"]
 counts = {}
@@ -177,12 +180,12 @@ axis.hist([c.flatten().numpy() for c in counts.values()], density=True, align="l
           label=[f"{kind}: PD near {targets[kind]}" for kind in counts])
 axis.set(xlabel=f"label changes in {trials} patches", ylabel="share of images and repetitions")
 axis.legend()
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## At paper scale
 #
-# The table shows LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
+# The table shows our records of LeNet-5 on the whole MNIST test set, beside the run above. The paper has only one
 # pair.
 
 # %% tags=["hide-input"]

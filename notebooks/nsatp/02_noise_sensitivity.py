@@ -17,7 +17,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from scipy import stats
@@ -75,7 +74,7 @@ PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 SHOWN = ("quantity in ('scatter', 'bin') or (fit == 'loglinear' and points == 'examples' "
          "and distance != 'certainty' and quantity in ('a', 'b'))")
 recorded_decays(run.recorded(SHOWN, model="net2", **PAPER))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to measure the noise sensitivity of an input, how to read from a
@@ -96,8 +95,8 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # %% [markdown]
 # ## Eff: the noise sensitivity of an image
 #
-# A patch is a block of 2 x 2 pixels with one random colour at a random place. Let $x_1, \dots, x_M$
-# be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
+# A patch is a block of 2 x 2 pixels at a random place; how it is coloured is the parameter `patch`. Let
+# $x_1, \dots, x_M$ be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
 # than $x$. Then
 #
 # $$\mathrm{Eff}(x) = M_e / M .$$
@@ -172,7 +171,7 @@ pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
 decays(distances, eff)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Readings
@@ -206,7 +205,7 @@ wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", d
 # There are also three readings of the patch: a random colour (PEACEPACT IV.B; NSATP IV.E only says that
 # pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
 # {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
-# are the same hundred images under each of them:
+# are the same images under each of them:
 
 # %% tags=["hide-input"]
 few = load(dataset, limit=100)
@@ -323,7 +322,7 @@ says(
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Net-1, from the committed runs: Eff of the test images against each distance, drawn as for Net-2 at the top of the page; NSATP's Fig. 6.", "name": "fig-nsatp-rq1-net1"}}
 recorded_decays(run.recorded(SHOWN, model="net1", **PAPER))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # ## Verdict

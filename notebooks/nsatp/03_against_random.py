@@ -20,7 +20,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -95,7 +94,7 @@ ranks = {name: column.argsort(descending=True, stable=True).numpy()
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, for each ranking of the run above. The dotted line is the best order there is.", "name": "fig-nsatp-rq2-order"}}
 orders(ranks, eff)
-plt.show()
+run.show()
 
 # %% [markdown]
 # **What you will learn.** How to test a ranking against chance, what "F-measure" means in each of the two
@@ -144,8 +143,8 @@ print(f"random order, perturbed samples: {random:.1f} on average; "
       f"ten draws from {min(drawn):.0f} to {max(drawn):.0f}, their mean {np.mean(drawn):.1f}")
 
 # %% [markdown]
-# We compare the first thousand images of each ranking with a thousand random images, in random
-# order. A ranking fixes the order of the images, so its average is short:
+# We compare the images that each ranking puts first with as many random images, in random
+# order (`inputs` says how many). A ranking fixes the order of the images, so its average is short:
 
 # %%
 def average(success, unit):
@@ -192,7 +191,7 @@ wide(run.live, "definition.notna()", index=["definition", "distance"], columns="
 # %% [markdown]
 # ## A footnote that cannot be true
 #
-# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With $M = 100$
+# NSATP's footnote 2 says that every example in the comparison has an Eff above zero. With the paper's $M = 100$
 # trials, each such example has at least one success among its hundred samples, so no F-measure
 # could exceed 100. But Table V prints random counts up to 918.60. Below, the images that never
 # change are left out: now the first example always succeeds.

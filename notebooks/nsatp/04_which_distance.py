@@ -18,7 +18,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import math
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
@@ -72,7 +71,7 @@ says(
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 plots.bars(run.recorded("quantity == 'met_in_first_tenth'", **PAPER), group=["model", "dataset"],
            hue="distance", ylabel="share met in the first tenth", line=0.1)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why a slope depends on the ruler, and what to compare instead.

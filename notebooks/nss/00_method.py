@@ -17,7 +17,7 @@ from dnnbook import interactive, published, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.yours import compared
 from dnnbook.data import load
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnlib import coverage, inference, selection
 from dnnlib.measures import faults
@@ -37,7 +37,7 @@ share = 10  # percent of the neurons that count as sensitive
 # **First, look.** Choose a mutation of an image, and its strength. Each pair of pictures shows one
 # map of the network before and after the mutation; here a {term}`neuron` is one value of a map.
 # Neurons that change by more than the threshold are orange. Notice that a mutation can move many
-# neurons even when you still see the same digit. The score of {term}`NSS` is a sum of such changes.
+# neurons even when you still see the same class. The score of {term}`NSS` is a sum of such changes.
 
 # %% tags=["hide-input"]
 declared.check("nss/00", dataset=dataset, model_name=model_name, seed=seed, share=share)
@@ -103,7 +103,7 @@ print("order: ", [list(printed.index)[i] for i in selection.by_score(score)])
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
          for name in mutations.OPERATORS for s in mutations.STRENGTHS}
 plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
-plt.show()
+whose.show(whose.run_of(dataset, model_name, seed))
 
 # %% tags=["hide-input"]
 headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"])[["printed"]])
@@ -112,8 +112,8 @@ headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"]
 # ## The sensitive neurons
 #
 # A network has thousands of scalar activations. NSS looks at the last layer that still has a map,
-# where a neuron is one scalar. It sums over the tenth of these neurons that moves most over all
-# candidates (Algorithm 1).
+# where a neuron is one scalar. It sums over those of these neurons that move most over all
+# candidates (Algorithm 1): `share` percent of them, a tenth in the paper.
 #
 # ```{figure} ../../book/assets/nss_workflow.svg
 # :alt: From top to bottom. Unlabelled candidates, and a mutation of each. Stage 1, sensitive neurons: sum the sensitivity of every neuron over all candidates and keep the largest k percent. Stage 2, the score of a candidate, TNSScore: the sum of its sensitivities over these neurons; a second arrow leads here from the candidates. Sort by score, largest first. Label the first N.
@@ -168,7 +168,7 @@ figure, axis = plt.subplots(figsize=(6, 3))
 axis.plot(moved.mean(0).sort(descending=True).values)
 axis.axvspan(0, len(chosen), alpha=0.2)
 axis.set(xlabel="neuron, most sensitive first", ylabel="mean |N(x) - N(x')|")
-plt.show()
+whose.show(whose.run_of(dataset, model_name, seed))
 
 # %% [markdown]
 # ## What comes first
@@ -181,7 +181,7 @@ predicted = inference.predict(model, candidates).argmax(1)
 ends = torch.cat([ranking[:8], ranking[-8:]])
 plots.images(candidates[ends], [f"{data.classes[data.labels[i]]} → {data.classes[predicted[i]]}"
                                 for i in ends.tolist()])
-plt.show()
+whose.show(whose.run_of(dataset, model_name, seed))
 
 # %% [markdown]
 # ## What the paper leaves open

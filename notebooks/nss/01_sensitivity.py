@@ -16,7 +16,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from itertools import product
 
-import matplotlib.pyplot as plt
 import torch
 
 from dnnbook import published, training
@@ -88,7 +87,7 @@ def against_strength(rows, panel, **line):
 
 
 against_strength(run.recorded("difference == 'l1'"), CELL, lw=1)
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to compare two networks by how far their neurons move, and why such a comparison
@@ -114,8 +113,8 @@ for state, (accuracy, _) in stages.items():
 # ## Sensitivity against strength
 #
 # The {term}`mutations <benign mutation>` have strengths from 1 to 5. For each strength, we take the mean
-# of $|N_i(x) - N_i(x')|$ over the images and over the tenth of the neurons that moves most. We do the same
-# for as many random neurons. There are two {term}`readings <reading>` of the difference: `l1` as in the
+# of $|N_i(x) - N_i(x')|$ over the images and over the neurons that move most: `share` percent of them, a
+# tenth in the paper. We do the same for as many random neurons. There are two {term}`readings <reading>` of the difference: `l1` as in the
 # text, and `squared_normalised` as in the code. There are also two readings of the strength: in `paper`,
 # the ranges of Table III are divided into fifths; `released` has the code's own lists.
 
@@ -148,9 +147,9 @@ for state, (_, model) in stages.items():
 wide(run.live, "quantity == 'sensitivity' and difference == 'l1' and mutations == 'paper'", index="strength",
      columns=["neurons", "state"], digits=4)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive tenth of neurons, and random ones.", "name": "fig-nss-sensitivity"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive neurons, and as many random ones.", "name": "fig-nss-sensitivity"}}
 against_strength(run.live, ["difference"], marker="o")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What the claims ask for

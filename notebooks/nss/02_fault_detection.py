@@ -93,7 +93,7 @@ if kept.empty:
     plots.nothing()
 else:
     plots.dots(named(kept), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`, how much one
@@ -200,7 +200,7 @@ headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=Fa
 figure, axis = plt.subplots(figsize=(7, 3.2))
 plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
     *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What it means to know the original
@@ -231,7 +231,7 @@ def auc(scores, pair):
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
 
 
-scores = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
+by_pair = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
 fresh = mutations.mutate(candidates, seed=1000 + seed)
 
 # %% tags=["hide-input"]
@@ -239,7 +239,7 @@ operators = list(mutations.OPERATORS)
 scores = pd.DataFrame({
     "made by": pd.Categorical.from_codes(mutated.operator, operators),
     "drawn": pd.Categorical.from_codes(fresh.operator, operators),
-    "faults (%)": 100.0 * wrong, **scores})
+    "faults (%)": 100.0 * wrong, **by_pair})
 for key in L1:
     within = np.nanmean([auc(group, key.pair)
                          for _, group in scores.groupby("made by", observed=True)])
@@ -258,8 +258,8 @@ for by in ("made by", "drawn"):
 # %% [markdown]
 # With the known original, the score partly tells which mutation made the candidate: harsh mutations move
 # the neurons far and cause most faults. Without it, the score tells which fresh mutation was drawn. That
-# one was drawn at random and has nothing to do with the fault. Among candidates with the same draw, the
-# second table shows an AUC near 0.5, mostly a little below.
+# one was drawn at random and has nothing to do with the fault. Among candidates with the same draw, we
+# therefore expect an AUC near 0.5; the second table has it.
 
 # %% tags=["hide-input", "statements"]
 by_seed = rows.query("quantity in ('auc_overall', 'auc_within') and difference == 'l1'").set_index(
@@ -293,10 +293,10 @@ says(
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
-jaccard = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
+in_both = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
 
 # %% tags=["hide-input"]
-jaccard = pd.DataFrame(jaccard, [*place], [*place])
+jaccard = pd.DataFrame(in_both, [*place], [*place])
 rho = pd.DataFrame(place).corr("spearman")
 for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
@@ -305,7 +305,7 @@ for a, b in combinations(place, 2):
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
 plots.matrix(axes[0], headed(jaccard), "faults in common")
 plots.matrix(axes[1], headed(rho), "rank correlation")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Confident mistakes

@@ -17,7 +17,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -74,7 +73,7 @@ PAPER = RESNET | {"candidates": "each"}
 kept = run.recorded("quantity == 'fdr' and rate == 5", **PAPER)
 plots.nothing() if kept.empty else plots.bars(named(kept), group=["candidates"], hue="selector",
                                               ylabel="FDR at 5 % (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How an experiment can rule out one explanation; and that the {term}`reading` of NSS
@@ -89,7 +88,7 @@ candidates = {operator: mutations.apply(data.images, operator, value)
               for operator, value in strengths.items()}
 plots.images(torch.cat([images[:1] for images in candidates.values()]),
              [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Fault detection rate for each mutation

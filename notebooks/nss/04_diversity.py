@@ -17,7 +17,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 
 from dnnbook import published, reproducible, studies, training
 from dnnbook.chapters.experiments import Experiment
@@ -62,7 +61,7 @@ says(
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
 curves(run.recorded("quantity == 'ftcr'", recipe="nss"), xlabel="labelled (%)", ylabel="kinds of fault (%)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why finding many faults and finding many kinds of fault are two aims.
@@ -113,7 +112,7 @@ ftcr.loc[Key("random")] = 100 * faults.expected_coverage(types, ftcr.columns / 1
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all kinds of fault found against the share of candidates labelled, for the run above.", "name": "fig-nss-diversity"}}
 run.add(studies.tidy(ftcr, "ftcr"))
 curves(run.live, xlabel="candidates labelled (%)", ylabel="kinds of fault found (%)")
-plt.show()
+run.show()
 
 # %% [markdown]
 # Table VII condenses each curve to its mean over 1, 2, ..., 20 %.

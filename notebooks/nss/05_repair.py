@@ -20,7 +20,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -80,7 +79,7 @@ if (kept := run.recorded(recipe="nss")).empty:
 else:
     plots.bars(named(kept).query(GAIN + " and rate == 20 and test == 'mutated'"),
                group=["dataset", "model"], hue="selector", ylabel="gain (points)")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to separate the effect of more training from the effect of the selection, and why a gain

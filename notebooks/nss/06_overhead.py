@@ -16,7 +16,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import time
 
-import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import LogLocator
 
@@ -69,7 +68,7 @@ for axis in figure.axes:
     axis.set_yscale("log", subs=[])
     axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.yaxis.set_major_formatter("{x:g}")
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that implements it.
@@ -120,7 +119,7 @@ for (method, size), value in taken.items():
     run.add({"seconds": value}, method=method, candidates=size)
 curves(run.live, x="candidates", xlabel="candidates", ylabel="seconds", log=True,
        dashed=["one pass"])
-plt.show()
+run.show()
 
 # %% [markdown]
 # The paper counts random selection as zero. It says that the time of NSS does not depend on the

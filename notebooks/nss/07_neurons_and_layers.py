@@ -89,7 +89,7 @@ else:
                      legend=x == "layer")
         axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
     axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
-plt.show()
+run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to tell an effect from the noise between seeds, and whether these two options matter, compared

@@ -19,7 +19,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 import tempfile
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -28,7 +27,7 @@ from dnnbook.chapters import folders
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnbook.records import records
 from dnnlib import checks, custom, files, inference
@@ -94,7 +93,7 @@ else:
 # %% [markdown]
 # ## In Python
 #
-# The model, the images, the ranking. Here the images are digits in PNG files, in a folder for each true
+# The model, the images, the ranking. Here the images are PNG files, in a folder for each true
 # class; no method looks at the classes.
 
 # %%
@@ -105,7 +104,7 @@ table = custom.rank(model, photos, ",".join(possible), reference=reference, top=
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "What each method would have labelled first: rank, score and file. The command writes such a sheet beside its table.", "name": "fig-nss-first-sheet", "classes": "bitmap"}}
 plots.sheet(custom.first(table, photos, limit=16))
-plt.show()
+run.show()
 
 # %% [markdown]
 # The table has a row for each image, in the order of the first method. Scores can be compared within
@@ -134,7 +133,7 @@ headed(pd.concat([table.head(6), table[table["note"] != ""].head(1)])[columns])
 compared = custom.compare(model, photos, ",".join(possible), reference=reference, seed=seed)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Faults among the images that each method puts first, with intervals of 95 %, beside random order and the best order there is.", "name": "fig-nss-own-compared"}}
-figure(compared)
+whose.signed(figure(compared), str(run))
 
 # %% tags=["hide-input"]
 for row in compared.selectors.to_dict("records"):

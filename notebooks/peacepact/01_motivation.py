@@ -17,7 +17,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -75,9 +74,12 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 # %% [markdown]
 # ## Where the copies go
 #
-# We take the fifty images nearest to each {term}`PD`, with all inverted patches of all repetitions.
+# We take the images nearest to each {term}`PD`, with all inverted patches of all repetitions.
 # Each broken copy gets either the second most probable class of the clean image (its runner-up) or
 # any other class.
+
+# %% tags=["remove-input"]
+says(f"Here these are {len(nearest['decided']):,} images for each PD, with {repeats} repetitions of {trials} patches.")
 
 # %% tags=["hide-input"]
 generator = torch.Generator().manual_seed(seed + 1)
@@ -107,7 +109,7 @@ for kind, copied in given.items():
 # %% [markdown]
 # The paper repeats its fifty patches ten times on one pair and "always" sees fewer changes for the
 # decided image. Of all pairs of an undecided and a decided image that are given one class, as the paper's pair
-# is, how many show that? (With `one_class` False: of all pairs.) LeNet-5 is trained by NSATP's recipe for Net-1.
+# is, how many show that? (With `one_class` False: of all pairs.) The network is trained by NSATP's recipe for Net-1.
 
 # %%
 of_undecided, of_decided = counts["undecided"], counts["decided"]
@@ -143,12 +145,12 @@ firm = nearest["decided"][0]
 plots.images(torch.cat([data.images[firm][None], data.images[image][None], copies[shown]]),
              [f"decided: {p[firm].argmax()}", f"undecided: {p[image].argmax()}"]
              + [f"→ {labels[b]}" for b in shown])
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## At paper scale
 #
-# The table shows LeNet-5 on the whole MNIST test set. The paper looks at one pair. It says "always"
+# The table shows our records of LeNet-5 on the whole MNIST test set. The paper looks at one pair; it says "always"
 # about its ten repetitions, and "mostly" about the second class.
 
 # %% tags=["hide-input"]

@@ -18,7 +18,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -137,7 +136,7 @@ wide(run.live, "fit.notna()", index=["points", "fit"], columns="quantity", digit
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
 decays({"pd": delta}, eff)
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Tables IV and V, beside the paper's

@@ -18,7 +18,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 
@@ -82,7 +81,7 @@ print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="
 # $$\frac{N + 1}{k + 1} .$$
 #
 # Chance still decides the training of the network and the patches. Every test looks at the same
-# hundred patches of an input; another `seed` gives other patches.
+# $M$ patches of an input; another `seed` gives other patches.
 
 # %%
 p = measured.probabilities.double().sort(dim=1, descending=True).values  # p'
@@ -102,7 +101,7 @@ wide(run.live, "quantity in ('f_measure_ranked', 'f_measure_random', 'inc')", in
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes met against the share of inputs tried, by PD and by the best order there is.", "name": "fig-peacepact-order"}}
 orders({"pd": ranks}, fragility.eff(success))
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## What saving is possible at all?

@@ -23,7 +23,7 @@ from dnnbook import studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import Dataset, load, profile_limit
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
@@ -115,7 +115,7 @@ says(
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
 plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
            xlabel="gain at 5 % (%)")
-plt.show()
+whose.show(whose.RECORDS)
 
 # %% [markdown]
 # **What you will learn.** What to use, and what the choice depends on: how many
@@ -237,7 +237,7 @@ for name, (gained, price) in both.groupby("selector")[["value", "value spent"]].
                   fontsize=8)
 axis.axhline(0, color="0.3", lw=1, ls=":")
 axis.set(xlim=(-0.4, None), xlabel="cost (time of a pass of the network = 1)", ylabel="gain at 5 % (%)")
-plt.show()
+whose.show(whose.RECORDS)
 
 # %% [markdown]
 # ## By situation

@@ -28,7 +28,7 @@ from dnnbook import studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
-from dnnbook.display import plots
+from dnnbook.display import plots, whose
 from dnnbook.display.colours import colours
 from dnnbook.display.tables import mean_and_interval
 from dnnbook.records import intervals, records
@@ -153,7 +153,7 @@ for axis in axes[:, 0]:
     axis.set_ylabel("test errors (%)")
 every = {name: line for axis in axes.flat for line, name in zip(*axis.get_legend_handles_labels())}
 figure.legend(every.values(), every, loc="outside lower center", ncols=4, fontsize=8)
-plt.show()
+whose.show(whose.RECORDS)
 
 # %% [markdown]
 # **What you will learn.** What to use at which distance; and three questions to ask about every

@@ -138,7 +138,7 @@ titles = [f"{data.classes[int(k)]}{' x' if wrong else ''}"
           for k, wrong in zip(given, broken["wrong"])]
 plots.sheet({shown(name): (candidates[place[:8].copy()], [titles[i] for i in place[:8]])
              for name, place in order.items()}, columns=8, scale=0.8)
-plt.show()
+run.show()
 
 # %% tags=["hide-input"]
 for way, hit in broken.items():
@@ -176,7 +176,7 @@ quiz("Two scores of 1,000 candidates have nothing to do with each other. How man
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), sharey=True)
 plots.matrix(axes[0], headed(rho), "rank correlation")
 plots.matrix(axes[1], headed(common), "first tenths in common")
-plt.show()
+run.show()
 
 # %% [markdown]
 # ## Over all records

@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 import jupytext
 import matplotlib.pyplot as plt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from dnnbook.chapters import statements
 
@@ -79,18 +82,21 @@ def small(path: Path, parameters: dict) -> list[str]:
 
 
 class Said(NamedTuple):
-    """What a cell prints and shows: text, tables as HTML, and figures as their pixels."""
+    """What a cell prints and shows: text, tables as HTML, and figures: their pixels, and their words."""
 
     text: str
     pictures: list[bytes]
+    words: str = ""
 
 
 def run(source: str, names: dict) -> Said:
     """Run a cell among ``names``, without a kernel, and hear what it says."""
-    printed, shown = io.StringIO(), []
+    printed, shown, figures = io.StringIO(), [], []
 
     def display(*values):
-        shown.extend(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value) for value in values)
+        figures.extend(value for value in values if isinstance(value, Figure))
+        shown.extend(value._repr_html_() if hasattr(value, "_repr_html_") else repr(value) for value in values
+                     if not isinstance(value, Figure))
 
     body = ast.parse(source).body
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
@@ -99,10 +105,11 @@ def run(source: str, names: dict) -> Said:
         exec(compile(ast.Module(body, []), "cell", "exec"), names)
         value = last and eval(compile(ast.Expression(last.value), "cell", "eval"), names)
         display(*[value] * (value is not None))
-    pictures = []
-    for number in plt.get_fignums():
-        canvas = plt.figure(number).canvas
+    pictures, words = [], []
+    for figure in dict.fromkeys([*figures, *map(plt.figure, plt.get_fignums())]):
+        canvas = FigureCanvasAgg(figure)
         canvas.draw()
         pictures.append(bytes(canvas.buffer_rgba()))
+        words += [text.get_text() for text in figure.findobj(Text) if text.get_visible()]
     plt.close("all")
-    return Said(printed.getvalue() + "\n".join(shown), pictures)
+    return Said(printed.getvalue() + "\n".join(shown), pictures, "\n".join(words))

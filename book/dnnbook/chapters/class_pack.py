@@ -125,16 +125,16 @@ def for_students(notebook, *, outputs: bool = True):
 def for_teacher(notebook):
     """A copy with the answer in each answer cell, marked as nbgrader removes it again.
 
-    Below the title it says how long the chapter takes.
+    Below the title it says how long the chapter takes, part by part: of a run, to run, too.
     """
     import nbformat
 
     made = _parted(notebook, told=True)
-    words = sum(len(cell.source.split()) for cell in notebook.cells)
-    exercises = sum(cell.source.count("<summary>Solution</summary>") for cell in notebook.cells)
-    spent = times.worded(words, exercises, "").capitalize()
+    parts = times.parts(notebook.cells)
+    spent = times.worded(*(sum(getattr(part, count) for part in parts)
+                           for count in ("words", "exercises")), "").capitalize()
     text = (f"**For the teacher.** {spent}. Answers stand in their cells; the students' copy has "
-            "none.")
+            f"none.\n\n{times.table(parts)}")
     made.cells.insert(1, nbformat.v4.new_markdown_cell(text, id="teacher"))
     return made
 

@@ -8,6 +8,7 @@ read, is written into the notebook when it is made (:func:`declaration`).
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +16,7 @@ import pandas as pd
 from dnnbook import places, reproducible
 from dnnbook.chapters import declared
 from dnnbook.data import Dataset
-from dnnbook.display import tables
+from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
 from dnnlib import inference
 
@@ -72,7 +73,7 @@ class Experiment:
         added: dict[frozenset, dict] = {}
         for row in measured:
             row = where | row
-            key = frozenset((column, str(value)) for column, value in row.items()
+            key = frozenset((column, _key(value)) for column, value in row.items()
                             if column != "value")
             if key in added:
                 raise ValueError(f"{self.name}: two rows are alike in all but their value: "
@@ -135,6 +136,13 @@ class Experiment:
                              live=take(live.assign(profile=self.profile)),
                              on=on, digits=digits, where=where, settings=self.settings)
 
+    def __str__(self) -> str:
+        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")))
+
+    def show(self, *, recorded: bool = False) -> None:
+        """Show the figures of a cell, which say that they are of this run, or of the records."""
+        whose.show(whose.RECORDS if recorded else str(self))
+
     def verdicts(self, readings: Mapping[str, Mapping] | None = None):
         """The claims that rest on this experiment: draws their forest plots, gives the verdicts.
 
@@ -146,6 +154,12 @@ class Experiment:
         board = verdicts.scoreboard(self.name.split("/")[0], experiment=self.name)
         board = verdicts.with_readings(board, readings or {})
         return tables.claims(board, ["verdict", "cells (paper's)", *(readings or {})])
+
+
+def _key(value: object) -> str:
+    """A column's value as text, a whole number as a float: a table with gaps has no others."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    return str(float(value) if whole else value)
 
 
 def undeclared(declared: Mapping, named: Iterable[str]) -> list[str]:

@@ -1,9 +1,21 @@
-"""How long a chapter takes: to read, for its exercises, and at paper scale."""
+"""How long a chapter takes: to read, for its exercises, to run, and at paper scale."""
 
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 WORDS = 130  # a minute, of text and of code
 EXERCISE = 10  # minutes
+SOLUTION = "<summary>Solution</summary>"  # as readers' notebooks have one
+
+
+class Part(NamedTuple):
+    """A part of a chapter; ``seconds``: what its cells took, 0 where nobody measured."""
+
+    title: str
+    words: int
+    exercises: int
+    seconds: float
 
 
 def at_paper_scale(chapter: str, grids: Sequence[dict]) -> str:
@@ -30,3 +42,46 @@ def worded(words: int, exercises: int, scale: str) -> str:
     if exercises:
         text += f", {EXERCISE * exercises} for exercises"
     return text + (f"; at paper scale {scale} on one core" if scale else "")
+
+
+def parts(cells: Sequence) -> list[Part]:
+    """The parts of a readable notebook: what stands below its title, then each heading.
+
+    Cells of a run have the seconds that they took in papermill's metadata; in a made notebook
+    nothing depends on how fast it ran.
+    """
+    found = [Part("the beginning", 0, 0, 0.0)]
+
+    def add(text: str, seconds: float = 0.0) -> None:
+        *_, last = found
+        found[-1] = last._replace(words=last.words + len(text.split()),
+                                  exercises=last.exercises + text.count(SOLUTION),
+                                  seconds=last.seconds + seconds)
+
+    for cell in cells:
+        if cell.cell_type != "markdown":
+            add(cell.source, cell.metadata.get("papermill", {}).get("duration") or 0.0)
+            continue
+        before, *headed = re.split(r"(?m)^## (.+)$", cell.source)
+        add(before)
+        for title, text in zip(headed[::2], headed[1::2]):
+            found.append(Part(title, 0, 0, 0.0))
+            add(text)
+    return found
+
+
+def table(found: Sequence[Part]) -> str:
+    """The minutes of each part as a table of Markdown, and the seconds if a run measured them.
+
+    >>> print(table([Part("A start", 390, 0, 0.0), Part("Exercises", 20, 2, 0.0)]))
+    | part | minutes to read | for exercises |
+    |---|---|---|
+    | A start | 3 |  |
+    | Exercises | 1 | 20 |
+    """
+    columns = ["part", "minutes to read", "for exercises", "seconds of its cells"]
+    rows = [[part.title, max(1, round(part.words / WORDS)), EXERCISE * part.exercises or "",
+             f"{part.seconds:.0f}"] for part in found]
+    shown = 4 if any(part.seconds for part in found) else 3
+    head, *lines = (f"| {' | '.join(map(str, row[:shown]))} |" for row in [columns, *rows])
+    return "\n".join([head, "|" + "---|" * shown, *lines])

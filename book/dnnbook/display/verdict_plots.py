@@ -15,6 +15,7 @@ from matplotlib.ticker import LogLocator
 from pandas.api.types import is_numeric_dtype
 
 from dnnbook import published
+from dnnbook.display import whose
 from dnnbook.published.printed import printed
 from dnnbook.records.verdicts import Verdict, counted, verdict
 from dnnbook.words import shown
@@ -136,7 +137,7 @@ def show(experiment: str) -> None:
     found = {claim.id: (verdict(claim), printed(claim)) for claim in published.claims()
              if claim.experiment == experiment}
     if found:
-        figure = forests(found)
+        figure = whose.signed(forests(found), whose.RECORDS)
         display(figure)
         plt.close(figure)
 

@@ -94,6 +94,15 @@ def test_the_teachers_copy_has_the_answers_between_marks(small):
     assert any(cell.source == "Because of $x$." for cell in copy.cells)
 
 
+def test_the_teachers_copy_has_the_time_of_each_part(small):
+    told = class_pack.for_teacher(small).cells[1].source
+    assert "| Exercises | 1 | 20 |" in told and "seconds" not in told  # nobody measured
+    for cell, seconds in zip((cell for cell in small.cells if cell.cell_type == "code"), (1.7, 40.6)):
+        cell.metadata["papermill"] = {"duration": seconds}  # as in a run
+    told = class_pack.for_teacher(small).cells[1].source
+    assert "| seconds of its cells |" in told and "| Exercises | 1 | 20 | 42 |" in told
+
+
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_no_students_copy_has_a_solution(path):
     notebook = nbformat.read(path, 4)

@@ -121,6 +121,13 @@ def test_a_cell_that_runs_again_replaces_its_rows(run):
         run.add([{"quantity": "b", "value": 1.0}, {"quantity": "b", "value": 2.0}])
 
 
+def test_a_row_read_from_a_table_with_gaps_replaces_itself(run):
+    run.add({"ratio": 1.0}, strength=1)
+    read = run.live.query("quantity == 'ratio'")["strength"].item()  # a float: other rows have none
+    run.add({"ratio": 2.0}, strength=read)
+    assert [row["value"] for row in run.rows if row["quantity"] == "ratio"] == [2.0]
+
+
 def test_a_new_parameter_leaves_older_records_theirs(run, monkeypatch, folders):
     before = run.save(load("digits"))
     monkeypatch.setattr(records, "OLDER", {"toy/luck": {"size": 8}})
