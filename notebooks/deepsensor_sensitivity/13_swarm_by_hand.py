@@ -25,8 +25,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from dnnbook import interactive
 from dnnbook.chapters import declared
-from dnnbook.chapters.movies import movie
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
 from dnnbook.display import plots
@@ -106,20 +106,15 @@ def field(axis, title, places, best, ground=height):
     axis.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
 
 
-def frame(at):
-    figure, axis = plt.subplots(figsize=(4.6, 4.4), dpi=100)
-    field(axis, f"iteration {at}", places[:at + 1], best[at])
-    axis.set(xlabel="left pixel", ylabel="right pixel")
-    return figure
-
-
 places, best = flown()
-movie(map(frame, range(iterations)),
-      alt="Six points jump through a square of coloured sectors around a star and gather.")
+display(interactive.swarm_ground(
+    model, image[0], int(label), population=population, iterations=iterations, threshold=threshold,
+    inertia=(omega_initial, omega_end), c1=c1, c2=c2, seed=seed))
 
 # %% [markdown]
-# Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
-# the swarm has seen. The same flight in four stills:
+# Press *Play*, or move the slider with the arrow keys. The diamond is the best image that the swarm has seen.
+# Then move $\lambda$, the least sensitivity that counts, and both inertias: the six fly again at once. Or draw
+# ground of your own: do they find your highest place? The flight with this chapter's parameters in four stills:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Six particles among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)

@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 from torch import nn
 
 from dnnbook import interactive
-from dnnbook.chapters import movies
 from dnnbook.interactive.movie import flown
 from dnnlib.fuzzing import Campaign, Constant, Swarm
 from dnnlib.measures.uncertainty import DISTANCES
@@ -118,8 +116,15 @@ def game() -> interactive.Block:
         knowing={"bad": order.roll(3)}, classes=["cat", "dog"])
 
 
+def ground() -> interactive.Block:
+    """Of :mod:`test_swarm_ground`."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)).eval()
+    return interactive.swarm_ground(model, torch.tensor([[[0.3, 0.6]]]), 0, iterations=5)
+
+
 FIGURES = {"painter": painter, "distances": distances, "movie": movie, "lighting": lighting,
-           "shares": shares, "game": game}
+           "shares": shares, "game": game, "ground": ground}
 
 
 @pytest.fixture(scope="module")
@@ -188,18 +193,6 @@ def test_keys_stay_in_a_figure(opened, blocks):
         for key in ("x", "ArrowRight", "Control+b"):
             page.keyboard.press(key)
         assert page.evaluate("() => heard") == ["Control", "b"], name
-
-
-def test_keys_stay_in_a_film(browser):
-    figures = (Figure(figsize=(1, 1)) for _ in range(3))
-    page = browser.new_page()
-    page.set_content(movies.movie(figures, alt="nothing").data)
-    page.evaluate("() => document.addEventListener('keydown', (e) => (window.heard = e.key))")
-    page.get_by_label("frame").focus()
-    page.keyboard.press("ArrowRight")
-    assert page.get_by_text("1 / 2").is_visible()
-    assert page.evaluate("() => window.heard") is None
-    page.close()
 
 
 # The patch painter
@@ -352,7 +345,9 @@ def test_the_slider_shows_the_pixels_of_the_examples(opened):
                                 page.get_by_role("slider").press("End"))),
     ("lighting", lambda page: (page.get_by_label("Mutation").select_option(label="turned"),
                                page.get_by_label("Layer").select_option(index=1))),
-    ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home")))])
+    ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home"))),
+    ("ground", lambda page: (page.get_by_role("button", name="draw your own").click(),
+                             page.get_by_role("slider", name="Inertia at the start").press("End")))])
 def test_the_address_opens_a_figure_as_one_left_it(browser, blocks, tmp_path, name, act):
     file = tmp_path / "page.html"
     file.write_text(f"<article class='bd-article'>{blocks('painter')._repr_html_()}{blocks(name)._repr_html_()}"
