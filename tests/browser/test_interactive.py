@@ -252,6 +252,28 @@ def test_every_place_is_tried_once(opened):
     assert "No patch" in page.locator(".eff").inner_text()
 
 
+def test_every_image_that_is_tried_adds_a_point_of_its_pd_and_eff(opened):
+    page = opened("painter")
+    dots = """() => [...document.querySelectorAll(".chart circle")].map(
+      dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"""
+    every = page.get_by_role("button", name="Try every place")
+    assert page.evaluate(dots) == [] and "no images tried" in page.locator(".chart").get_attribute("aria-label")
+    every.click()
+    page.get_by_text("Eff = 4 of 121").wait_for()
+    page.get_by_role("button", name="the network says bright with 0.50").click()
+    assert len(page.evaluate(dots)) == 1 and page.locator(".chart .now").count() == 0
+    every.click()
+    page.get_by_text("of 121 patches").wait_for()
+    (sure, few), (unsure, more) = page.evaluate(dots)
+    assert unsure < sure and page.locator(".chart .now").count() == 1
+    said = page.locator(".chart").get_attribute("aria-label")
+    assert "2 images tried. PD 0.96, Eff 0.03; PD 0.01, Eff 0.03" in said
+    page.get_by_role("button", name="Clear the map").click()
+    assert len(page.evaluate(dots)) == 1
+    page.locator("select").select_option("grey")  # another patch has another Eff
+    assert page.evaluate(dots) == []
+
+
 def test_the_keyboard_moves_the_patch_and_draws(opened):
     page = opened("painter")
     page.locator(".stage canvas").focus()

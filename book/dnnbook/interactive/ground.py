@@ -56,7 +56,7 @@ def swarm_ground(model: nn.Module, image: torch.Tensor, label: int, *, populatio
             "colours": (colours * 255).round().astype(int).tolist()}
     return Block("swarm_ground", "Swarm by hand", data,
                  _still(model, image, label, fitness, places),
-                 f"A square of coloured sectors around a star, and the paths of {population} points "
+                 f"A square of coloured sectors around a star, and paths of {population} points "
                  f"in it up to iteration {iterations}.")
 
 
