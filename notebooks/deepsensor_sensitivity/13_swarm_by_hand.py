@@ -6,9 +6,8 @@
 # of all images. Each of them remembers the best place where it has been, and all follow the best of
 # them.
 #
-# **What you will learn.** What a particle, a fitness and a swarm are; every line of the algorithm
-# beside its symbol; that the engine of this book computes the same numbers; and what a swarm does
-# not look for.
+# **What you will learn.** What a particle, a fitness and a swarm are. Every line of the algorithm beside its
+# symbol. That the engine of this book computes the same numbers, and what a swarm does not look for.
 
 # %% tags=["parameters"]
 pixels = "0.35 0.6"  # the input: brightness of its left and of its right pixel, 0 to 1
@@ -44,10 +43,10 @@ omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 # %% [markdown]
 # ## First, watch one
 #
-# An image of two pixels is a point in a square. Further to the right, the left pixel is brighter;
-# further up, the right pixel is brighter. A small network was just trained to say which of the two
-# pixels is brighter. The white star is the input, the red line is where the network changes its
-# answer, and the colour is the *fitness* of each image: the share of the network's neurons that are
+# An image of two pixels is a point in a square. Further to the right, the left pixel is brighter; further up,
+# the right pixel is brighter. A small network was just trained to say which of the two pixels is brighter.
+# The white star is the input, and the red line is where the network changes its answer. The colour is the
+# *fitness* of each image: the share of the network's neurons that are
 # {term}`sensitive <sensitive neuron>` there. Six images fly.
 
 # %% tags=["hide-input"]
@@ -126,12 +125,11 @@ plt.show()
 # %% [markdown]
 # ## Six people in the fog
 #
-# Six people look for the highest place in a field. There is fog: each person sees only how high the
-# ground is under their own feet. But they can remember, and they can call. At every step each of
-# them does three things at once: walks on a little in the direction that they were walking, turns
-# back towards the best place that *they* have stood on, and turns towards the best place that
-# *anyone* has called out. How strongly they turn is drawn by lot, so that they do not all take the
-# same path.
+# Six people look for the highest place in a field. There is fog: each person sees only how high the ground is
+# under their own feet. But they can remember, and they can call. At every step each of them does three things
+# at once. They walk on a little in the direction that they were walking. They turn back towards the best
+# place that *they* have stood on, and towards the best place that *anyone* has called out. How strongly they
+# turn is drawn by lot, so that they do not all take the same path.
 #
 # The words for this:
 #
@@ -152,7 +150,7 @@ plt.show()
 # ## The height of the ground: Eqs. 1 and 2
 #
 # A neuron $n$ is sensitive if its activation $\varphi_n$ rises by more than $\lambda$ for each unit of
-# distance between the input $x$ and the particle $x_p$; the fitness is the share of such neurons:
+# distance between the input $x$ and the particle $x_p$. The fitness is the share of such neurons:
 #
 # $$NS_n = \frac{\varphi_n(x_p) - \varphi_n(x)}{\lVert x_p - x \rVert_2} \quad (1)$$
 #
@@ -226,8 +224,8 @@ my_places = compared(mine.flatten(0, 1), places.flatten(0, 1), "Swarm", of="plac
 print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:.2f}")
 
 # %% [markdown]
-# A real swarm differs only in size: an MNIST digit has 784 pixels instead of two, so its particles
-# fly in 784 directions, and its landscape cannot be drawn.
+# A real swarm differs only in size. An MNIST digit has 784 pixels instead of two, so its particles fly in 784
+# directions, and its landscape cannot be drawn.
 #
 # {source}`dnnlib.fuzzing.swarm.Swarm` does the same for several inputs at a time. There line 3 is
 # `_begin`. Lines 5 to 12 are in `fly`, below the comments `# score` and `# remember`. Lines 13 and

@@ -78,9 +78,8 @@ recorded_decays(run.recorded(SHOWN, model="net2", **PAPER))
 plt.show()
 
 # %% [markdown]
-# **What you will learn.** How to measure the noise sensitivity of an input, how to read from a
-# {term}`softmax vector` how decided the network was, and why one fit can have a low or a high correlation on
-# the same data.
+# **What you will learn.** How to measure the noise sensitivity of an input. How to read from a {term}`softmax
+# vector` how decided the network was. And why one fit can have a low or a high correlation on the same data.
 #
 # ## The network and the images
 #
@@ -96,9 +95,8 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # %% [markdown]
 # ## Eff: the noise sensitivity of an image
 #
-# A patch is a block of 2 x 2 pixels with one random colour at a random place. Let $x_1, \dots, x_M$
-# be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
-# than $x$. Then
+# A patch is a block of 2 x 2 pixels with one random colour at a random place. Let $x_1, \dots, x_M$ be $M$
+# patched copies of an image $x$. Let $M_e$ be the number of them that get another class than $x$. Then
 #
 # $$\mathrm{Eff}(x) = M_e / M .$$
 
@@ -153,9 +151,8 @@ for name, distance in BY_HAND.items():
 # %% [markdown]
 # ## The fit
 #
-# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution", that is, it fits a
-# straight line to $z = \ln \mathrm{Eff}$. An image that never changes is left out, because 0 has no
-# logarithm.
+# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution". That is, it fits a straight line
+# to $z = \ln \mathrm{Eff}$. An image that never changes is left out, because 0 has no logarithm.
 
 # %%
 p = measured.probabilities.double()
@@ -203,8 +200,8 @@ wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quan
 wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
-# There are also three readings of the patch: a random colour (PEACEPACT IV.B; NSATP IV.E only says that
-# pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
+# There are also three readings of the patch. It has a random colour (PEACEPACT IV.B; NSATP IV.E only says
+# that pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
 # {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
 # are the same hundred images under each of them:
 
@@ -220,7 +217,7 @@ pd.DataFrame(kinds).T.round(3)
 
 # %% [markdown]
 # At paper scale the run leaves a record. It holds every reading of the fit for this patch, the mean Eff in
-# each interval, and the images as a grid; the panels are drawn from these.
+# each interval, and the images as a grid. The panels are drawn from these.
 
 # %% tags=["hide-input"]
 for name, x in distances.items():

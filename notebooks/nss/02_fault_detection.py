@@ -82,7 +82,7 @@ says(
 # **In one picture.** You can afford to label only a few candidates. Which selector finds the most mistakes among them? The
 # crosses are the paper's values. NSS is shown twice: as the text describes it, and with the known original.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I: mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I. Mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
 NEAR = dict(candidates="random", recipe="nss")  # the records of networks near Table I
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
 paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}),
@@ -95,8 +95,8 @@ else:
 plt.show()
 
 # %% [markdown]
-# **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`, how much one
-# assumption about what is known changes the result, and whether different selectors find the same
+# **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`. How
+# much one assumption about what is known changes the result. And whether different selectors find the same
 # {term}`faults <fault>`.
 #
 # ## The candidates

@@ -108,10 +108,9 @@ plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 
 # %% [markdown]
-# The table has a row for each image, in the order of the first method. Scores can be compared within
-# a method only: `gini` is the impurity of the softmax vector, `nss` a sum of changes of activations,
-# `dsa` a quotient of distances. A file that is no picture stands at the end, with a note instead of
-# ranks.
+# The table has a row for each image, in the order of the first method. Scores can be compared within a method
+# only. `gini` is the impurity of the softmax vector, `nss` a sum of changes of activations, `dsa` a quotient
+# of distances. A file that is no picture stands at the end, with a note instead of ranks.
 
 # %% tags=["hide-input"]
 columns = ["path", "predicted", "confidence",
@@ -150,9 +149,9 @@ says(f"Of {compared.images:,} images the network gets {compared.wrong} wrong. "
 headed(selectors_table(compared.selectors).drop(columns="seconds"))
 
 # %% [markdown]
-# The sentence names a method only if an exact test tells it from random order, and it holds
-# for all methods at once: the more of them you compare, the larger a lead must be. Passes are over an
-# image; those over training images are shared out among the images.
+# The sentence names a method only if an exact test tells it from random order, and it holds for all methods
+# at once. The more of them you compare, the larger a lead must be. Passes are over an image; those over
+# training images are shared out among the images.
 
 # %% [markdown]
 # ## What the command needs
@@ -226,9 +225,9 @@ else:
 # %% [markdown]
 # ## Readings
 #
-# `nss` ranks an image by how far a random mutation of it moves the sensitive neurons, as NSS's text
-# says. The released code compares each candidate with the clean image that it was made from instead;
-# whoever has unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
+# `nss` ranks an image by how far a random mutation of it moves the sensitive neurons, as NSS's text says. The
+# released code compares each candidate with the clean image that it was made from instead. Whoever has
+# unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
 #
 # **What it means.** On the photographs:
 

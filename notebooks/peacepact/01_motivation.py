@@ -58,9 +58,9 @@ says(
 # **What you will learn.** A {term}`softmax vector` says not only that an input may break, but also which class it
 # may then get.
 #
-# The digits are those of NSATP. Some things differ: the names (a) and (b) are swapped; the less certain
-# digit's second class is 2, no longer 3; the difference of its two largest probabilities is 0.63, as it should
-# be; and PEACEPACT says that it breaks *more* often, where NSATP says only "not less".
+# The digits are those of NSATP. Some things differ. The names (a) and (b) are swapped. The less certain
+# digit's second class is 2, no longer 3. The difference of its two largest probabilities is 0.63, as it
+# should be. And PEACEPACT says that it breaks *more* often; NSATP says only "not less".
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -132,7 +132,7 @@ run.add({"to_second_class": kinds["undecided"]["given the second class"],
 run.save(data, device=device)
 pd.DataFrame(kinds).T.round(3)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones. Beside it stand its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
 i = int(counts["undecided"].sum(1).argmax())  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(

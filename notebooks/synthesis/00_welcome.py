@@ -80,7 +80,7 @@ says(("Each pair shows an image that a network reads right, and one made from it
 # %% [markdown]
 # ### Ask where the network is unsure
 
-# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "How many of 100 small patches change the answer, by how sure the network is of the clean image (PD: the gaps between neighbours of the sorted softmax vector, added up, the first ones counting most). Network Net-1 of NSATP, mean over the seeds; the axis is logarithmic, and shares below 0.05 %, zero included, stand at 0.05 %.", "name": "fig-found-unsure"}}
+# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "How many of 100 small patches change the answer, by how sure the network is of the clean image. PD: the gaps between neighbours of the sorted softmax vector, added up, the first ones counting most. Network Net-1 of NSATP, mean over the seeds; the axis is logarithmic, and shares below 0.05 %, zero included, stand at 0.05 %.", "name": "fig-found-unsure"}}
 bins = records.frame("nsatp/rq1", recipe="nsatp", patch="random").query(
     "quantity == 'bin' and distance == 'pd' and model == 'net1' and trials == 100")
 figure, axis = plt.subplots(figsize=(6, 3))

@@ -112,7 +112,7 @@ says(
 # Each dot is a selector's **gain** over random order, which is zero, in percent of what the best possible
 # order gains.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains. Mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
 plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
            xlabel="gain at 5 % (%)")
 plt.show()
@@ -192,9 +192,9 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # %% [markdown]
 # ## At paper scale
 #
-# The same comparison from the {term}`records <record>` of the chapters, on whole test sets.
-# For the kinds of fault with VGG16, CIFAR-10 is a JPEG copy. To make {term}`cells <cell>` with many faults and cells with few faults
-# comparable, we show the fault detection rate as the **gain** over random order, in percent of what
+# The same comparison from the {term}`records <record>` of the chapters, on whole test sets. For the kinds of
+# fault with VGG16, CIFAR-10 is a JPEG copy. We make {term}`cells <cell>` with many faults and cells with few
+# faults comparable. We show the fault detection rate as the **gain** over random order, in percent of what
 # the best possible order gains:
 #
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
@@ -228,7 +228,7 @@ passes = (spent / spent.xs("one pass", level="method")).drop("one pass", level="
 passes = passes.rename_axis([*RUN, "selector"]).reset_index(name="value")
 ranked(passes, sorted(set(passes["selector"])))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs, both as means over the cells in which both were measured.", "name": "fig-selectors-cost"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs. Both are means over the cells in which both were measured.", "name": "fig-selectors-cost"}}
 both = early.merge(passes, on=[*RUN, "selector"], suffixes=("", " spent"))
 figure, axis = plt.subplots(figsize=(6, 3.6))
 for name, (gained, price) in both.groupby("selector")[["value", "value spent"]].mean().iterrows():
@@ -242,7 +242,7 @@ plt.show()
 # %% [markdown]
 # ## By situation
 #
-# For each situation, the table shows the two selectors with the best mean over all cells, beside
+# For each situation, the table shows the two selectors with the best mean over all cells. They stand beside
 # {term}`DeepGini`, NSS as its text describes it, and random order. The selector that knows the
 # originals is left out, because you rarely have them ([one case where you do](08_test_your_model)). For kinds of
 # fault and for retraining, least confidence, PD and margin were not run; retraining was run with the LeNets only.
