@@ -180,11 +180,11 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # chapter before](01_sensitive_neurons).
 #
 # ```{figure} ../../book/assets/deepsensor_overview.svg
-# :alt: From top to bottom. A benign seed. The particles are 100 images, at first random ones. Each goes into the network: how far does every neuron move, for each unit of distance from the seed? Neurons for which this is above lambda are sensitive, and their share among all neurons is the fitness. An arrow leads back to the particles, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
+# :alt: From top to bottom. A benign input. The particles are 100 images, at first random ones. Each goes into the network: how far does every neuron move, for each unit of distance from the input? Neurons for which this is above lambda are sensitive, and their share among all neurons is the fitness. An arrow leads back to the particles, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
 # :width: 416px
 # :name: fig-deepsensor-overview
 #
-# How DeepSensor makes a test example from a benign seed, drawn after Fig. 2, Algorithm 1 and Section
+# How DeepSensor makes a test example from a benign input, drawn after Fig. 2, Algorithm 1 and Section
 # III of the paper.
 # ```
 #

@@ -336,7 +336,7 @@ alone = by_seed.drop("cifar10", level="dataset").drop("pd", level="distance")
 widest = (by_seed.groupby(CELL).max() - by_seed.groupby(CELL).min()).idxmax()
 says(
     ("**What it means.** By PE, our exponents have the opposite sign of the printed ones: PE as the paper defines it is "
-     "larger for less decided networks.", (slope["pe"] > 0).all() and paper["pe"].max() < 0),
+     "larger for less sure networks.", (slope["pe"] > 0).all() and paper["pe"].max() < 0),
     (f"Averages over intervals give {bins['pd'].min():.3f} to {bins['pd'].max():.3f} for PD, nearly what the paper prints. "
      "This suggests that it correlated averages.", apart.max() < 0.06),
     (f"They do not explain all of it. On MNIST and Fashion-MNIST, {out_of((rest < 0.95).sum(), len(rest))} such means for PV "

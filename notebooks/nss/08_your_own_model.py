@@ -66,7 +66,7 @@ ends = photographs.groupby(["quantity", "method", "rate"])["value"].mean()
 times = ends["fault_detection_rate"].unstack("rate") / by_chance
 SOFTMAX, NEURONS = ["gini", "margin"], ["nss", "nac"]
 says(
-    ("**The answer.** Those with the least certain softmax vector: `gini` and `margin` find at least "
+    ("**The answer.** Those with the least sure softmax vector: `gini` and `margin` find at least "
      f"{times.loc[SOFTMAX].min(axis=None):.1f} times as many faults as random order finds on average.",
      times.loc[SOFTMAX].min(axis=None) > 3),
     ("`nss` and `nac`, which watch neurons, are not clearly better than random order here.",
@@ -265,10 +265,10 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# If the model is certain, its output is a one-hot vector. The second softmax turns it into
+# If the model is sure, its output is a one-hot vector. The second softmax turns it into
 # $e / (e + 9) \approx 0.232$ and nine times $1 / (e + 9) \approx 0.085$, with an impurity of 0.881. If
 # all probabilities are equal, the impurity is 0.9. So the impurity of every image lies between 0.881 and
-# 0.9, and the model seems to be certain of no image. A threshold such as ATS's 0.99 then excludes no
+# 0.9, and the model seems to be sure of no image. A threshold such as ATS's 0.99 then excludes no
 # image. This is why `dnnlib rank` checks the outputs first.
 # ```
 #

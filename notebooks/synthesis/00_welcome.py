@@ -112,8 +112,8 @@ says(
     f"After correction for many tests, {sooner.sure_holds} remain.")
 
 # %% [markdown]
-# **Try it.** Drag the patch over the digit, or throw 100 of them. Every image that you try adds a point on the
-# right. The ten images go from the least sure one to the surest. Do the points fall?
+# **Try it.** Drag the patch over the digit, or throw many at once. Every image that you try adds a point to the
+# plot. The images go from the least sure one to the surest. Do the points fall?
 
 # %% tags=["remove-input"]
 small = training.trained("lenet1", "mnist_small", seed=0)

@@ -255,7 +255,7 @@ SITUATIONS = {
     "labels for 20 %: faults (gain, %)": gain.query("rate == 20"),
     "the whole order: APFD (%)": apfd,
     "many kinds of fault (area, %)": area,
-    "confident mistakes: FDR at 10 % of those above 0.9 (%)": found.query(
+    "confident faults: FDR at 10 % of those above 0.9 (%)": found.query(
         "quantity == 'confident_fdr' and rate == 10"),
     "accuracy after retraining on 20 % (points)": repair}
 best = {}
@@ -311,11 +311,11 @@ says((f"- *You want many different kinds of fault*, for example to debug: use AT
       f"classes it takes about {price.drop('resnet20').mean():.0f} times as long as a pass of a LeNet, and hardly longer "
       "than a pass of ResNet-20; with more classes, [it takes longer](../../book/scales).",
       kinds.idxmax() == "ats" and price.drop("resnet20").min() > 2 and price["resnet20"] < 1.2))
-confident = SITUATIONS["confident mistakes: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
+confident = SITUATIONS["confident faults: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
     "value"].mean().unstack(CELL)
 worse = confident.loc["dsa"] < confident.loc["gini"]
-says(("- *You fear confident mistakes*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
-      "mistakes than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
+says(("- *You fear confident faults*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
+      "faults than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
       "CIFAR-10, DSA finds fewer than DeepGini.", {cell[0] for cell in worse.index[worse]} == {"cifar10"}
       and worse["cifar10"].all() and (confident.loc["dsa"] > confident.loc["random"]).all()))
 says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'].min():.1f} to "

@@ -115,7 +115,7 @@ pd.concat([shares, 100 * hits.mean().to_frame("all").T]).round(1)
 # ## The scores
 #
 # Two scores say how *uncertain* the network is: {term}`DeepGini`, and NSATP's {term}`PD`, which we
-# turn round so that a larger value means less decided. NSS, with a fresh mutation, says how
+# turn round so that a larger value means less sure. NSS, with a fresh mutation, says how
 # *sensitive* the neurons are. *Excitable* is the number of neurons with a {term}`Shapley value`
 # above the paper's threshold, $0.5$, under the same mutation. The last score is {term}`DSA`, which
 # looks at the distance from the training images.

@@ -369,7 +369,7 @@ def test_the_slider_shows_the_pixels_of_the_examples(opened):
                                page.get_by_label("Layer").select_option(index=1))),
     ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home"))),
     ("ground", lambda page: (page.get_by_role("button", name="draw your own").click(),
-                             page.get_by_role("slider", name="Inertia at the start").press("End")))])
+                             page.get_by_role("slider", name="Inertia, start").press("End")))])
 def test_the_address_opens_a_figure_as_one_left_it(browser, blocks, tmp_path, name, act):
     file = tmp_path / "page.html"
     file.write_text(f"<article class='bd-article'>{blocks('painter')._repr_html_()}{blocks(name)._repr_html_()}"

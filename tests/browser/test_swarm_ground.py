@@ -60,11 +60,18 @@ def test_lambda_and_inertia_fly_what_the_engine_flies(opened):
     opened.get_by_role("slider", name="Threshold λ").fill("0.2")
     assert flies(opened, SensitiveNeurons(threshold=0.2))
     assert not flies(opened, SensitiveNeurons())
-    opened.get_by_role("slider", name="Inertia at the end").press("Home")
+    opened.get_by_role("slider", name="Inertia, end").press("Home")
     assert flies(opened, SensitiveNeurons(threshold=0.2), inertia=(0.4, 0.0))
     opened.get_by_role("button", name="Reset").click()
     opened.get_by_role("slider", name="Iteration").press("End")
     assert flies(opened, SensitiveNeurons())
+
+
+@pytest.mark.parametrize("width", [1300, 700, 390])
+def test_points_lie_on_their_images_however_high_the_controls_are(opened, width):
+    opened.set_viewport_size({"width": width, "height": 900})
+    picture, points = (opened.locator(name).bounding_box() for name in (".stage canvas", ".stage svg"))
+    assert picture == pytest.approx(points, abs=1)
 
 
 def test_a_higher_lambda_darkens_the_ground_below_the_same_colour_bar(opened):

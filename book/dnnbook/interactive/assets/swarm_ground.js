@@ -177,7 +177,7 @@ function render(element, data) {
   const two = (value) => value.toFixed(2);
   const lambda = slider("Threshold λ", { min: 0, max: Math.max(3, 2 * data.threshold), step: 0.05,
     value: data.threshold, shown: two, change: (value) => { state.threshold = value; ground(); again(); } });
-  const inertia = ["at the start", "at the end"].map((name, i) => slider(`Inertia ${name}`, { min: 0,
+  const inertia = ["start", "end"].map((name, i) => slider(`Inertia, ${name}`, { min: 0,
     max: Math.max(1.2, ...data.inertia), step: 0.05, value: data.inertia[i], shown: two,
     change: (value) => { state.inertia[i] = value; again(); } }));
   const raise = buttons("Brush", ["raise", "lower"], (i) => { state.lower = i === 1; });
