@@ -195,9 +195,9 @@ by_bound(live, "error_rate")
 
 # %% [markdown]
 # The table above has the {term}`test errors <test error>` in percent of the examples of all
-# iterations: the mean over the random seeds and half the width of its 95 % {term}`interval`. The
-# next table has the errors for a thousand passes of the network, where a gradient counts as some
-# passes more:
+# iterations: the mean over the random seeds and half the width of its 95 % {term}`interval`. So
+# few inputs show how to compare, and prove nothing; the records below have more. The next table has the
+# errors for a thousand passes of the network, where a gradient counts as some passes more:
 
 # %% tags=["hide-input"]
 by_bound(live, "errors_per_1000_passes")
