@@ -286,10 +286,10 @@ run.show()
 # %% [markdown]
 # ## Excitable neurons of corner cases
 #
-# Now we take the network of the paper and the images from the top of the page. As in [the first
-# paper's chapter](../deepsensor_sensitivity/01_sensitive_neurons), we compare three groups:
-# **error**, the first mutant by DeepHunter that lost its class; **noise** of the same
-# {term}`L2 length <L2 distance>` on the same image; and **right**, the mutant nearest in length
+# Now we take the network of the paper and the images from the top of the page. As in [the first paper's
+# chapter](../deepsensor_sensitivity/01_sensitive_neurons), we compare three groups. **Error** is the first
+# mutant by DeepHunter that lost its class; **noise** of the same
+# {term}`L2 length <L2 distance>` on the same image. **Right** is the mutant nearest in length
 # that kept its class. A benign image *by itself* has no perturbation, no change of loss to share
 # out, and no excitable neuron.
 
@@ -327,7 +327,7 @@ wide(run.live, "quantity == 'excitable_neurons'", index=["scale", "lambda"], col
 # An error *is* a large change of loss, and the values in nats add up to it. So compare counts at the
 # same change:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of excitable neurons of each image against the change of its loss, which the Shapley values share out: values in nats (left) and over their mean absolute value (right), both with a threshold of 0.5.", "name": "fig-excitable-loss"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Number of excitable neurons of each image against the change of its loss, which the Shapley values share out. Values in nats (left) and over their mean absolute value (right), both with a threshold of 0.5.", "name": "fig-excitable-loss"}}
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4))
 totals = {group: got.total for group, got in found.items()}
 for axis, scale in zip(axes, excitable.SCALES):
@@ -397,7 +397,7 @@ for plain, label in ((x, seed_class), (data.images[others], other_class)):
     noisy = studies.with_noise(plain, length, seed=seed)
     number.append(excitable.excitable(values(plain, noisy, label).values).sum(1))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of excitable neurons of each point (right).", "name": "fig-excitable-tsne"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left). Right: the number of excitable neurons of each point (right).", "name": "fig-excitable-tsne"}}
 campaign_plots.corner_plane(hidden.values, {
     f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
     "corner cases": len(corner)}, torch.cat([*number, many["none", 0.5]["error"]]),

@@ -183,11 +183,11 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # \quad (8), \qquad x_p \leftarrow x_p + v \quad (9).$$
 #
 # ```{figure} ../../book/assets/deepsensor_workflow.svg
-# :alt: From top to bottom. A benign seed. Small perturbations give 100 intermediate examples, the particles. Each goes into the network, where every neuron gets a Shapley value, its part in the change of the loss. Neurons with a value above lambda are excitable, and their share among all neurons is the fitness. An arrow leads back to the perturbations, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
+# :alt: From top to bottom. A benign input. Small perturbations give 100 intermediate examples, the particles. Each goes into the network, where every neuron gets a Shapley value, its part in the change of the loss. Neurons with a value above lambda are excitable, and their share among all neurons is the fitness. An arrow leads back to the perturbations, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
 # :width: 416px
 # :name: fig-excitable-workflow
 #
-# How DeepSensor makes a test example from a benign seed, drawn after Fig. 2 and Section 4 of the
+# How DeepSensor makes a test example from a benign input, drawn after Fig. 2 and Section 4 of the
 # paper.
 # ```
 #

@@ -86,7 +86,7 @@ says((f"**The answer.** The swarm ends at the polluted class for {guided.mean():
 # the clean one beside it. Look for such pairs, and check whether a constant {term}`fitness` has
 # them as well.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network, from the records, by the share of polluted images; each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-polluted"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are given the polluted class, in the polluted and in the clean network, from the records, by the share of polluted images. Each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-polluted"}}
 kept = run.recorded(patches=patches)
 plots.nothing() if kept.empty else fuzzer_bars(
     outcomes.error_shares(at_best(kept, "dataset", "model", "alpha")).sort_values("alpha", kind="stable").assign(
@@ -95,8 +95,8 @@ plots.nothing() if kept.empty else fuzzer_bars(
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How to test the reason as well as the count: does a patch that a network has
-# learned make more of its neurons {term}`excitable <excitable neuron>`, and is a swarm that seeks such
+# **What you will learn.** How to test the reason as well as the count. Does a patch that a network has
+# learned make more of its neurons {term}`excitable <excitable neuron>`? And is a swarm that seeks such
 # neurons led to the polluted class?
 
 # %% [markdown]
@@ -178,9 +178,9 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 # %% [markdown]
 # ## The fuzzers
 #
-# The inputs are test images of the *other* classes. The swarm runs with four fitnesses. Everything
-# runs again on a **clean** network, which never saw the pollution: an example that it gives the
-# polluted class is not an error of that kind.
+# The inputs are test images of the *other* classes. The swarm runs with four fitnesses. Everything runs again
+# on a **clean** network, which never saw the pollution. An example that it gives the polluted class is not an
+# error of that kind.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)

@@ -81,7 +81,7 @@ says((f"**The answer.** The swarm finds errors for {span(guided.groupby('trainin
 # does the colour of the excitable swarm do anything that the colour of the constant fitness does
 # not do?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records, each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained, from the records. Each rival in its best setting: mean over the random seeds, lines give the range.", "name": "fig-excitable-incomplete"}}
 CELL = ["dataset", "model", "training"]
 kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
@@ -271,8 +271,8 @@ run.verdicts()
 says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
 # %% [markdown]
-# **What it means.** A threshold in nats is not a fixed measure: the surer a network is, the less a
-# little noise changes its loss, and the more nats an error costs it.
+# **What it means.** A threshold in nats is not a fixed measure. The surer a network is, the less a little
+# noise changes its loss, and the more nats an error costs it.
 
 # %% tags=["hide-input", "statements"]
 change = evidence.by_seed(rows, "quantity == 'change_of_loss'", "training", "length")

@@ -1,8 +1,9 @@
 # %% [markdown]
 # # Does retraining on generated examples stop attacks?
 #
-# **The claims** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrain a network on 500 benign images and DeepSensor's
-# example of each: the success rate of the attack PGD then falls about 1.6 times as much as with any other
+# **The claims** (DeepSensor II, 6.2.1, Figs. 4 and 5). Retrain a network on 500 benign images and
+# DeepSensor's example of each. The success rate of the attack PGD then falls about 1.6 times as much as with
+# any other
 # {term}`fuzzer's <fuzzer>` examples. DeepSensor's network is no worse against FGSM, DeepFool, JSMA and PGD than
 # one that is retrained on PGD's own examples (PGD-AT), and better against DeepFool and JSMA. In every case the
 # success rate falls by more than 70 %.
@@ -109,7 +110,7 @@ says((f"**The answer.** No. At a small size, where PGD can fail, retraining on t
 # Does retraining on DeepSensor's examples take away more than retraining on the controls does? The controls
 # are benign images, noise, and the examples of PGD itself.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away, mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away. Mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
 SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
          "jsma": "jsma, small"}  # each attack, and what its second count is called
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
@@ -122,7 +123,7 @@ run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** Why two of the four attacks succeed against nearly any network, and what to count
-# instead; and what happens to a network that is trained on images of noise with the labels of others.
+# instead. And what happens to a network that is trained on images of noise with the labels of others.
 
 # %% [markdown]
 # ## Attacks with a size, and without
@@ -166,9 +167,9 @@ limits = {"deepfool": lambda change: change.flatten(1).norm(dim=1) <= near,
 # %% [markdown]
 # ## Examples and networks
 #
-# As in [the first paper's chapter](../deepsensor_sensitivity/07_robustness), the network is trained on with the
-# inputs and the last example of each, which has the class of its input, and with nothing else; the momentum of
-# 0.9 and the constant learning rate are ours. We attack images that the retraining has not seen.
+# As in [the first paper's chapter](../deepsensor_sensitivity/07_robustness), the network is trained on with
+# the inputs and the last example of each, which has the class of its input, and with nothing else. The
+# momentum of 0.9 and the constant learning rate are ours. We attack images that the retraining has not seen.
 # There are three controls: `benign` sees the inputs twice, `noise` sees them under Gaussian noise of 0.1, and
 # `pgd_at` sees PGD's examples of them. The {term}`swarms <swarm>` are those of [the chapter on test
 # errors](01_test_errors), and every fuzzer also runs within the `bounds`.
@@ -279,7 +280,7 @@ wide(run.live, LEADS, index=["quantity", "attack", "setting"], columns=["budget"
 # %% [markdown]
 # ## Fig. 4
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away, at the paper's size (left) and at the small one (right), for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of PGD's success rate that retraining takes away. Left: at the paper's size; right: at the small one; for every set of examples and bound on their L2 distance.", "name": "fig-excitable-asr"}}
 fall = run.live[run.live["quantity"] == "asr_gain"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharex=True, sharey=True)
 for axis, attack in zip(axes, ("pgd", SMALL["pgd"])):
@@ -290,7 +291,7 @@ run.show()
 # %% [markdown]
 # ## Fig. 5
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack, as the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack. As the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
 SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
          BENIGN]
 
@@ -371,7 +372,7 @@ says((f"At the paper's size, PGD succeeds on at least {min(before.min(), after.m
       max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()),
      ("The swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average.",
       smaller.loc["pgd_at", "mean"] > 10),
-     "Its examples are a few hundred images, made once against the network as it was; the method that is usually called "
+     "Its examples are a few hundred images, made once against the network as it was. The method that is usually called "
      "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success by at most "
       f"{max(abs(each['mean']) for each in within):.1f} points on average.",

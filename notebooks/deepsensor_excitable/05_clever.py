@@ -100,7 +100,7 @@ says((f"**The answer.** Not on average: after retraining on the excitable swarm'
 #
 # Are the bars above zero at all? And does any bar of DeepSensor come near the broken line?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score, mean over the random seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 from the records, by the bound on the examples' L2 distance: what retraining adds to the CLEVER score. Mean over the random seeds; lines give the range. Broken line: DeepSensor's mean in the paper.", "name": "fig-excitable-clever-records"}}
 kept = run.recorded()
 plots.nothing() if kept.empty else campaign_plots.fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'clever_gain'"), line=0.12,
@@ -108,8 +108,8 @@ plots.nothing() if kept.empty else campaign_plots.fuzzer_bars(
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Why a CLEVER score from few samples is too large, and how an attack shows it; and how
-# to compare gains when some of them are losses.
+# **What you will learn.** Why a CLEVER score from few samples is too large, and how an attack shows it. And
+# how to compare gains when some of them are losses.
 
 # %% [markdown]
 # ## When the score is no lower bound
@@ -173,9 +173,9 @@ pd.DataFrame({"points": NUMBERS, "CLEVER": mine.tolist(), "way to the boundary":
 #
 # ## Networks
 #
-# The networks are retrained as in [the chapter before](04_attack_success), with the same controls:
-# `benign` sees the inputs twice, `noise` sees them under noise, and `pgd_at` sees the examples that
-# PGD makes from them.
+# The networks are retrained as in [the chapter before](04_attack_success), with the same controls. `benign`
+# sees the inputs twice, `noise` sees them under noise, and `pgd_at` sees the examples that PGD makes from
+# them.
 
 # %% tags=["hide-input"]
 data = load(dataset)
@@ -256,11 +256,10 @@ headed(measured.loc[list(budgets)[-1]].round(3))
 # %% [markdown]
 # ## What the claims ask for
 #
-# The lead is DeepSensor's gain minus the best baseline's gain. The excess is its gain minus three
-# times the baselines' mean gain. A ratio would not work: where a baseline lowers the score, the
-# mean may be close to 0 or below, and "three times as much" of a loss is a larger loss. But a
-# difference has its own trap: where all baselines lose, three times their loss is easily beaten,
-# even by a loss.
+# The lead is DeepSensor's gain minus the best baseline's gain. The excess is its gain minus three times the
+# baselines' mean gain. A ratio would not work. Where a baseline lowers the score, the mean may be close to 0
+# or below, and "three times as much" of a loss is a larger loss. But a difference has its own trap: where all
+# baselines lose, three times their loss is easily beaten, even by a loss.
 
 # %% tags=["hide-input"]
 for budget in budgets:
@@ -279,7 +278,7 @@ run.save(data, device=device)
 wide(run.live, "quantity in ('clever_lead', 'clever_excess')", index=["quantity", "setting"],
      columns=["budget", "swarm"], digits=3)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2, for every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above: what retraining adds to the CLEVER score, in L2. For every set of examples and bound on their distance.", "name": "fig-excitable-clever"}}
 figure, axis = plt.subplots(figsize=(7, 3.4))
 campaign_plots.bars_by_bound(axis, run.live[run.live["quantity"] == "clever_gain"],
                              "increase in CLEVER (L2)")

@@ -78,7 +78,7 @@ says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at mo
 # A column with one full point counts neurons that only this kind of example excites most. A column with four
 # full points counts neurons that all kinds share. Which columns have DeepSensor's point?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network; mean over the seeds.", "name": "fig-excitable-overlap-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean number of neurons in the top tens of just those kinds of example that have a full point, from the records of the first network. Mean over the seeds.", "name": "fig-excitable-overlap-records"}}
 circles = ["pgd", "jsma", "deepfool", "excitable"]
 
 
@@ -105,8 +105,8 @@ nothing() if kept.empty else upset(kept[kept.groupby(["dataset", "model"], sort=
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Why both halves of the claim cannot be true together; how many neurons two such sets
-# share by chance, and of any two images; and how stable such a set is.
+# **What you will learn.** Why both halves of the claim cannot be true together. How many neurons two such sets
+# share by chance, and how many those of any two images. And how stable such a set is.
 
 # %% [markdown]
 # ## Sets of ten
@@ -241,9 +241,9 @@ run.show()
 # %% [markdown]
 # ## How stable is such a set?
 #
-# We take the same images again and change nothing but chance: another draw of the noise, another random seed
-# of the swarm, another random start of PGD. We also compute the Shapley values by permutations instead of
-# gradients. If a set is not stable here, it cannot be compared between methods.
+# We take the same images again and change nothing but chance. There is another draw of the noise, another
+# random seed of the swarm, another random start of PGD. We also compute the Shapley values by permutations
+# instead of gradients. If a set is not stable here, it cannot be compared between methods.
 
 # %%
 guided = Key("deepsensor", "excitable")
@@ -274,8 +274,9 @@ headed(pd.Series(stability, name=f"of {most} neurons, shared").round(1).to_frame
 # %% [markdown]
 # ## What the claim asks for
 #
-# The table shows the overlap of a swarm with an attack, and its *lead*: this overlap, minus the largest
-# overlap that another attack has with this attack. `beyond` is the overlap minus what different inputs share.
+# The table shows the overlap of a swarm with an attack, and its *lead*. That is this overlap, minus the
+# largest overlap that another attack has with this attack. `beyond` is the overlap minus what different
+# inputs share.
 
 # %% tags=["hide-input"]
 beyond = overlap - apart
@@ -296,8 +297,8 @@ wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 # %% [markdown]
 # ## Over all records
 #
-# The paper prints no number of Fig. 7. Ours are means over the seeds: the neurons that a swarm shares with an
-# attack, those that attacks share with each other, and the stability of a top ten.
+# The paper prints no number of Fig. 7. Ours are means over the seeds. They are the neurons that a swarm
+# shares with an attack, those that attacks share with each other, and the stability of a top ten.
 
 # %% tags=["hide-input"]
 ours, cell = run.recorded(), ["dataset", "model"]

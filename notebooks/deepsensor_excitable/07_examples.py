@@ -72,8 +72,8 @@ says((f"**The answer.** Not those that stand apart. Without a bound, the excitab
       near_1.between(0.4, 0.6).all() and of("last_error_rate", "1", "excitable").max() == 0))
 
 # %% [markdown]
-# **What you will learn.** How to test whether two sets of images can be told apart, and what the test says about
-# swarms that are guided by {term}`excitable neurons <excitable neuron>`, by
+# **What you will learn.** How to test whether two sets of images can be told apart. And what the test says
+# about swarms that are guided by {term}`excitable neurons <excitable neuron>`, by
 # {term}`sensitive neurons <sensitive neuron>`, or by no neurons at all.
 
 # %% [markdown]
@@ -106,10 +106,9 @@ runs = studies.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, b
 # %% [markdown]
 # ## Fig. 9
 #
-# For three inputs, the figure shows the input, its example, and the perturbation $|\rho|$ magnified
-# ten times. The examples are those of the {term}`swarm` guided by excitable neurons at three
-# bounds, of the swarm that nothing guides, and of {term}`DLFuzz` at the smallest bound. Errors are
-# shown first.
+# For three inputs, the figure shows the input, its example, and the perturbation $|\rho|$ magnified ten
+# times. The examples are those of the {term}`swarm` guided by excitable neurons at three bounds. Others are
+# of the swarm that nothing guides, and of {term}`DLFuzz` at the smallest bound. Errors are shown first.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples", "classes": "bitmap"}}
 EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
@@ -177,7 +176,7 @@ def latent(x: torch.Tensor) -> np.ndarray:
     return activations.record(model, x, layers=[hidden], neuron="unit").values.numpy()
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input. Without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
 CLOUDS = [Key("deephunter", setting="paper"), EXCITABLE, SENSITIVE, CONSTANT]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2))
 home = f"class {data.classes[seed_class]}"

@@ -85,7 +85,7 @@ says(("**The answer.** Excitable neurons never guide the swarm here: with every 
 #
 # Find the bar of the excitable swarm, and the bar of the constant fitness beside it. Which fuzzers are above both?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained: from the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the last examples that are test errors, by how far the network was trained. From the records, mean over the seeds, lines give the range.", "name": "fig-excitable-speakers"}}
 CELL = ["dataset", "model"]
 ours = run.recorded()
 plots.nothing() if ours.empty else fuzzer_bars(
@@ -93,8 +93,8 @@ plots.nothing() if ours.empty else fuzzer_bars(
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How speech becomes a picture that all methods of this book can use; how to listen to
-# a picture that a fuzzer has changed; and why to ask of a {term}`fitness`, before comparing what it finds,
+# **What you will learn.** How speech becomes a picture that all methods of this book can use. How to listen
+# to a picture that a fuzzer has changed. And why to ask of a {term}`fitness`, before comparing what it finds,
 # whether it is ever anything but 0.
 
 # %% [markdown]
@@ -387,10 +387,10 @@ run.beside(table_7.assign(value=table_7["value"] / 10),
            take=outcomes.error_shares, on=[*CELL, "training", "fuzzer"], digits=1)
 
 # %% [markdown]
-# Folded: more from the records. There are the test errors of all swarms and of noise, within the bound and without; how
-# many neurons are excitable, and how many examples are those of the constant swarm; and the accuracy of the networks.
-# Then come the different wrong classes of all inputs, how many errors are near their inputs, the passes, and for
-# Table 7 the test errors among the examples of all iterations.
+# Folded: more from the records. There are the test errors of all swarms and of noise, within the bound and
+# without. Then it has how many neurons are excitable, how many examples are those of the constant swarm, and
+# the accuracy of the networks. Then come the different wrong classes of all inputs, how many errors are near
+# their inputs, the passes, and for Table 7 the test errors among the examples of all iterations.
 
 # %% tags=["hide-input", "hide-output"]
 ours = run.recorded()

@@ -109,8 +109,8 @@ nothing() if kept.empty else errors_against_thresholds(kept, list(SCALE))
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Why the sum of all Shapley values bounds how many of them can be large; which unit
-# $\lambda$ could have; and how to see whether a threshold steers a search at all.
+# **What you will learn.** Why the sum of all Shapley values bounds how many of them can be large. Which unit
+# $\lambda$ could have, and how to see whether a threshold steers a search at all.
 
 # %% [markdown]
 # ## How many neurons can be above a threshold?
@@ -159,10 +159,9 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early, and one
-# for every $\epsilon$ at $\lambda = 0.5$. Both are run in nats (`excitable`) and scaled
-# (`excitable_scaled`). The controls are the first paper's {term}`fitness` at its threshold of 0.5,
-# and a constant fitness.
+# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early. We run one for
+# every $\epsilon$ at $\lambda = 0.5$. Both are run in nats (`excitable`) and scaled (`excitable_scaled`). The
+# controls are the first paper's {term}`fitness` at its threshold of 0.5, and a constant fitness.
 
 # %% tags=["hide-input"]
 plain = fuzzing.Swarm.paper(population=population)
@@ -298,8 +297,9 @@ says(*evidence.left_out(rows), f"Our records cover {sizes(rows)}, for each kind 
      f"one value of each threshold, they also cover {sizes(large)}.", evidence.estimator(everything))
 
 # %% [markdown]
-# **What it means.** A threshold in nats counts neurons and measures the loss at the same time: the more loss there
-# is to share out, the more shares are large. If no swarm reaches $\epsilon$, $\epsilon$ changes nothing.
+# **What it means.** A threshold in nats counts neurons and measures the loss at the same time. The more loss
+# there is to share out, the more shares are large. If no swarm reaches $\epsilon$, $\epsilon$ changes
+# nothing.
 
 # %% tags=["hide-input", "statements"]
 possible, vgg16_possible = (100 * evidence.by_seed(table, POSSIBLE).mean() for table in (rows, large))

@@ -76,8 +76,8 @@ says(("**The answer.** Yes, in the two networks that were trained on clean data:
 # %% [markdown]
 # ## In one picture
 #
-# For each swarm, compare its start at random with its start at the input: first without a bound
-# (left), then with both held within the same bound (right).
+# For each swarm, compare its start at random with its start at the input. First without a bound (left), then
+# with both held within the same bound (right).
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 11 of the paper from the records; means over all networks and random seeds.", "name": "fig-excitable-start-records"}}
 def errors_by_start(rows: pd.DataFrame) -> None:
@@ -95,7 +95,7 @@ run.show(recorded=True)
 
 # %% [markdown]
 # **What you will learn.** How to ask whether a random start finds more
-# {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors: with the same
+# {term}`excitable neurons <excitable neuron>`, and whether that is why there are more errors. With the same
 # distance for both starts, and without.
 
 # %% [markdown]
@@ -141,11 +141,10 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# There are three starts: `random`; `seed`, which is at the input, where every pixel gets brighter
-# as in the released code; and `seed, signed`, where a pixel may also get darker. There are three
-# fitnesses: `excitable`, `sensitive`, and `constant`. From a random start, the constant fitness
-# leaves nothing but the start. All swarms run without a bound, as in the paper, and within one
-# (`near`).
+# There are three starts: `random`, `seed`, and `seed, signed`. `seed` is at the input, where every pixel gets
+# brighter as in the released code. With `seed, signed`, a pixel may also get darker. There are three
+# fitnesses: `excitable`, `sensitive`, and `constant`. From a random start, the constant fitness leaves
+# nothing but the start. All swarms run without a bound, as in the paper, and within one (`near`).
 
 # %%
 starts = {"random": {}, "seed": {"start": "input", "velocity": (0.0, 0.7)},
@@ -165,9 +164,9 @@ found = {(budget, kind, *key): campaign for kind, model in models.items()
 # %% [markdown]
 # ## Test errors, and the neurons behind them
 #
-# The table is about the last examples, one for each input. It has the number of test errors; the
-# share of neurons, in percent, that the examples make excitable, whatever guided the swarm; and
-# their median {term}`L2 distance`.
+# The table is about the last examples, one for each input. It has the number of test errors. Then come the
+# share of neurons, in percent, that the examples make excitable, whatever guided the swarm; and their median
+# {term}`L2 distance`.
 
 # %% tags=["hide-input"]
 for (budget, kind, name, start), campaign in found.items():
@@ -186,9 +185,9 @@ run.show()
 # %% [markdown]
 # ## What the claim asks for
 #
-# We divide the test errors of a random start by those of a start at the input: first with the
-# released code's velocity (*the seed's errors*), then with the signed one (*the signed start's
-# errors*). A start that finds no error counts as if it had found one.
+# We divide the test errors of a random start by those of a start at the input. We do so first with the
+# released code's velocity (*the seed's errors*), then with the signed one (*the signed start's errors*). A
+# start that finds no error counts as if it had found one.
 
 # %% tags=["hide-input"]
 count = {key: int(outcomes.hits(campaign, targets[key[1]])[-1].sum())

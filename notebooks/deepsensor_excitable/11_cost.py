@@ -93,8 +93,8 @@ else:
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** What N! would take, and what an estimate takes; what each {term}`swarm` and each rival
-# costs in seconds and in {term}`passes <pass>`; and what the more expensive {term}`fitness` buys.
+# **What you will learn.** What N! would take, and what an estimate takes. What each {term}`swarm` and each
+# rival costs in seconds and in {term}`passes <pass>`; and what the more expensive {term}`fitness` buys.
 
 # %% [markdown]
 # ## N! and what can be done
@@ -215,7 +215,7 @@ headed(cost.drop(columns="seconds").sort_values("passes").round(1))
 # without a bound on the distance and within an {term}`L2 distance` of `near`. Seconds differ from
 # machine to machine, so they are drawn:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above; on the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
 seconds_against_passes(axes[0], cost, alike=Key("deepsensor", "sensitive"))
 for key, line in cost.iterrows():

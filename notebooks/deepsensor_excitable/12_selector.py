@@ -162,7 +162,7 @@ orders = usual_orders | {key: selection.by_score(each) for key, each in ({Key("e
 # ## Fault detection rate and APFD
 #
 # The tables show the percentage of faults among the first 5 to 20 % of an order, which is the
-# {term}`fault detection rate`, and the average percentage of faults detected ({term}`APFD`). A random order has an
+# {term}`fault detection rate`. They also show the average percentage of faults detected ({term}`APFD`). A random order has an
 # APFD of 50.
 
 # %% tags=["remove-input"]

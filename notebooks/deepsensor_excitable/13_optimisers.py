@@ -96,8 +96,8 @@ nothing() if kept.empty else errors_by_optimiser(kept)
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and {term}`differential evolution`
-# make new images out of old ones; and how to see whether a search matters at all.
+# **What you will learn.** How a {term}`genetic algorithm`, an {term}`ant colony` and {term}`differential
+# evolution` make new images out of old ones. And how to see whether a search matters at all.
 
 # %% [markdown]
 # ## Four ways to make the next images
@@ -111,8 +111,8 @@ run.show(recorded=True)
 #   child takes each pixel from one of them, and a few pixels are drawn anew. The fittest of parents
 #   and children live on.
 # - An **ant colony** (for continuous variables) keeps its best images as its memory. Every ant
-#   follows one of them and draws each pixel from a Gaussian around it, as wide as the images in the
-#   memory are apart: $x \sim \mathcal{N}(s_l, \sigma_l)$ with
+#   follows one of them and draws each pixel from a Gaussian around it. It is as wide
+#   as the images in the memory are apart: $x \sim \mathcal{N}(s_l, \sigma_l)$ with
 #   $\sigma_l = \xi \sum_e |s_e - s_l| / (k - 1)$.
 # - **Differential evolution** adds the difference of two images to the best one, and mixes the
 #   result with a parent. If the child is at least as fit, it takes the parent's place.
@@ -178,9 +178,9 @@ found = studies.at_bounds(model, x, labels, optimisers, {"none": None, "near": n
 # %% [markdown]
 # ## Test errors, and what was searched for
 #
-# The table has the test errors among the examples of all iterations, in percent; the share of
-# neurons that the last examples make excitable (or sensitive), in percent, which is what the
-# optimisers maximise; and the median {term}`L2 distance` of the last examples.
+# The table has the test errors among the examples of all iterations, in percent. It also has the share of
+# neurons that the last examples make excitable (or sensitive), in percent, which is what the optimisers
+# maximise; and the median {term}`L2 distance` of the last examples.
 
 # %% tags=["hide-input"]
 with torch.no_grad():

@@ -73,7 +73,7 @@ says((f"**The answer.** Yes. If probabilities are differentiated, the mean score
 # nearer than that. The last line is the distance at which an attack, DeepFool, did succeed. So a dot to the right of
 # the last one is wrong for at least one image. The lines show the range over the random seeds.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, from the records: mean over the random seeds; lines give the range.", "name": "fig-clever-settings-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, from the records. Mean over the random seeds; lines give the range.", "name": "fig-clever-settings-records"}}
 def scores_by_setting(rows: pd.DataFrame) -> None:
     """The mean score of every setting, and DeepFool's distance."""
     plots.dots(rows[rows["quantity"] == "clever"], row="choice", panel=["dataset", "model"],

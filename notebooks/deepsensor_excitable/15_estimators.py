@@ -74,7 +74,7 @@ says((f"**The answer.** Orders, the dearest estimate, do not find the most error
 # examples that are {term}`test errors <test error>`. *No search* is the random start that nothing moves. The lines
 # show the range over the random seeds.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm by the estimate that guides it, without a bound and within one, from the records: mean over the random seeds; lines give the range.", "name": "fig-estimators-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm by the estimate that guides it, without a bound and within one, from the records. Mean over the random seeds; lines give the range.", "name": "fig-estimators-records"}}
 BOUNDS = {"none": "without a bound", "near": f"within L2 = {near:g}"}
 
 
@@ -137,9 +137,10 @@ found = studies.at_bounds(model, x, labels, swarms, {"none": None, "near": near}
 # %% [markdown]
 # ## Test errors, and what was reached
 #
-# Every swarm raises its own estimate. So that none is its own judge, we judge the last examples of all swarms by
-# other, and more, orders. The table has the test errors among the examples of all iterations, in percent; the share
-# of neurons that the last examples make {term}`excitable <excitable neuron>`, in percent, by that judge; the median
+# Every swarm raises its own estimate. So that none is its own judge, we judge the last examples of all swarms
+# by other, and more, orders. The table has the test errors among the examples of all iterations, in percent.
+# It also has the share of neurons that the last examples make {term}`excitable <excitable neuron>`, in
+# percent, by that judge; the median
 # {term}`L2 distance` of the last examples; and the {term}`passes <pass>` through the network.
 
 # %% tags=["hide-input"]
@@ -232,9 +233,9 @@ says((f"Within the bound and on average, the judge sees no loss with four gradie
 # are above the threshold, and the images may come in another order.
 # ```
 #
-# **4. Code.** Write `my_passes(neurons, orders)`: the passes for one image, where an order takes a pass for each
-# neuron but the last, and the two ends, no neuron and all neurons, are computed once. The cell says whether it is
-# right.
+# **4. Code.** Write `my_passes(neurons, orders)`: the passes for one image. An order takes a pass for each
+# neuron but the last, and the two ends, no neuron and all neurons, are computed once. The cell says whether
+# it is right.
 
 # %%
 my_passes = None  # your function of two counts

@@ -38,7 +38,7 @@ recipe = "default"  # how the network is trained
 # large activation. Look at how the picture falls apart into strokes, and the strokes into ten
 # numbers, one for each class. Which of these things is a neuron?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One test image and the activations of LeNet-5, layer by layer: maps of convolutions and pools, then dense units, the last ten of them the logits. Each layer has a scale of its own.", "name": "fig-deepsensor-networks", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One test image and the activations of LeNet-5, layer by layer. First come maps of convolutions and pools, then dense units, the last ten of them the logits. Each layer has a scale of its own.", "name": "fig-deepsensor-networks", "classes": "bitmap"}}
 declared.check("deepsensor_sensitivity/00", dataset=dataset, seed=seed, recipe=recipe)
 lenets = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed)
           for name in ("lenet1", "lenet4", "lenet5")}

@@ -70,8 +70,8 @@ says((f"**The answer.** Yes: at every threshold $\\lambda$, corner cases have {s
      "chapter](02_test_errors) tests that.")
 
 # %% [markdown]
-# **What you will learn.** The two equations, by hand; what an input must be compared with before one
-# can say that it has *more* sensitive neurons; and what a t-SNE picture shows.
+# **What you will learn.** The two equations, by hand. What an input must be compared with before one can say
+# that it has *more* sensitive neurons. And what a t-SNE picture shows.
 #
 # ## Benign images, and their corner cases
 #
@@ -192,7 +192,7 @@ hidden = activations.record(model, torch.cat([plain, corner]), layers=[layer], n
 noisy = studies.with_noise(plain, lengths["error"].median().expand(len(plain)), seed=seed)
 sensitive = torch.cat([(sensitivities(plain, noisy) > 0.5).sum(1), many[0.5]["error"]])
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left), and the number of sensitive neurons of each point (right).", "name": "fig-deepsensor-tsne"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer for two benign classes and for corner cases of the first (left). Right: the number of sensitive neurons of each point (right).", "name": "fig-deepsensor-tsne"}}
 campaign_plots.corner_plane(hidden.values, {
     f"class {data.classes[seed_class]}": len(x), f"class {data.classes[other_class]}": len(others),
     "corner cases": len(corner)}, sensitive, label="sensitive neurons", seed=seed)
@@ -201,9 +201,9 @@ run.show()
 # %% [markdown]
 # ## Over all records
 #
-# The number of sensitive neurons of errors, divided by the number under noise of the same length
-# (the claim), and by the number for mutants that kept their class; means over the random seeds. The
-# paper prints no number.
+# The number of sensitive neurons of errors, divided by the number under noise of the same length (the claim),
+# and by the number for mutants that kept their class. Means over the random seeds. The paper prints no
+# number.
 
 # %% tags=["hide-input", "statements"]
 says(f"Our records cover {sizes(kept)}. All images are of one class.")

@@ -7,11 +7,11 @@
 # {term}`DeepHunter`. In LeNet-5 on MNIST, 18,349 of 20,000 examples are errors. The examples
 # "closely resemble" their inputs (IV.G.2, Fig. 8).
 #
-# How far from its image must an example be before the network gets it wrong? Move the slider. Each
-# picture is the last example that a method made within that {term}`L2 distance`; a frame means that
-# the network gives it another class than the image has. DeepSensor is a {term}`swarm` of images.
-# With a constant {term}`fitness` it searches for nothing. The five images are every second of ten, in
-# the order of how many errors the swarm makes of them within 10.
+# How far from its image must an example be before the network gets it wrong? Move the slider. Each picture is
+# the last example that a method made within that {term}`L2 distance`. A frame means that the network gives it
+# another class than the image has. DeepSensor is a {term}`swarm` of images. With a constant {term}`fitness`
+# it searches for nothing. The five images are every second of ten, in the order of how many errors the swarm
+# makes of them within 10.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -136,8 +136,8 @@ says(
     (f"DLFuzz, which follows a gradient, has {span(climbs)} % there.", climbs.min() > 50))
 
 # %% [markdown]
-# **What you will learn.** How to compare {term}`fuzzers <fuzzer>` at the same distance; how far an
-# example must be for counts like the paper's; and how to find out whether a search is guided at all.
+# **What you will learn.** How to compare {term}`fuzzers <fuzzer>` at the same distance. How far an example
+# must be for counts like the paper's. And how to find out whether a search is guided at all.
 #
 # ## Inputs
 #
@@ -153,11 +153,11 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # %% [markdown]
 # ## What is counted
 #
-# Every iteration makes as many examples as there are inputs: one from each, but DeepHunter draws from its
-# queue, some inputs several times and some not at all. A **test error** is an example whose class is
-# not its input's, and **error categories** are the different wrong classes of an input, summed over
-# the inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly
-# 20,000 errors. An example with two inputs and three iterations:
+# Every iteration makes as many examples as there are inputs. It makes one from each, but DeepHunter draws
+# from its queue, some inputs several times and some not at all. A **test error** is an example whose class is
+# not its input's. The **error categories** are the different wrong classes of an input, summed over the
+# inputs. No method stops at its first error: otherwise 1,000 inputs could not give nearly 20,000 errors. An
+# example with two inputs and three iterations:
 
 # %% tags=["nbval-check-output"]
 origin = torch.tensor([[0, 1], [0, 1], [0, 1]])
@@ -179,11 +179,11 @@ print(f"{int(by_hand.errors.sum())} test errors in {by_hand.categories()} catego
 # chapter before](01_sensitive_neurons).
 #
 # ```{figure} ../../book/assets/deepsensor_overview.svg
-# :alt: From top to bottom. A benign seed. The particles are 100 images, at first random ones. Each goes into the network: how far does every neuron move, for each unit of distance from the seed? Neurons for which this is above lambda are sensitive, and their share among all neurons is the fitness. An arrow leads back to the particles, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
+# :alt: From top to bottom. A benign input. The particles are 100 images, at first random ones. Each goes into the network: how far does every neuron move, for each unit of distance from the input? Neurons for which this is above lambda are sensitive, and their share among all neurons is the fitness. An arrow leads back to the particles, as the swarm moves towards the best so far. When the share is above epsilon, or after the last iteration, the best of all particles is the test example.
 # :width: 416px
 # :name: fig-deepsensor-overview
 #
-# How DeepSensor makes a test example from a benign seed, drawn after Fig. 2, Algorithm 1 and Section
+# How DeepSensor makes a test example from a benign input, drawn after Fig. 2, Algorithm 1 and Section
 # III of the paper.
 # ```
 #
@@ -446,9 +446,9 @@ run.beside(errors.assign(quantity="error_rate", value=errors["value"] / 200), TE
 run.beside(table_2.query("quantity == 'categories_per_seed'"), TEXT + "'categories_per_seed'", on=ON)
 
 # %% [markdown]
-# Folded are two more tables. The first has the test errors of the rivals at their best. The second has all their
-# settings: the mean distance, the error rate on the other inputs, by which the best setting was
-# chosen, and with what share of the random seeds it was chosen.
+# Folded are two more tables. The first has the test errors of the rivals at their best. The second has all
+# their settings. It gives the mean distance, the error rate on the other inputs, by which the best setting
+# was chosen, and with what share of the random seeds it was chosen.
 
 # %% tags=["hide-input", "hide-output"]
 run.beside(errors.query("fuzzer != 'deepsensor'").assign(

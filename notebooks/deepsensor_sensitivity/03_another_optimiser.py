@@ -203,11 +203,11 @@ axis.legend()
 whose.show(whose.run_of(dataset, model_name, seed))
 
 # %% [markdown]
-# **What it means.** The figure shows which search gets more out of nearly the same number of
-# passes. The columns of test errors show what that is worth. Judge an optimiser by the first, and
-# DeepSensor's idea by the second: if the search without any fitness finds errors as often, this
-# search adds nothing; a stronger one still may. [A chapter on the second
-# paper](../deepsensor_excitable/13_optimisers) compares four optimisers, over several random seeds.
+# **What it means.** The figure shows which search gets more out of nearly the same number of passes. The
+# columns of test errors show what that is worth. Judge an optimiser by the first, and DeepSensor's idea by
+# the second. If the search without any fitness finds errors as often, this search adds nothing; a stronger
+# one still may. [A chapter on the second paper](../deepsensor_excitable/13_optimisers) compares four
+# optimisers, over several random seeds.
 
 # %% tags=["hide-input"]
 reached = {name: float(values[-1].mean()) for name, values in fitness.items()}

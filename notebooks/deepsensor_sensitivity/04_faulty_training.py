@@ -82,10 +82,10 @@ says((f"**The answer.** {each['swarm'].mean():.0f} % of DeepSensor's examples ge
 # %% [markdown]
 # ## In one picture
 #
-# For this page's reading of the patches: compare DeepSensor with its twin, a {term}`swarm` with a
-# constant {term}`fitness`, which looks at no neuron, before you compare it with the rivals.
+# Take this page's reading of the patches. Compare DeepSensor with its twin first, a {term}`swarm` with a
+# constant {term}`fitness`, which looks at no neuron. Then compare it with the rivals.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are given the polluted class, in the polluted networks. Each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-polluted-records"}}
 drawn = run.recorded(patches=patches)
 plots.nothing() if drawn.empty else fuzzer_bars(
     at_best(outcomes.error_shares(drawn), "dataset", "model", "alpha").query("network == 'polluted'").sort_values(
@@ -143,8 +143,8 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
 # to images with a patch.
 #
 # In that reading, training a new LeNet-5 on MNIST with one patch for all and random seed 0 failed for every
-# $\alpha$: the network gave one class to every image, and no input was left to fuzz. So its records have other
-# random seeds.
+# $\alpha$. The network gave one class to every image, and no input was left to fuzz. So its records have
+# other random seeds.
 
 # %% tags=["hide-input"]
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
@@ -194,8 +194,8 @@ print(f"{len(chosen['clean'][1])} inputs of {data}")
 # ## Test errors
 #
 # Each fuzzer generates as many examples as there are inputs, in its last iteration. *Test errors* are the
-# examples that are given the polluted class, *wrong* are those that are given any wrong class, and
-# *L2* is the examples' median distance from their inputs.
+# examples that are given the polluted class. *Wrong* are those that are given any wrong class, and *L2* is
+# the examples' median distance from their inputs.
 
 # %% tags=["hide-input"]
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])

@@ -84,7 +84,7 @@ says(("**The answer.** However far the network was trained, DLFuzz finds the mos
 # Compare each colour in the three networks. Then compare DeepSensor with its twin, a {term}`swarm`
 # with a constant {term}`fitness`, which looks at no neuron.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained; each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, by how far the network was trained. Each rival in its best setting: mean over the random seeds; lines give the range.", "name": "fig-deepsensor-incomplete-records"}}
 kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
     outcomes.error_shares(at_best(kept, "dataset", "model")), group=["dataset", "model", "training"],
@@ -92,13 +92,13 @@ plots.nothing() if kept.empty else fuzzer_bars(
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How to make the three networks when the paper gives only half of the recipe;
-# and what a count can still tell when it is close to its greatest possible value.
+# **What you will learn.** How to make the three networks when the paper gives only half of the recipe. And
+# what a count can still tell when it is close to its greatest possible value.
 #
 # ## Three networks
 #
 # Table V heads its column "retrained", but the text says that underfitted and overfitted networks were
-# *trained*, and one epoch could not make a well trained network underfitted. So all three are new networks.
+# *trained*. One epoch could not make a well trained network underfitted. So all three are new networks.
 #
 # Table V gives epochs, batch sizes and accuracies: underfitted networks have 76 to 79 %,
 # overfitted ones 98 to 99.9 %. It gives no learning rate. We use 0.02 with momentum, which is meant to bring LeNet-5

@@ -2,8 +2,8 @@
 # # Does DeepSensor raise neuron coverage?
 #
 # **The claim** (DeepSensor IV.C, Fig. 3). Coverage criteria count the neurons that a set of inputs has
-# brought into some state. DeepSensor is not made to raise them, and yet it raises most of six criteria
-# more than noise and than {term}`fuzzers <fuzzer>` that are made for it: up to twice as much. All
+# brought into some state. DeepSensor is not made to raise them, and yet it raises most of six criteria more
+# than noise and than {term}`fuzzers <fuzzer>` that are made for it. It raises them up to twice as much. All
 # examples lie within an {term}`L2 distance` of 1 from their inputs (2 on ImageNet).
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
@@ -82,10 +82,10 @@ says((f"**The answer.** No: DeepSensor gains most in {out_of(len(led), len(names
 # %% [markdown]
 # ## In one picture
 #
-# Each panel shows one criterion, on a scale of its own. On which side of zero is a bar, whose bar is the
-# longest, and how far is DeepSensor ahead of its twin, a {term}`swarm` with a constant {term}`fitness`?
+# Each panel shows one criterion, on a scale of its own. On which side of zero is a bar, and whose bar is the
+# longest? And how far is DeepSensor ahead of its twin, a {term}`swarm` with a constant {term}`fitness`?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs, mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs. Mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
 def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
     """Mean gains: a panel for each network and criterion, on a scale of its own."""
     rows, of = methods(rows), ["dataset", "model"]
@@ -256,7 +256,7 @@ wide(run.live, "quantity == 'gain'", index=["counted", "fuzzer", "swarm", "setti
 wide(run.live, "quantity in ('l2', 'test_errors')", index=["fuzzer", "swarm", "setting"], columns="quantity",
      digits={"l2": 2, "test_errors": 0})
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale: examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of coverage that the examples of the run above gain over their inputs, for each criterion on its own scale. Examples alone, and with their inputs.", "name": "fig-deepsensor-coverage"}}
 draw(run.live.query("quantity == 'gain'"), columns=3, height=2.5)
 run.show()
 

@@ -100,22 +100,22 @@ says((f"**The answer.** After retraining on DeepSensor's examples, PGD at the la
 # The lines go from the least to the greatest seed. Whether a lead is more than chance is tested below, with
 # the seeds in pairs.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (a) from the records: points of the success rate of PGD, at both sizes, that retraining takes away. Each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-asr"}}
 kept = run.recorded()
 plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'asr_gain'").drop(columns="swarm"),
     group=["dataset", "model", "attack"], ylabel="decrease in ASR (points)")
 run.show(recorded=True)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score, each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 (b) from the records: what retraining adds to the L2 CLEVER score. Each rival in its best setting; mean over the random seeds, lines give the range.", "name": "fig-deepsensor-robustness-clever"}}
 plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'clever_gain'").drop(columns="swarm"),
     group=["dataset", "model"], ylabel="increase in CLEVER (L2)")
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** Two measures of robustness, one by attack and one without; why retraining needs
-# a control that adds no generated example; and what you cannot learn from an attack that always succeeds.
+# **What you will learn.** Two measures of robustness, one by attack and one without. Why retraining needs a
+# control that adds no generated example, and what you cannot learn from an attack that always succeeds.
 #
 # ## Two measures
 #
@@ -185,9 +185,8 @@ models = {BEFORE: model} | retraining.retrained(
 # ## Attacks and scores
 #
 # PGD starts at a random point, as its authors have it. The paper gives its eps, but neither the norm nor the
-# number of steps. In the L-infinity norm, an eps of
-# 0.3 changes a pixel by up to a third of its range, which usually changes the class of nearly every image.
-# So we also run a smaller eps.
+# number of steps. In the L-infinity norm, an eps of 0.3 changes a pixel by up to a third of its range. This
+# usually changes the class of nearly every image. So we also run a smaller eps.
 #
 # CLEVER as the paper sets it needs $500 \times 1{,}024$ points around each image, and a gradient for every
 # class at each of them. The paper states neither the radius nor the images. Here CLEVER takes
@@ -242,7 +241,7 @@ table["accuracy_unseen"] = {
 print(f"CLEVER of {len(common)} images; accuracy on those that the network got right before, and on all unseen")
 headed(table.round({"pgd": 1, "pgd, small": 1, "clever": 3, "accuracy": 1, "accuracy_unseen": 1}))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of attack success rate that retraining takes away (left, PGD at two sizes), and what it adds to the L2 CLEVER score (right).", "name": "fig-deepsensor-robustness"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 for the run above: points of attack success rate that retraining takes away (left, PGD at two sizes). Right: what it adds to the L2 CLEVER score (right).", "name": "fig-deepsensor-robustness"}}
 change = headed(table.drop(BEFORE) - table.loc[BEFORE])
 figure, axes = plt.subplots(1, 2, figsize=(9, 3), sharey=True)
 (-change.iloc[:, :2]).plot.barh(ax=axes[0], xlabel="decrease in ASR (points)")

@@ -148,7 +148,7 @@ def latent(images: torch.Tensor) -> np.ndarray:
     return activations.record(model, images, layers=[hidden], neuron="unit").values.numpy()
 
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input by DeepHunter and by DeepSensor, without a bound (left) and at the larger bound (right). Triangles are examples that the network gives neither of the two classes.", "name": "fig-deepsensor-examples-tsne"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input by DeepHunter and by DeepSensor. Without a bound (left) and at the larger bound (right). Triangles are examples that the network gives neither of the two classes.", "name": "fig-deepsensor-examples-tsne"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.8))
 apart = {}  # silhouette, in the first picture where the examples stand
 for axis, sensor in zip(axes, list(runs)[1:]):
@@ -164,11 +164,11 @@ run.show()
 # %% [markdown]
 # ## A number for the overlap
 #
-# t-SNE keeps neighbours, not distances. So we measure in the hidden layer itself. How far is an example
-# from the nearest benign image of either class, in units of the usual distance between benign neighbours?
-# An example with a value near 1 is among the data. And is that neighbour of the class that the example was
-# made from? Beside these numbers stands the *silhouette* of the examples and their class in the picture
-# itself: it is 0 where the two sets are mixed, and 1 where they are two clusters. We count the last examples, as in the
+# t-SNE keeps neighbours, not distances. So we measure in the hidden layer itself. How far is an example from
+# the nearest benign image of either class, in units of the usual distance between benign neighbours? An
+# example with a value near 1 is among the data. And is that neighbour of the class that the example was made
+# from? Beside these numbers stands the *silhouette* of the examples and their class in the picture itself. It
+# is 0 where the two sets are mixed, and 1 where they are two clusters. We count the last examples, as in the
 # picture.
 
 # %% tags=["hide-input"]
@@ -228,8 +228,8 @@ run.verdicts()
 
 # %% [markdown]
 # **What it means.** Put a {term}`distance <L2 distance>` under every picture. Then you can check the two
-# statements of the paper against each other: that nearly all examples are errors, as Table II has it, and
-# that the perturbations of Fig. 8 cannot be seen.
+# statements of the paper against each other. One is that nearly all examples are errors, as Table II has it,
+# and the other that the perturbations of Fig. 8 cannot be seen.
 
 # %% tags=["hide-input", "statements"]
 says((f"The more of DeepSensor's examples are errors, the farther they are from their inputs: within {length[far_off]:.0f}, "

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # Do the two thresholds matter?
 #
-# **The claim** (DeepSensor IV.E, Fig. 5). A neuron is {term}`sensitive <sensitive neuron>` if its
-# sensitivity is above $\lambda$; up to 0.6, raising $\lambda$ finds more
+# **The claim** (DeepSensor IV.E, Fig. 5). A neuron is {term}`sensitive <sensitive neuron>` if its sensitivity
+# is above $\lambda$. Up to 0.6, raising $\lambda$ finds more
 # {term}`test errors <test error>` of all three kinds. $\epsilon$ is the share of sensitive neurons
-# at which the search stops: the larger it is, the more errors are found.
+# at which the search stops. The larger it is, the more errors are found.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -91,7 +91,7 @@ says((f"**The answer.** They matter, but the other way round. In a well trained 
 # Do the full lines rise with a threshold, as the paper's lines do? And which of them are above the
 # broken lines, whose {term}`swarms <swarm>` look at no neuron?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text: one line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 of the paper from the records, for the swarm of the text. One line for each random seed; broken lines are swarms with a constant fitness.", "name": "fig-deepsensor-thresholds-records"}}
 kept = run.recorded()
 plots.nothing() if kept.empty else errors_against_thresholds(kept.query("swarm == 'paper'"), ["paper"])
 run.show(recorded=True)
@@ -138,9 +138,9 @@ print(data)
 # %% [markdown]
 # ## The swarms
 #
-# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early, and one
-# for every $\epsilon$ at $\lambda = 0.5$. As in the paper's figure, only $\lambda$ is tried on all
-# kinds of error. The paper does not print its values of $\epsilon$. The control is a swarm whose
+# We run one swarm for every $\lambda$ at $\epsilon = 1$, where no swarm ever stops early. We run one for
+# every $\epsilon$ at $\lambda = 0.5$. As in the paper's figure, only $\lambda$ is tried on all kinds of
+# error. The paper does not print its values of $\epsilon$. The control is a swarm whose
 # {term}`fitness` is constant: it looks at no neuron.
 
 # %%

@@ -199,16 +199,16 @@ for ending, inputs_too in (("_alone", x[:0]), ("", x)):
 wide(run.live, "quantity in ('gain_alone', 'gain')", index=["quantity", "budget", "start"], columns="criterion",
      digits=2)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above, without a bound: test errors of the three kinds (left) and points of coverage gained (right), for each start.", "name": "fig-deepsensor-start"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 6 for the run above, without a bound. Test errors of the three kinds (left) and points of coverage gained (right), for each start.", "name": "fig-deepsensor-start"}}
 draw(run.live)
 run.show()
 
 # %% [markdown]
 # ## What the claim asks for
 #
-# We divide the test errors of a random start by those of a start at the input, once with the released
-# code's velocity (*random over fixed*) and once with the signed one (*random over signed*). If the start
-# at the input finds no error, we count one; the true ratio is then at least the printed one.
+# We divide the test errors of a random start by those of a start at the input. We do so once with the
+# released code's velocity (*random over fixed*) and once with the signed one (*random over signed*). If the
+# start at the input finds no error, we count one; the true ratio is then at least the printed one.
 
 # %% tags=["hide-input"]
 for kind, budget in product(models, bounds):

@@ -75,7 +75,7 @@ says((f"**The answer.** With DeepSensor, the most: the swarm that the paper desc
 # at where DeepSensor stands with the swarm that the paper describes, and where it stands with the
 # single {term}`particle` of the released code.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records, each rival in its best setting: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records. Each rival in its best setting: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
 kept = run.recorded()
 figure = plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'seconds'"), group=["dataset", "model"],
@@ -120,10 +120,10 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # %% [markdown]
 # ## Seconds and passes
 #
-# Every fuzzer runs twice, and the faster run counts. All inputs go through the network together,
-# while the original programs take one after another. The rivals run in the setting of the `paper`
-# and in the `best` of their authors' settings ([chosen by test errors](02_test_errors) before the
-# clock starts). `released` is the authors' swarm, which has a single particle.
+# Every fuzzer runs twice, and the faster run counts. All inputs go through the network together, while the
+# original programs take one after another. The rivals run in the setting of the `paper` and in the `best` of
+# their authors' settings. That is [chosen by test errors](02_test_errors) before the clock starts. `released`
+# is the authors' swarm, which has a single particle.
 
 # %% tags=["hide-input"]
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)

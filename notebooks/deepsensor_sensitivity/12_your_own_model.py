@@ -83,8 +83,8 @@ says((f"**The answer.** Begin with `dlfuzz`: within an L2 distance of {kept['l2'
      ("The swarm of sensitive neurons found no more than noise did.", broken["deepsensor"] <= broken["noise"]))
 
 # %% [markdown]
-# **What you will learn.** How a folder of images becomes failing inputs, as files that you can keep as
-# tests; what it takes that a file really fails; and which fuzzer to begin with.
+# **What you will learn.** How a folder of images becomes failing inputs, as files that you can keep as tests.
+# What it takes that a file really fails, and which fuzzer to begin with.
 #
 # ## In Python
 #
@@ -153,18 +153,18 @@ headed(fuzzers_table(compared.fuzzers).drop(columns="seconds"))
 # %% [markdown]
 # ## What the command needs
 #
-# **A model, its weights and a folder of images**, as [`dnnlib rank`
-# does](../nss/08_your_own_model): a Python file with a function that returns a `torch.nn.Module`,
-# weights in a safetensors file, and images in sub-folders or not.
+# **A model, its weights and a folder of images**, as [`dnnlib rank` does](../nss/08_your_own_model). The
+# model is a Python file with a function that returns a `torch.nn.Module`, weights in a safetensors file, and
+# images in sub-folders or not.
 #
 # ```text
 # dnnlib fuzz --model my_model.py:build --weights w.safetensors --images photos \
 #             --by deepsensor --l2 2 --iterations 20 --out failures
 # ```
 #
-# **A method**, `--by`: `deepsensor` is the swarm of sensitive neurons, `noise` tells what chance does;
-# `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training
-# images, `--reference`. `--layers` chooses the layers whose neurons count; `dnnlib layers` lists them.
+# **A method**, `--by`: `deepsensor` is the swarm of sensitive neurons, `noise` tells what chance does.
+# `dlfuzz` and `deepxplore` (on one model) follow gradients; `deephunter` needs a folder of training images,
+# `--reference`. `--layers` chooses the layers whose neurons count; `dnnlib layers` lists them.
 #
 # **A distance**, `--l2` or `--linf` or both, from the image that an input was made from; the tables
 # call that image its *input*. Pixels are in [0, 1]. Without a bound, an input may look like nothing
@@ -233,12 +233,12 @@ else:
 # %% [markdown]
 # ## Readings
 #
-# The command has one reading of each fuzzer, that of its paper where there is a choice; DeepXplore
-# runs on one model, since you may have no second one for the same task. DLFuzz and DeepXplore share
-# what their images cover. The originals take one image after the other, here a block runs at once,
-# and which images it holds can matter: DLFuzz raises the neurons that are active most often, and in
-# a block of few digits of one class these may speak for the class. So blocks are dealt at random,
-# and hold 32 images unless you say otherwise; a swarm's, which share nothing, hold 4.
+# The command has one reading of each fuzzer, that of its paper where there is a choice. DeepXplore runs on
+# one model, since you may have no second one for the same task. DLFuzz and DeepXplore share what their images
+# cover. The originals take one image after the other, here a block runs at once, and which images it holds
+# can matter: DLFuzz raises the neurons that are active most often, and in a block of few digits of one class
+# these may speak for the class. So blocks are dealt at random, and hold 32 images unless you say otherwise; a
+# swarm's, which share nothing, hold 4.
 #
 # **What it means.** To test a model of your own, begin with `dlfuzz`. The swarm needs no gradient, but
 # the fuzzer that you compare it with is then `noise`.

@@ -6,9 +6,8 @@
 # of all images. Each of them remembers the best place where it has been, and all follow the best of
 # them.
 #
-# **What you will learn.** What a particle, a fitness and a swarm are; every line of the algorithm
-# beside its symbol; that the engine of this book computes the same numbers; and what a swarm does
-# not look for.
+# **What you will learn.** What a particle, a fitness and a swarm are. Every line of the algorithm beside its
+# symbol. That the engine of this book computes the same numbers, and what a swarm does not look for.
 
 # %% tags=["parameters"]
 pixels = "0.35 0.6"  # the input: brightness of its left and of its right pixel, 0 to 1
@@ -25,8 +24,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
+from dnnbook import interactive
 from dnnbook.chapters import declared
-from dnnbook.chapters.movies import movie
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
 from dnnbook.display import plots, whose
@@ -44,10 +43,10 @@ omega_initial, omega_end = map(float, checks.numbers(inertia, "inertia"))
 # %% [markdown]
 # ## First, watch one
 #
-# An image of two pixels is a point in a square. Further to the right, the left pixel is brighter;
-# further up, the right pixel is brighter. A small network was just trained to say which of the two
-# pixels is brighter. The white star is the input, the red line is where the network changes its
-# answer, and the colour is the *fitness* of each image: the share of the network's neurons that are
+# An image of two pixels is a point in a square. Further to the right, the left pixel is brighter; further up,
+# the right pixel is brighter. A small network was just trained to say which of the two pixels is brighter.
+# The white star is the input, and the red line is where the network changes its answer. The colour is the
+# *fitness* of each image: the share of the network's neurons that are
 # {term}`sensitive <sensitive neuron>` there. The images of the swarm fly.
 
 # %% tags=["hide-input"]
@@ -106,20 +105,15 @@ def field(axis, title, places, best, ground=height):
     axis.set(title=title, xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
 
 
-def frame(at):
-    figure, axis = plt.subplots(figsize=(4.6, 4.4), dpi=100)
-    field(axis, f"iteration {at}", places[:at + 1], best[at])
-    axis.set(xlabel="left pixel", ylabel="right pixel")
-    return figure
-
-
 places, best = flown()
-movie(map(frame, range(iterations)),
-      alt="Points jump through a square of coloured sectors around a star and gather.")
+display(interactive.swarm_ground(
+    model, image[0], int(label), population=population, iterations=iterations, threshold=threshold,
+    inertia=(omega_initial, omega_end), c1=c1, c2=c2, seed=seed))
 
 # %% [markdown]
-# Press *Play*, or move the slider with the arrow keys. The diamond is the best image that
-# the swarm has seen. The same flight in four stills:
+# Press *Play*, or move the slider with the arrow keys. The diamond is the best image that the swarm has seen.
+# Then move $\lambda$, the least sensitivity that counts, and both inertias: all fly again at once. Or draw
+# ground of your own: do they find your highest place? The flight with this chapter's parameters in four stills:
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The particles of the swarm among all images of two pixels; brighter colours mean a greater share of sensitive neurons. Star: the input; red line: beyond it the network gives another answer; diamond: the best image so far; lines: the last moves.", "name": "fig-swarm-by-hand", "classes": "bitmap"}}
 figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
@@ -131,12 +125,11 @@ whose.show(f"this run: pixels {pixels}, seed {seed}")
 # %% [markdown]
 # ## People in the fog
 #
-# A few people look for the highest place in a field. There is fog: each person sees only how high the
-# ground is under their own feet. But they can remember, and they can call. At every step each of
-# them does three things at once: walks on a little in the direction that they were walking, turns
-# back towards the best place that *they* have stood on, and turns towards the best place that
-# *anyone* has called out. How strongly they turn is drawn by lot, so that they do not all take the
-# same path.
+# A few people look for the highest place in a field. There is fog: each person sees only how high the ground is
+# under their own feet. But they can remember, and they can call. At every step each of them does three things
+# at once. They walk on a little in the direction that they were walking. They turn back towards the best
+# place that *they* have stood on, and towards the best place that *anyone* has called out. How strongly they
+# turn is drawn by lot, so that they do not all take the same path.
 #
 # The words for this:
 #
@@ -157,7 +150,7 @@ whose.show(f"this run: pixels {pixels}, seed {seed}")
 # ## The height of the ground: Eqs. 1 and 2
 #
 # A neuron $n$ is sensitive if its activation $\varphi_n$ rises by more than $\lambda$ for each unit of
-# distance between the input $x$ and the particle $x_p$; the fitness is the share of such neurons:
+# distance between the input $x$ and the particle $x_p$. The fitness is the share of such neurons:
 #
 # $$NS_n = \frac{\varphi_n(x_p) - \varphi_n(x)}{\lVert x_p - x \rVert_2} \quad (1)$$
 #
@@ -231,8 +224,8 @@ my_places = compared(mine.flatten(0, 1), places.flatten(0, 1), "Swarm", of="plac
 print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:.2f}")
 
 # %% [markdown]
-# A real swarm differs only in size: an MNIST digit has 784 pixels instead of two, so its particles
-# fly in 784 directions, and its landscape cannot be drawn.
+# A real swarm differs only in size. An MNIST digit has 784 pixels instead of two, so its particles fly in 784
+# directions, and its landscape cannot be drawn.
 #
 # {source}`dnnlib.fuzzing.swarm.Swarm` does the same for several inputs at a time. There line 3 is
 # `_begin`. Lines 5 to 12 are in `fly`, below the comments `# score` and `# remember`. Lines 13 and

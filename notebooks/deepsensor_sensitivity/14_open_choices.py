@@ -78,7 +78,7 @@ says((f"**The answer.** Yes. Within an L2 distance of {every['near'].max():g}, {
 # {term}`test errors <test error>`, as a mean over the random seeds. The two lines to compare with are
 # *as the text*, and *no search*: the start that nothing moves.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, without a bound and within one, from the records: mean over the random seeds; lines give the range.", "name": "fig-swarm-choices-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, without a bound and within one, from the records. Mean over the random seeds; lines give the range.", "name": "fig-swarm-choices-records"}}
 BOUNDS = {"none": "without a bound", "near": f"within L2 = {near:g}"}
 
 
@@ -153,7 +153,7 @@ half = studies.at_bounds(model, x, labels, {"half the iterations": text}, bounds
 #
 # The table has the test errors among the examples of all iterations, and among the last ones, in percent. It
 # also has the share of neurons that the last examples make {term}`sensitive <sensitive neuron>`, in percent,
-# counted as the text counts them; the median {term}`L2 distance` of the last examples; and the
+# counted as the text counts them. Then come the median {term}`L2 distance` of the last examples and the
 # {term}`passes <pass>` through the network.
 
 # %% tags=["hide-input"]
@@ -189,8 +189,9 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 # %% [markdown]
 # ## What it means
 #
-# The table has the errors of each choice, in percent, on the same inputs and with the same random seeds; and what it
-# adds to *as the text*, in points, where that remains after Holm's correction over all choices.
+# The table has the errors of each choice, in percent, on the same inputs and with the same random seeds. It
+# also has what it adds to *as the text*, in points, where that remains after Holm's correction over all
+# choices.
 
 # %% tags=["hide-input", "statements"]
 columns = {}

@@ -77,9 +77,8 @@ recorded_decays(run.recorded(SHOWN, model="net2", **PAPER))
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How to measure the noise sensitivity of an input, how to read from a
-# {term}`softmax vector` how decided the network was, and why one fit can have a low or a high correlation on
-# the same data.
+# **What you will learn.** How to measure the noise sensitivity of an input. How to read from a {term}`softmax
+# vector` how decided the network was. And why one fit can have a low or a high correlation on the same data.
 #
 # ## The network and the images
 #
@@ -96,7 +95,7 @@ print(data, f"test accuracy {accuracy:.3f}", sep="\n")
 # ## Eff: the noise sensitivity of an image
 #
 # A patch is a block of 2 x 2 pixels at a random place; how it is coloured is the parameter `patch`. Let
-# $x_1, \dots, x_M$ be $M$ patched copies of an image $x$, and let $M_e$ be the number of them that get another class
+# $x_1, \dots, x_M$ be $M$ patched copies of an image $x$. Let $M_e$ be the number of them that get another class
 # than $x$. Then
 #
 # $$\mathrm{Eff}(x) = M_e / M .$$
@@ -152,9 +151,8 @@ for name, distance in BY_HAND.items():
 # %% [markdown]
 # ## The fit
 #
-# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution", that is, it fits a
-# straight line to $z = \ln \mathrm{Eff}$. An image that never changes is left out, because 0 has no
-# logarithm.
+# NSATP fits $f(x) = a e^{bx}$ by "least squares and variable substitution". That is, it fits a straight line
+# to $z = \ln \mathrm{Eff}$. An image that never changes is left out, because 0 has no logarithm.
 
 # %%
 p = measured.probabilities.double()
@@ -202,8 +200,8 @@ wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quan
 wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", digits=3)
 
 # %% [markdown]
-# There are also three readings of the patch: a random colour (PEACEPACT IV.B; NSATP IV.E only says that
-# pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
+# There are also three readings of the patch. It has a random colour (PEACEPACT IV.B; NSATP IV.E only says
+# that pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
 # {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
 # are the same images under each of them:
 
@@ -219,7 +217,7 @@ pd.DataFrame(kinds).T.round(3)
 
 # %% [markdown]
 # At paper scale the run leaves a record. It holds every reading of the fit for this patch, the mean Eff in
-# each interval, and the images as a grid; the panels are drawn from these.
+# each interval, and the images as a grid. The panels are drawn from these.
 
 # %% tags=["hide-input"]
 for name, x in distances.items():
@@ -338,7 +336,7 @@ alone = by_seed.drop("cifar10", level="dataset").drop("pd", level="distance")
 widest = (by_seed.groupby(CELL).max() - by_seed.groupby(CELL).min()).idxmax()
 says(
     ("**What it means.** By PE, our exponents have the opposite sign of the printed ones: PE as the paper defines it is "
-     "larger for less decided networks.", (slope["pe"] > 0).all() and paper["pe"].max() < 0),
+     "larger for less sure networks.", (slope["pe"] > 0).all() and paper["pe"].max() < 0),
     (f"Averages over intervals give {bins['pd'].min():.3f} to {bins['pd'].max():.3f} for PD, nearly what the paper prints. "
      "This suggests that it correlated averages.", apart.max() < 0.06),
     (f"They do not explain all of it. On MNIST and Fashion-MNIST, {out_of((rest < 0.95).sum(), len(rest))} such means for PV "

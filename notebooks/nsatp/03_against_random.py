@@ -97,8 +97,8 @@ orders(ranks, eff)
 run.show()
 
 # %% [markdown]
-# **What you will learn.** How to test a ranking against chance, what "F-measure" means in each of the two
-# papers, and how leaving out one group of images can make a number many times smaller.
+# **What you will learn.** How to test a ranking against chance, and what "F-measure" means in each of the two
+# papers. And how leaving out one group of images can make a number many times smaller.
 #
 # ## F-measure and Inc
 #

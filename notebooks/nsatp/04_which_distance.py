@@ -67,7 +67,7 @@ says(
 # **In one picture.** A tester wants the inputs that a distance puts first to be those that break. Which
 # share of all label changes is found among the first tenth of the inputs?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs; bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all label changes that each order meets within the first tenth of the test set, from the committed runs. Bars are means over the seeds, lines their range. Random order expects 0.1.", "name": "fig-nsatp-rq3-tenth"}}
 PAPER = {"trials": 100, "patch": "random", "recipe": "nsatp"}
 plots.bars(run.recorded("quantity == 'met_in_first_tenth'", **PAPER), group=["model", "dataset"],
            hue="distance", ylabel="share met in the first tenth", line=0.1)

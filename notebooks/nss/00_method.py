@@ -5,8 +5,8 @@
 # the inner activations of a network move when the image is mutated a little. Images that move the
 # "sensitive" neurons most are labelled first, in the hope that they are the ones the network gets wrong.
 #
-# **What you will learn.** The score, on the paper's own example (Table II); the seven benign mutations
-# (Table III); how the sensitive neurons are found; and which places the paper leaves open.
+# **What you will learn.** The score, on the paper's own example (Table II). The seven benign mutations (Table
+# III). How the sensitive neurons are found; and which places the paper leaves open.
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -203,11 +203,10 @@ whose.show(whose.run_of(dataset, model_name, seed))
 # sum of the squared probabilities, need no explanation. Here we apply the ideas of the others to
 # the candidates above, and look at the faults that two of them find.
 #
-# **DSA**, distance-based surprise adequacy: how surprising is a candidate, compared with the
-# training images? Take its activations in the last hidden layer (its *trace*), and find the nearest
-# training image $x_a$ of the class that the network gives the candidate. The candidate is
-# surprising if $x_a$ is far, at a distance $d_a$, and if another class is close to $x_a$, at a
-# distance $d_b$: $DSA = d_a / d_b$.
+# **DSA**, distance-based surprise adequacy: how surprising is a candidate, compared with the training images?
+# Take its activations in the last hidden layer (its *trace*). Find the nearest training image $x_a$ of the
+# class that the network gives the candidate. The candidate is surprising if $x_a$ is far, at a distance
+# $d_a$, and if another class is close to $x_a$, at a distance $d_b$: $DSA = d_a / d_b$.
 
 # %% tags=["hide-input"]
 train = load(dataset, "train").images[:1000]
@@ -229,11 +228,11 @@ surprising = compared(my_dsa, surprise.DSA(reference=train).score(model, candida
                       "surprise.DSA", of="candidates", tolerance=1e-4)
 
 # %% [markdown]
-# **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into
-# $k$ sections. For each neuron, a candidate covers the section that the activation falls into; if
-# the activation is outside of the range, it covers none. {term}`NAC` is the same with one section:
-# all values above a threshold. We take the activations as they are (`activation="raw"`), as the words of NSS have
-# it; NAC's authors first scale each layer to [0, 1] for each input (`activation="scaled"`), which is another order.
+# **KMNC**, k-multisection neuron coverage: cut the range that a neuron has on training images into $k$
+# sections. For each neuron, a candidate covers the section that the activation falls into; if the activation
+# is outside of the range, it covers none. {term}`NAC` is the same with one section: all values above a
+# threshold. We take the activations as they are (`activation="raw"`), as the words of NSS have it. NAC's
+# authors first scale each layer to [0, 1] for each input (`activation="scaled"`), which is another order.
 
 # %% tags=["hide-input"]
 k = 10  # the paper has 1,000; with few sections one sees more

@@ -67,7 +67,7 @@ says(
 # %% [markdown]
 # **In one picture.** The worse network is red, the better one blue.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 3 from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken), of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 3 from the records: mean sensitivity of the most sensitive tenth (full lines) and of random neurons (broken). Of the worse network (red) and the better (blue). One line for each seed.", "name": "fig-nss-sensitivity-records"}}
 def against_strength(rows, panel, **line):
     """The sensitivity of both networks: a panel for each value of ``panel``, a line a seed."""
     rows = rows if rows.empty else rows.query("quantity == 'sensitivity' and mutations == 'paper'")
@@ -147,7 +147,7 @@ for state, (_, model) in stages.items():
 wide(run.live, "quantity == 'sensitivity' and difference == 'l1' and mutations == 'paper'", index="strength",
      columns=["neurons", "state"], digits=4)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above: their most sensitive neurons, and as many random ones.", "name": "fig-nss-sensitivity"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Mean sensitivity against the strength of the mutation, for the two networks of the run above. Their most sensitive neurons, and as many random ones.", "name": "fig-nss-sensitivity"}}
 against_strength(run.live, ["difference"], marker="o")
 run.show()
 

@@ -80,10 +80,10 @@ says(
     "But whoever collects unlabelled images has no such original.")
 
 # %% [markdown]
-# **In one picture.** You can afford to label only a few candidates. Which selector finds the most mistakes among them? The
+# **In one picture.** You can afford to label only a few candidates. Which selector finds the most faults among them? The
 # crosses are the paper's values. NSS is shown twice: as the text describes it, and with the known original.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I: mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I. Mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
 NEAR = dict(candidates="random", recipe="nss")  # the records of networks near Table I
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
 paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}),
@@ -96,8 +96,8 @@ else:
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`, how much one
-# assumption about what is known changes the result, and whether different selectors find the same
+# **What you will learn.** How eight ways to select compare on the same {term}`candidates <candidate>`. How
+# much one assumption about what is known changes the result. And whether different selectors find the same
 # {term}`faults <fault>`.
 #
 # ## The candidates
@@ -308,9 +308,9 @@ plots.matrix(axes[1], headed(rho), "rank correlation")
 run.show()
 
 # %% [markdown]
-# ## Confident mistakes
+# ## Confident faults
 #
-# The paper's argument for NSS is that DeepGini cannot see a mistake of which the network is sure. So we
+# The paper's argument for NSS is that DeepGini cannot see a fault of which the network is sure. So we
 # now look only at candidates whose largest probability is above 0.9. We keep each selector's order among
 # them, and count again.
 
@@ -490,7 +490,7 @@ times = [table["gini"].groupby(CELL).mean() / table["random"].groupby(CELL).mean
 known_over, dsa_over = (over_seeds(confident[who] - confident["gini"], CELL) for who in ("original", "dsa"))
 as_told = over_seeds(confident["remutated"] - confident["random"], CELL)
 says(
-    (f"*Confident mistakes.* At 10 %, DeepGini is {points[0].min():.0f} to {points[0].max():.0f} points above random selection. "
+    (f"*Confident faults.* At 10 %, DeepGini is {points[0].min():.0f} to {points[0].max():.0f} points above random selection. "
      f"Among candidates with a largest probability above 0.9 it is only {points[1].min():.0f} to {points[1].max():.0f} points "
      "above.", (points[1] < points[0]).all()),
     (f"But faults are rarer there, and it still finds {times[1].min():.1f} to {times[1].max():.1f} times as many as random "
@@ -535,7 +535,7 @@ says(
 
 # %% [markdown]
 # **For your own unlabelled images**, use DeepGini or the least confidence; they cost one {term}`pass`. If
-# you have the training images and fear confident mistakes, try DSA as well. First label a few images, to
+# you have the training images and fear confident faults, try DSA as well. First label a few images, to
 # see which of the two finds more with your network.
 
 # %% [markdown]

@@ -169,9 +169,9 @@ says(
 # %% [markdown]
 # ## Exercises
 #
-# **1. Think.** With the paper's blur of size 2, the network gets two thirds of the candidates
-# wrong; with its other mutations, it gets 15 to 35 % wrong. Compare this with the share of faults
-# above. What could explain the difference?
+# **1. Think.** With the paper's blur of size 2, the network gets two thirds of the candidates wrong. With its
+# other mutations, it gets 15 to 35 % wrong. Compare this with the share of faults above. What could explain
+# the difference?
 #
 # ```{admonition} Solution
 # :class: dropdown

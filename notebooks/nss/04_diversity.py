@@ -59,7 +59,7 @@ says(
      (text["mean"] < 0).all() and (text["high"] < 0).any()),
     (f"With the known original it is clearly above random selection with {networks(beyond)} alone.", 0 < len(beyond) < 3))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled, mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 4 from the records: kinds of fault found against candidates labelled. Mean over the seeds, for networks near the accuracy of Table I.", "name": "fig-nss-diversity-records"}}
 curves(run.recorded("quantity == 'ftcr'", recipe="nss"), xlabel="labelled (%)", ylabel="kinds of fault (%)")
 run.show(recorded=True)
 
@@ -94,10 +94,10 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 # %% [markdown]
 # ## Orders
 #
-# We use the same selectors and options as in [the chapter on fault detection](02_fault_detection).
-# One random order would be an accident, so we compute what random orders show on average: of $N$
-# candidates, $t$ are taken, and a kind with $n_k$ faults is missed if none of them is among these.
-# So the share that is found is, over all kinds,
+# We use the same selectors and options as in [the chapter on fault detection](02_fault_detection). One random
+# order would be an accident, so we compute what random orders show on average. Of $N$ candidates, $t$ are
+# taken, and a kind with $n_k$ faults is missed if none of them is among these. So the share that is found is,
+# over all kinds,
 #
 # $$\frac{1}{|K|} \sum_{k \in K} 1 - \binom{N - n_k}{t} \Big/ \binom{N}{t} .$$
 

@@ -82,8 +82,8 @@ else:
 run.show(recorded=True)
 
 # %% [markdown]
-# **What you will learn.** How to separate the effect of more training from the effect of the selection, and why a gain
-# on clean images and a gain on changed images are two questions.
+# **What you will learn.** How to separate the effect of more training from the effect of the selection. And
+# why a gain on clean images and a gain on changed images are two questions.
 #
 # ## Candidates, and what is left for testing
 #
@@ -132,10 +132,10 @@ print({test: f"{value:.1%} of {len(tests[test][1])}" for test, value in before.i
 # %% [markdown]
 # ## Retraining
 #
-# We use the paper's settings: a learning rate of 0.001, which falls to a tenth after half and after
-# three quarters of the epochs, and Nesterov momentum of 0.99. Batches of 512 and a weight decay of
-# 5e-4 come from the released code. `none` continues the training without any candidate: what it
-# gains has nothing to do with selection.
+# We use the paper's settings. The learning rate of 0.001 falls to a tenth after half and after three quarters
+# of the epochs, and there is Nesterov momentum of 0.99. Batches of 512 and a weight decay of 5e-4 come from
+# the released code. `none` continues the training without any candidate: what it gains has nothing to do with
+# selection.
 
 # %% tags=["hide-input"]
 steps = training.Recipe(0.001, 512, epochs, momentum=0.99, weight_decay=5e-4, schedule="steps",
@@ -172,9 +172,9 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 # %% [markdown]
 # ## Table VIII, beside the paper's
 #
-# The table shows gains on the clean test images, in percentage points, with NSS as the text
-# describes it. For the {term}`records <record>` we retrained for 4 epochs, not 40, with the steps
-# of the learning rate in the same places: this is what two processor cores can do.
+# The table shows gains on the clean test images, in percentage points, with NSS as the text describes it. For
+# the {term}`records <record>` we retrained for 4 epochs, not 40, with the steps of the learning rate in the
+# same places. This is what two processor cores can do.
 
 # %% tags=["hide-input"]
 table_8 = run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",
@@ -197,9 +197,9 @@ wide(ours.fillna({"rate": 0}), "quantity == 'gain'", index=["dataset", "model", 
 run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% [markdown]
-# The next table has the points that training alone gains on the clean test images (`none`), and what the candidates
-# add to training alone: the least and the greatest of the mean gains, over the selectors and rates on the clean images,
-# and over the selectors at 20 % on the others.
+# The next table has the points that training alone gains on the clean test images (`none`), and what the
+# candidates add to training alone. These are the least and the greatest of the mean gains, over the selectors
+# and rates on the clean images, and over the selectors at 20 % on the others.
 
 # %% tags=["hide-input", "statements"]
 def ends(points: pd.DataFrame) -> pd.Series:
@@ -249,9 +249,9 @@ says(
 # ```
 #
 # **2. Code.** More training alone can also improve a network, so only the gain beyond that counts. Write
-# `my_gain(before, after, control)`. For each seed, take the difference between the accuracy with the
-# selected candidates and that of the control, in points; the result is the mean over the seeds. The
-# cell says whether it is right.
+# `my_gain(before, after, control)`. For each seed, take the difference between the accuracy with the selected
+# candidates and that of the control, in points. The result is the mean over the seeds. The cell says whether
+# it is right.
 
 # %%
 my_gain = None  # your function of three tensors (seeds,), shares; in points of percent

@@ -65,7 +65,7 @@ ends = photographs.groupby(["quantity", "method", "rate"])["value"].mean()
 times = ends["fault_detection_rate"].unstack("rate") / by_chance
 SOFTMAX, NEURONS = ["gini", "margin"], ["nss", "nac"]
 says(
-    ("**The answer.** Those with the least certain softmax vector: `gini` and `margin` find at least "
+    ("**The answer.** Those with the least sure softmax vector: `gini` and `margin` find at least "
      f"{times.loc[SOFTMAX].min(axis=None):.1f} times as many faults as random order finds on average.",
      times.loc[SOFTMAX].min(axis=None) > 3),
     ("`nss` and `nac`, which watch neurons, are not clearly better than random order here.",
@@ -107,10 +107,9 @@ plots.sheet(custom.first(table, photos, limit=16))
 run.show()
 
 # %% [markdown]
-# The table has a row for each image, in the order of the first method. Scores can be compared within
-# a method only: `gini` is the impurity of the softmax vector, `nss` a sum of changes of activations,
-# `dsa` a quotient of distances. A file that is no picture stands at the end, with a note instead of
-# ranks.
+# The table has a row for each image, in the order of the first method. Scores can be compared within a method
+# only. `gini` is the impurity of the softmax vector, `nss` a sum of changes of activations, `dsa` a quotient
+# of distances. A file that is no picture stands at the end, with a note instead of ranks.
 
 # %% tags=["hide-input"]
 columns = ["path", "predicted", "confidence",
@@ -149,9 +148,9 @@ says(f"Of {compared.images:,} images the network gets {compared.wrong} wrong. "
 headed(selectors_table(compared.selectors).drop(columns="seconds"))
 
 # %% [markdown]
-# The sentence names a method only if an exact test tells it from random order, and it holds
-# for all methods at once: the more of them you compare, the larger a lead must be. Passes are over an
-# image; those over training images are shared out among the images.
+# The sentence names a method only if an exact test tells it from random order, and it holds for all methods
+# at once. The more of them you compare, the larger a lead must be. Passes are over an image; those over
+# training images are shared out among the images.
 
 # %% [markdown]
 # ## What the command needs
@@ -225,9 +224,9 @@ else:
 # %% [markdown]
 # ## Readings
 #
-# `nss` ranks an image by how far a random mutation of it moves the sensitive neurons, as NSS's text
-# says. The released code compares each candidate with the clean image that it was made from instead;
-# whoever has unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
+# `nss` ranks an image by how far a random mutation of it moves the sensitive neurons, as NSS's text says. The
+# released code compares each candidate with the clean image that it was made from instead. Whoever has
+# unlabelled photographs has no such image, so that `dnnlib rank` cannot offer it.
 #
 # **What it means.** On the photographs:
 
@@ -265,10 +264,10 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# If the model is certain, its output is a one-hot vector. The second softmax turns it into
+# If the model is sure, its output is a one-hot vector. The second softmax turns it into
 # $e / (e + 9) \approx 0.232$ and nine times $1 / (e + 9) \approx 0.085$, with an impurity of 0.881. If
 # all probabilities are equal, the impurity is 0.9. So the impurity of every image lies between 0.881 and
-# 0.9, and the model seems to be certain of no image. A threshold such as ATS's 0.99 then excludes no
+# 0.9, and the model seems to be sure of no image. A threshold such as ATS's 0.99 then excludes no
 # image. This is why `dnnlib rank` checks the outputs first.
 # ```
 #

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Where do broken images go?
 #
-# **The claim** (PEACEPACT II.B and II.C, Fig. 1). A network is 95 % certain of one digit and 81 % certain of
-# another. Under fifty inverted patches, the less certain digit breaks more often. Its broken copies mostly
+# **The claim** (PEACEPACT II.B and II.C, Fig. 1). A network is 95 % sure of one digit and 81 % sure of
+# another. Under fifty inverted patches, the less sure digit breaks more often. Its broken copies mostly
 # become a 2, the class that had 18 % before.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
@@ -57,9 +57,9 @@ says(
 # **What you will learn.** A {term}`softmax vector` says not only that an input may break, but also which class it
 # may then get.
 #
-# The digits are those of NSATP. Some things differ: the names (a) and (b) are swapped; the less certain
-# digit's second class is 2, no longer 3; the difference of its two largest probabilities is 0.63, as it should
-# be; and PEACEPACT says that it breaks *more* often, where NSATP says only "not less".
+# The digits are those of NSATP. Some things differ. The names (a) and (b) are swapped. The less sure
+# digit's second class is 2, no longer 3. The difference of its two largest probabilities is 0.63, as it
+# should be. And PEACEPACT says that it breaks *more* often; NSATP says only "not less".
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))
@@ -134,7 +134,7 @@ run.add({"to_second_class": kinds["undecided"]["given the second class"],
 run.save(data, device=device)
 pd.DataFrame(kinds).T.round(3)
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones, and its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "The image nearest to the paper's decided one, the most fragile of the undecided ones. Beside it stand its first broken copies with the class they were given, as in Fig. 1.", "name": "fig-peacepact-pair", "classes": "bitmap"}}
 i = int(counts["undecided"].sum(1).argmax())  # the most fragile of the undecided
 image = nearest["undecided"][i]
 copies = patches.apply(data.images[image:image + 1], patches.draw(

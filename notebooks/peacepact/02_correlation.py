@@ -108,7 +108,7 @@ delta = compared(my_delta, uncertainty.probability_difference(measured.probabili
 #
 # - *Falling*: the exponent $b$ of the fit is negative.
 # - *Monotone*: the mean Eff goes down from each interval of $\Delta$ to the next. We count the
-#   steps that go up, and those that go up by more than chance, because the means of two intervals
+#   steps that go up, and those that go up by more than chance. That is because the means of two intervals
 #   with few inputs easily change places. The {term}`rank correlation` of the means is -1 if every
 #   step goes down.
 # - *Non-linear*: an exponential through Eff of all inputs (the table's `curve`) correlates better with them
@@ -165,9 +165,9 @@ run.beside(published.table("peacepact", 5), TEXT.replace("examples", "bins") + "
 # %% [markdown]
 # ## Monotone and non-linear, at paper scale
 #
-# For every network and dataset that was run, the table gives means over the seeds: the share of the steps
-# that rise, and that rise by more than chance; the rank correlation of the averages; and by how much
-# the correlation of the exponential exceeds that of the line. The accuracy stands beside them.
+# For every network and dataset that was run, the table gives means over the seeds. It has the share of the
+# steps that rise, and that rise by more than chance. Then come the rank correlation of the averages, and by
+# how much the correlation of the exponential exceeds that of the line. The accuracy stands beside them.
 
 # %% tags=["hide-input"]
 wide(run.recorded("quantity in ('rising_steps', 'rising_clearly', 'rank_correlation_means', 'accuracy') "

@@ -58,8 +58,8 @@ says(
      "networks, because fragile inputs are too common.", (100 * (1 - 1 / random)).max() < table.min()))
 
 # %% [markdown]
-# **What you will learn.** How this protocol differs from that of NSATP, although both papers print the same numbers,
-# and how much a saving depends on how rare fragile inputs are.
+# **What you will learn.** How this protocol differs from that of NSATP, although both papers print the same
+# numbers. And how much a saving depends on how rare fragile inputs are.
 
 # %% tags=["hide-input"]
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from dnnbook import published, studies, training
+from dnnbook import interactive, published, studies, training
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots, verdict_plots
@@ -16,6 +16,7 @@ from dnnbook.display.colours import colour
 from dnnbook.records import intervals, records, verdicts
 from dnnbook.words import shown
 from dnnlib import fuzzing, inference
+from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches
 
 plots.style()
@@ -79,7 +80,7 @@ says(("Each pair shows an image that a network reads right, and one made from it
 # %% [markdown]
 # ### Ask where the network is unsure
 
-# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "How many of 100 small patches change the answer, by how sure the network is of the clean image (PD: the gaps between neighbours of the sorted softmax vector, added up, the first ones counting most). Network Net-1 of NSATP, mean over the seeds; the axis is logarithmic.", "name": "fig-found-unsure"}}
+# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "How many of 100 small patches change the answer, by how sure the network is of the clean image. PD: the gaps between neighbours of the sorted softmax vector, added up, the first ones counting most. Network Net-1 of NSATP, mean over the seeds; the axis is logarithmic, and shares below 0.05 %, zero included, stand at 0.05 %.", "name": "fig-found-unsure"}}
 bins = records.frame("nsatp/rq1", recipe="nsatp", patch="random").query(
     "quantity == 'bin' and distance == 'pd' and model == 'net1' and trials == 100")
 figure, axis = plt.subplots(figsize=(6, 3))
@@ -109,6 +110,24 @@ says(
     (f"In {sooner.holds} of them the first failure clearly comes sooner than in random order, and in none later.",
      sooner.fails == 0 and sooner.holds > sooner.run / 2),
     f"After correction for many tests, {sooner.sure_holds} remain.")
+
+# %% [markdown]
+# **Try it.** Drag the patch over the digit, or throw many at once. Every image that you try adds a point to the
+# plot. The images go from the least sure one to the surest. Do the points fall?
+
+# %% tags=["remove-input"]
+small = training.trained("lenet1", "mnist_small", seed=0)
+given = inference.predict(small, data.images)
+known = (given.argmax(1) == data.labels).nonzero()[:, 0]
+from_unsure = known[uncertainty.rank(given[known])]
+some = from_unsure[torch.linspace(0, 1, 10).pow(2).mul(len(known) - 1).long()]
+display(interactive.patch_painter(small, data.images[some], data.labels[some], classes=data.classes))
+
+# %% tags=["remove-input"]
+says((f"This is a smaller network, a LeNet-1, and runs in your browser. It reads {100 * len(known) / len(given):.0f} of "
+      "100 digits right, and all ten shown.", len(known) > 0.8 * len(given)),
+     "Play more: the [two digits of NSATP](../nsatp/01_motivation.ipynb), and a "
+     "[swarm on ground that you draw](../deepsensor_sensitivity/13_swarm_by_hand).")
 
 # %% [markdown]
 # ### Ask the softmax vector before the neurons
@@ -146,7 +165,7 @@ says(
 # %% [markdown]
 # ### Ask how far an error is from its input
 
-# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "Test errors among the examples of four fuzzers, by how far an example may be from its input. MNIST, mean over the LeNets. A swarm with a constant fitness is DeepSensor with its guide switched off.", "name": "fig-found-distance"}}
+# %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "Test errors among the examples of four fuzzers, by how far an example may be from its input; on the right, without a bound. MNIST, mean over the LeNets. A swarm with a constant fitness is DeepSensor with its guide switched off.", "name": "fig-found-distance"}}
 found = records.frame("deepsensor_sensitivity/test_errors").query(
     "quantity == 'error_rate' and dataset == 'mnist'")
 found = found.assign(who=found["fuzzer"].where(
@@ -154,12 +173,15 @@ found = found.assign(who=found["fuzzer"].where(
 found = found[(found["setting"].fillna("paper") == "paper") | (found["fuzzer"] == "noise")]
 SHOWN = {"dlfuzz": "DLFuzz: a gradient", "deepsensor, paper": "DeepSensor: a guided swarm",
          "deepsensor, constant": "a swarm with a constant fitness", "noise": "noise"}
+FREE = 15  # where "none" stands on the axis
 figure, axis = plt.subplots(figsize=(6, 3))
 for who, words in SHOWN.items():
-    mean = found[(found["who"] == who) & found["bound"].isin([2, 4, 8, 12])]
-    mean = mean.groupby(["bound", "model"])["value"].mean().groupby("bound").mean()
-    axis.plot(mean.index, mean, "o-", ms=4, color=colour(who), label=words)
+    mean = found[found["who"] == who].assign(bound=lambda d: d["bound"].where(d["budget"] != "none", FREE))
+    mean = mean.groupby(["bound", "model"])["value"].mean().groupby("bound").mean().reindex([2, 4, 8, 12, FREE])
+    axis.plot(mean.index[:-1], mean[:-1], "o-", ms=4, color=colour(who), label=words)
+    axis.plot(mean.index[-2:], mean[-2:], "o:", ms=4, color=colour(who))
 axis.set(xlabel="bound on the L2 distance", ylabel="test errors\n(% of examples)", ylim=(-3, 103))
+axis.set_xticks([2, 4, 8, 12, FREE], ["2", "4", "8", "12", "none"])
 axis.legend(fontsize=8)
 plt.show()
 
@@ -169,6 +191,8 @@ free, guided = (found.query("budget == 'none' and who == @who").groupby("model")
 printed = published.table("deepsensor_sensitivity", 2).query(
     "quantity == 'test_errors' and fuzzer == 'deepsensor'").set_index("model")["value"][free.index] / 200
 near = found.query("bound == 2").groupby("who")["value"].mean()
+first, second = (published.table(paper, number).set_index(["dataset", "model", "fuzzer", "quantity"])["value"]
+                 for paper, number in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
 says(
     "Both DeepSensor papers search with a [swarm](../deepsensor_sensitivity/13_swarm_by_hand): images that fly and follow "
     "the best of them. They count errors at any distance, and as we read them, the flight starts at random pixels.",
@@ -176,6 +200,8 @@ says(
      f"{free.min():.0f} to {free.max():.0f} % of its images were errors, about as many as the paper prints.",
      (free - printed).abs().max() < 5),
     (f"With the guide it was only {guided.min():.0f} to {guided.max():.0f} %.", guided.max() < free.min()),
+    ("The second paper has another guide, but [prints the same counts](../deepsensor_excitable/01_test_errors): "
+     f"{(first == second[first.index]).sum()} of {len(second)} are the same.", (first == second[first.index]).all()),
     (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "
      f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors with its paper's "
      f"settings, and only {near['deepsensor, paper']:.1f} % of those of the swarm.",

@@ -112,7 +112,7 @@ says(
 # Each dot is a selector's **gain** over random order, which is zero, in percent of what the best possible
 # order gains.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains: mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Gain in faults over random order with a twentieth of the candidates labelled, in percent of what the best possible order gains. Mean over the seeds, lines give the range.", "name": "fig-selectors-gain"}}
 plots.dots(early.set_index("selector").loc[order].reset_index(), row="selector", panel=CELL,
            xlabel="gain at 5 % (%)")
 whose.show(whose.RECORDS)
@@ -192,9 +192,9 @@ mean_and_interval(live, index=["selector"], columns=["quantity"], order={
 # %% [markdown]
 # ## At paper scale
 #
-# The same comparison from the {term}`records <record>` of the chapters, on whole test sets.
-# For the kinds of fault with VGG16, CIFAR-10 is a JPEG copy. To make {term}`cells <cell>` with many faults and cells with few faults
-# comparable, we show the fault detection rate as the **gain** over random order, in percent of what
+# The same comparison from the {term}`records <record>` of the chapters, on whole test sets. For the kinds of
+# fault with VGG16, CIFAR-10 is a JPEG copy. We make {term}`cells <cell>` with many faults and cells with few
+# faults comparable. We show the fault detection rate as the **gain** over random order, in percent of what
 # the best possible order gains:
 #
 # $$\mathrm{gain} = 100\, \frac{\mathrm{FDR} - \mathrm{FDR}_{\mathrm{random}}}
@@ -228,7 +228,7 @@ passes = (spent / spent.xs("one pass", level="method")).drop("one pass", level="
 passes = passes.rename_axis([*RUN, "selector"]).reset_index(name="value")
 ranked(passes, sorted(set(passes["selector"])))
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs, both as means over the cells in which both were measured.", "name": "fig-selectors-cost"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "What a selector gains with a twentieth of the candidates labelled against what it costs. Both are means over the cells in which both were measured; no cost was measured on CIFAR-10.", "name": "fig-selectors-cost"}}
 both = early.merge(passes, on=[*RUN, "selector"], suffixes=("", " spent"))
 figure, axis = plt.subplots(figsize=(6, 3.6))
 for name, (gained, price) in both.groupby("selector")[["value", "value spent"]].mean().iterrows():
@@ -242,7 +242,7 @@ whose.show(whose.RECORDS)
 # %% [markdown]
 # ## By situation
 #
-# For each situation, the table shows the two selectors with the best mean over all cells, beside
+# For each situation, the table shows the two selectors with the best mean over all cells. They stand beside
 # {term}`DeepGini`, NSS as its text describes it, and random order. The selector that knows the
 # originals is left out, because you rarely have them ([one case where you do](08_test_your_model)). For kinds of
 # fault and for retraining, least confidence, PD and margin were not run; retraining was run with the LeNets only.
@@ -255,7 +255,7 @@ SITUATIONS = {
     "labels for 20 %: faults (gain, %)": gain.query("rate == 20"),
     "the whole order: APFD (%)": apfd,
     "many kinds of fault (area, %)": area,
-    "confident mistakes: FDR at 10 % of those above 0.9 (%)": found.query(
+    "confident faults: FDR at 10 % of those above 0.9 (%)": found.query(
         "quantity == 'confident_fdr' and rate == 10"),
     "accuracy after retraining on 20 % (points)": repair}
 best = {}
@@ -311,11 +311,11 @@ says((f"- *You want many different kinds of fault*, for example to debug: use AT
       f"classes it takes about {price.drop('resnet20').mean():.0f} times as long as a pass of a LeNet, and hardly longer "
       "than a pass of ResNet-20; with more classes, [it takes longer](../../book/scales).",
       kinds.idxmax() == "ats" and price.drop("resnet20").min() > 2 and price["resnet20"] < 1.2))
-confident = SITUATIONS["confident mistakes: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
+confident = SITUATIONS["confident faults: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
     "value"].mean().unstack(CELL)
 worse = confident.loc["dsa"] < confident.loc["gini"]
-says(("- *You fear confident mistakes*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
-      "mistakes than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
+says(("- *You fear confident faults*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
+      "faults than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
       "CIFAR-10, DSA finds fewer than DeepGini.", {cell[0] for cell in worse.index[worse]} == {"cifar10"}
       and worse["cifar10"].all() and (confident.loc["dsa"] > confident.loc["random"]).all()))
 says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'].min():.1f} to "

@@ -131,7 +131,7 @@ says(
 # Look at which line rises first, and where the swarms leave the noise. Errors are in percent of the
 # examples.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between. On MNIST, excitable neurons were not run at 2 and 12, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records. Mean over the random seeds, and their range. Lines join the bounds that were run and say nothing of those between. On MNIST, excitable neurons were not run at 2 and 12, nor with LeNet-4 at 4.", "name": "fig-fuzzers-distance"}}
 shades = colours(map(shown, dict.fromkeys(rates["fuzzer"])))
 networks = list(rates.groupby(CELL, sort=False))
 lines = -(-len(networks) // 3)
@@ -195,9 +195,9 @@ by_bound(live, "error_rate")
 
 # %% [markdown]
 # The table above has the {term}`test errors <test error>` in percent of the examples of all
-# iterations: the mean over the random seeds and half the width of its 95 % {term}`interval`. The
-# next table has the errors for a thousand passes of the network, where a gradient counts as some
-# passes more:
+# iterations: the mean over the random seeds and half the width of its 95 % {term}`interval`. So
+# few inputs show how to compare, and prove nothing; the records below have more. The next table has the
+# errors for a thousand passes of the network, where a gradient counts as some passes more:
 
 # %% tags=["hide-input"]
 by_bound(live, "errors_per_1000_passes")
@@ -210,11 +210,11 @@ by_bound(live, "errors_per_1000_passes")
 # neurons](../deepsensor_excitable/01_test_errors). *Best* is the setting of a rival that found most errors
 # from other inputs; *single* is DeepXplore without other networks. The values of
 # {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean absolute value.
-# Their swarms start from the same inputs with LeNet-5 and VGG16; from as many with LeNet-1 and LeNet-4,
-# which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare excitable neurons only with
-# the noise of their own inputs, as the last table does. CIFAR-10 is a JPEG copy. One of
-# its images has more numbers than an image of MNIST, and an image of ImageNet has many more, so the
-# same distance is a smaller change there.
+# Their swarms start from the same inputs with LeNet-5 and VGG16. They start from as many with LeNet-1 and
+# LeNet-4, which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare excitable
+# neurons only with the noise of their own inputs, as the last table does. CIFAR-10 is a JPEG copy. One of its
+# images has more numbers than an image of MNIST, and an image of ImageNet has many more. So the same distance
+# is a smaller change there.
 
 # %% tags=["hide-input", "records"]
 by_bound(bounded, "error_rate", *CELL)

@@ -1,11 +1,10 @@
 # %% [markdown]
 # # Sensitive, excitable, uncertain: the same inputs?
 #
-# **The question.** The five papers look at an input from three sides: how sure the network is of it
-# (NSATP, PEACEPACT), how far, or how many, neurons are moved by a change of it
-# ({term}`NSS`; the first {term}`DeepSensor` paper), and which neurons carry the change of loss (the second
-# DeepSensor paper). Each says that the inputs that stand out are the ones that break the network. Are they
-# the same inputs?
+# **The question.** The five papers look at an input from three sides. How sure the network is of it (NSATP,
+# PEACEPACT), how far, or how many, neurons are moved by a change of it ({term}`NSS`; the first
+# {term}`DeepSensor` paper), and which neurons carry the change of loss (the second DeepSensor paper). Each
+# says that the inputs that stand out are the ones that break the network. Are they the same inputs?
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -116,7 +115,7 @@ pd.concat([shares, 100 * hits.mean().to_frame("all").T]).round(1)
 # ## The scores
 #
 # Two scores say how *uncertain* the network is: {term}`DeepGini`, and NSATP's {term}`PD`, which we
-# turn round so that a larger value means less decided. NSS, with a fresh mutation, says how
+# turn round so that a larger value means less sure. NSS, with a fresh mutation, says how
 # *sensitive* the neurons are. *Excitable* is the number of neurons with a {term}`Shapley value`
 # above the paper's threshold, $0.5$, under the same mutation. The last score is {term}`DSA`, which
 # looks at the distance from the training images.
@@ -147,10 +146,10 @@ for way, hit in broken.items():
 wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 
 # %% [markdown]
-# The table above holds areas under the ROC curve: $0.5$ is chance, and $1$ means that all broken
-# inputs come first. Next, how far do the scores agree? We show the {term}`rank correlation` of each
-# pair of scores, and what they have in common at the top: of all inputs in the first $1/10$ of
-# either score, the share that is in the first $1/10$ of both (by chance, about $1/19$).
+# The table above holds areas under the ROC curve: $0.5$ is chance, and $1$ means that all broken inputs come
+# first. Next, how far do the scores agree? We show the {term}`rank correlation` of each pair of scores, and
+# what they have in common at the top. Of all inputs in the first $1/10$ of either score, the share that is in
+# the first $1/10$ of both (by chance, about $1/19$).
 
 # %% tags=["hide-input"]
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}

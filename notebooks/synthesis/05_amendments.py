@@ -35,7 +35,7 @@ says(f"**The answer.** Of the {len(first)} claims that had a first verdict, {int
      f"Of those that changed, {int((since > 0).sum())} say more for the claim than before, and {int((since < 0).sum())} say less.",
      f"Since then, {len(now) - len(known)} claims were added.")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today: those claims of each paper that have both.", "name": "fig-amendments"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today. Those claims of each paper that have both.", "name": "fig-amendments"}}
 verdict_plots.before_after(first, now, NAMES)
 plt.show()
 
@@ -43,7 +43,7 @@ plt.show()
 # ## What changed
 #
 # The first claims of the papers got their rules before any run was kept. Others were added later, when
-# records of most of their experiments existed already. We chose no amendment for its verdict: each has its
+# records of most of their experiments existed already. We chose no amendment for its verdict. Each has its
 # reason in the table, the paper's words, those of a method's authors, statistics, or a measurement of ours.
 # An amendment that concerns statistics applies to all claims alike.
 

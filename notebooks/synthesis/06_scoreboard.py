@@ -45,10 +45,10 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # %% [markdown]
 # ## What was run
 #
-# The table says how many of each paper's tables and figures are *whole* (every cell was run with
-# at least three seeds), *partial* or *blank*, and how many of their cells were run. Most runs on CIFAR-10
-# used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original bits.
-# The size of the runs stands behind each verdict above.
+# The table says how many of each paper's tables and figures are *whole*, *partial* or *blank*. *Whole* means
+# that every cell was run with at least three seeds. It also says how many of their cells were run. Most runs
+# on CIFAR-10 used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original
+# bits. The size of the runs stands behind each verdict above.
 
 # %% tags=["hide-input"]
 extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None).rename(

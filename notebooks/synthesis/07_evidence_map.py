@@ -22,13 +22,13 @@ plt.show()
 # %% [markdown]
 # ## Network by network
 #
-# This table orders the same cells by where they come from. It has a row for each network and dataset, and
-# a column for each experiment; the heading of a column leads to its chapter. A bar shows how many cells of
-# the claims hold (green), are open (gray) and fail (orange). A time means that nobody has run this yet.
-# It says about how long three {term}`seeds <seed>` would take on one core, estimated from other networks.
-# A field is hatched if the paper prints no value for it, and we planned no run. Point at a field, or go to
-# it with the tab key, to see the number of seeds and the size of our runs, and in brackets the size that
-# the paper gives.
+# This table orders the same cells by where they come from. It has a row for each network and dataset, and a
+# column for each experiment; the heading of a column leads to its chapter. A bar shows how many cells of the
+# claims hold (green), are open (gray) and fail (orange). A time means that nobody has run this yet. It says
+# about how long three {term}`seeds <seed>` would take on one core, estimated from other networks. A field is
+# hatched if the paper prints no value for it, and we planned no run. Point at a field, or go to it with the
+# tab key, to see the number of seeds and the size of our runs. In brackets stands the size that the paper
+# gives.
 
 # %% tags=["hide-input"]
 found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}

@@ -14,9 +14,9 @@
 #             --images photos --by dlfuzz --l2 2
 # ```
 #
-# Run the first line in a clone of this project; it installs PyTorch too. `photos` is a folder of images,
-# with or without sub-folders. `rank` needs no labels. It writes a table with a line for each image, and
-# a sheet of pictures. `fuzz` writes the failing inputs as PNG files that you can keep as tests.
+# Run the first line in a clone of this project; it installs PyTorch too. `photos` is a folder of images, with
+# or without sub-folders. `rank` needs no labels. It writes a table with a line for each image, and a sheet of
+# pictures. `fuzz` writes the failing inputs as PNG files that you can keep as tests.
 #
 # Here `gini` is {term}`DeepGini`, which reads the {term}`softmax vector`, and `dlfuzz` is the
 # {term}`fuzzer` {term}`DLFuzz`. The option `--l2` bounds the {term}`L2 distance` between an image and its
@@ -50,7 +50,7 @@ table = custom.rank(model, photos, "gini", top=16)
 plots.sheet(custom.first(table, photos, limit=16))
 plt.show()
 
-# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `fuzz --by dlfuzz --l2 2` makes of 40 of them: an image, the nearest failing input that was found with the class that the network gives it, and the difference, ten times as strong; gray is no change.", "name": "fig-own-fuzz", "classes": "bitmap"}}
+# %% tags=["remove-input"] mystnb={"figure": {"caption": "What `fuzz --by dlfuzz --l2 2` makes of 40 of them: an image, the nearest failing input that was found, and the difference, ten times as strong. Beside it stands the class that the network gives it; gray is no change.", "name": "fig-own-fuzz", "classes": "bitmap"}}
 how = custom.Options(by="dlfuzz", l2=2.0, iterations=20, labels="folders", limit=40, seed=0)
 found = custom.fuzz(model, photos, work / "failures", how)
 parts = custom.pictures(found, photos, work / "failures")

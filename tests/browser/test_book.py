@@ -35,8 +35,10 @@ LOOK = """() => {
   };
 }"""
 
-SMALL = """() => [...document.querySelectorAll('article figure > img[src$=".png"]')].filter(
+SMALL = """() => [...document.querySelectorAll('article figure:not(.fitted) > img[src$=".png"]')].filter(
   i => i.getBoundingClientRect().width < 0.55 * i.naturalWidth).map(i => i.src.split('/').pop())"""
+PARTS = """() => [...document.querySelectorAll('article figure')].filter(
+  f => f.querySelector(':scope > img') && f.scrollWidth - f.clientWidth >= 8).map(f => f.id)"""
 
 
 # blocks that go on behind an edge of their frame which does not fade
@@ -128,10 +130,31 @@ def test_a_page_is_whole_on_screen_and_on_a_phone(opened, looks):
         assert re.match(r"Time: about \d+ min", page.inner_text("h1 + p.time"))
     page.set_viewport_size(looks.phone)
     assert looks.wide(page) == [], "wider than a phone"
-    assert page.evaluate(SMALL) == [], "figures too small to read on a phone"
     page.evaluate("() => new Promise(done => setTimeout(done, 100))")  # sizes are looked at
+    assert page.evaluate(PARTS) == [], "pictures not whole on a phone"
+    assert page.evaluate(SMALL) == [], "figures too small to read on a phone"
     assert page.evaluate(MUTE) == [], "cut off without a sign on a phone"
     assert not wrong
+
+
+def test_a_wide_picture_is_whole_on_a_phone_and_a_button_enlarges_it(browser, address, looks):
+    page = browser.new_page(viewport=looks.phone)
+    page.goto(f"{address}notebooks/nss/04_diversity.html", wait_until="networkidle")
+    page.evaluate("() => document.querySelectorAll('img').forEach(i => i.loading = 'eager')")
+    button = page.get_by_role("button", name="enlarge").first
+    button.wait_for()
+    figure = page.locator("figure.fitted").first.element_handle()
+    button = figure.query_selector("button")
+    hidden = "f => f.scrollWidth - f.clientWidth"
+    assert figure.evaluate(hidden) < 8 and page.evaluate(SMALL) == []
+    button.press("Enter")
+    assert figure.evaluate(hidden) > 100 and page.evaluate(SMALL) == []
+    page.wait_for_function("f => f.matches('.more-right')", arg=figure)  # and fades where it goes on
+    button.press("Enter")
+    assert figure.evaluate(hidden) < 8 and button.get_attribute("aria-expanded") == "false"
+    page.set_viewport_size(looks.desk)
+    assert not button.is_visible()
+    page.close()
 
 
 def test_a_wide_table_fades_where_it_goes_on_and_keeps_its_first_column(browser, address, looks):

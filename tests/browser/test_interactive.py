@@ -4,11 +4,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from matplotlib.figure import Figure
 from torch import nn
 
 from dnnbook import interactive
-from dnnbook.chapters import movies
 from dnnbook.interactive.movie import flown
 from dnnlib.fuzzing import Campaign, Constant, Swarm
 from dnnlib.measures.uncertainty import DISTANCES
@@ -118,8 +116,15 @@ def game() -> interactive.Block:
         knowing={"bad": order.roll(3)}, classes=["cat", "dog"])
 
 
+def ground() -> interactive.Block:
+    """Of :mod:`test_swarm_ground`."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 2)).eval()
+    return interactive.swarm_ground(model, torch.tensor([[[0.3, 0.6]]]), 0, iterations=5)
+
+
 FIGURES = {"painter": painter, "distances": distances, "movie": movie, "lighting": lighting,
-           "shares": shares, "game": game}
+           "shares": shares, "game": game, "ground": ground}
 
 
 @pytest.fixture(scope="module")
@@ -190,18 +195,6 @@ def test_keys_stay_in_a_figure(opened, blocks):
         assert page.evaluate("() => heard") == ["Control", "b"], name
 
 
-def test_keys_stay_in_a_film(browser):
-    figures = (Figure(figsize=(1, 1)) for _ in range(3))
-    page = browser.new_page()
-    page.set_content(movies.movie(figures, alt="nothing").data)
-    page.evaluate("() => document.addEventListener('keydown', (e) => (window.heard = e.key))")
-    page.get_by_label("frame").focus()
-    page.keyboard.press("ArrowRight")
-    assert page.get_by_text("1 / 2").is_visible()
-    assert page.evaluate("() => window.heard") is None
-    page.close()
-
-
 # The patch painter
 
 
@@ -257,6 +250,28 @@ def test_every_place_is_tried_once(opened):
     page.get_by_text("of 221 patches").wait_for()
     page.get_by_role("button", name="Clear the map").click()
     assert "No patch" in page.locator(".eff").inner_text()
+
+
+def test_every_image_that_is_tried_adds_a_point_of_its_pd_and_eff(opened):
+    page = opened("painter")
+    dots = """() => [...document.querySelectorAll(".chart circle")].map(
+      dot => [dot.cx.baseVal.value, dot.cy.baseVal.value])"""
+    every = page.get_by_role("button", name="Try every place")
+    assert page.evaluate(dots) == [] and "no images tried" in page.locator(".chart").get_attribute("aria-label")
+    every.click()
+    page.get_by_text("Eff = 4 of 121").wait_for()
+    page.get_by_role("button", name="the network says bright with 0.50").click()
+    assert len(page.evaluate(dots)) == 1 and page.locator(".chart .now").count() == 0
+    every.click()
+    page.get_by_text("of 121 patches").wait_for()
+    (sure, few), (unsure, more) = page.evaluate(dots)
+    assert unsure < sure and page.locator(".chart .now").count() == 1
+    said = page.locator(".chart").get_attribute("aria-label")
+    assert "2 images tried. PD 0.96, Eff 0.03; PD 0.01, Eff 0.03" in said
+    page.get_by_role("button", name="Clear the map").click()
+    assert len(page.evaluate(dots)) == 1
+    page.locator("select").select_option("grey")  # another patch has another Eff
+    assert page.evaluate(dots) == []
 
 
 def test_the_keyboard_moves_the_patch_and_draws(opened):
@@ -352,7 +367,9 @@ def test_the_slider_shows_the_pixels_of_the_examples(opened):
                                 page.get_by_role("slider").press("End"))),
     ("lighting", lambda page: (page.get_by_label("Mutation").select_option(label="turned"),
                                page.get_by_label("Layer").select_option(index=1))),
-    ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home")))])
+    ("game", lambda page: (page.get_by_role("checkbox").check(), page.get_by_role("slider").press("Home"))),
+    ("ground", lambda page: (page.get_by_role("button", name="draw your own").click(),
+                             page.get_by_role("slider", name="Inertia, start").press("End")))])
 def test_the_address_opens_a_figure_as_one_left_it(browser, blocks, tmp_path, name, act):
     file = tmp_path / "page.html"
     file.write_text(f"<article class='bd-article'>{blocks('painter')._repr_html_()}{blocks(name)._repr_html_()}"

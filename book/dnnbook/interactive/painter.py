@@ -23,9 +23,10 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
                   classes: Sequence[str] | None = None, patch: str = "invert") -> Block:
     """A figure in which the reader changes a block of 2 x 2 pixels, or throws a hundred.
 
-    It shows the softmax vector with PD, PV and PE, and where patches change the class. It opens on
-    the first image that is read right and that an inverted patch breaks, with the patch where the
-    network is then surest of another class; if there is none, on the first image, in its middle.
+    It shows the softmax vector with PD, PV and PE, where patches change the class, and a point of
+    PD and Eff for every image that was tried. It opens on the first image that is read right and
+    that an inverted patch breaks, with the patch where the network is then surest of another class;
+    if there is none, on the first image, in its middle.
 
     ``model``: see :func:`networks.exported`. ``images``: a few, (N, C, H, W) in [0, 1]; ``labels``:
     (N,); ``classes``: their names. ``patch``: what the block is at first, 'invert' (NSATP II.B) or

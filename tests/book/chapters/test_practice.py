@@ -39,6 +39,14 @@ def test_a_bet_is_won_by_the_verdict(monkeypatch, holds, fails, run, right):
     assert judged(monkeypatch, holds, fails, run) == right
 
 
+@pytest.mark.parametrize("sure, said", [(1, False), (0, True)])
+def test_a_bet_says_what_a_correction_leaves_where_that_differs(monkeypatch, sure, said):
+    claim = published.claims("nss")[0]
+    monkeypatch.setattr(practice.verdicts, "verdict", lambda c: verdicts.Verdict(
+        claim, "a state", 1, 0, 4, sure, 0, None, ""))
+    assert (f"After correction for many tests, it holds in {sure}" in practice.bet(claim.id).why) == said
+
+
 def test_a_bet_on_what_nobody_has_run_says_so(tmp_path, monkeypatch):
     monkeypatch.setenv("DNNLIB_BOOK", str(tmp_path))  # a reader's own, and empty
     made = practice.bet(published.claims("nss")[0].id)

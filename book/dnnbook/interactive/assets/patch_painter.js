@@ -9,7 +9,7 @@ function render(element, data) {
     stored.subarray(i * size, (i + 1) * size), (v) => v / 255));
   const state = { image: examples[data.first], truth: data.labels[data.first], top: data.at[0], left: data.at[1],
     kind: data.patch, grey: 1, drawing: false, clean: null, thrown: 0, changed: 0, waiting: [] };
-  const hits = new Float32Array(n), tries = new Float32Array(n);
+  const hits = new Float32Array(n), tries = new Float32Array(n), points = new Map();
 
   const patched = (top, left, kind, colours) => {
     const x = state.image.slice();
@@ -33,6 +33,25 @@ function render(element, data) {
   const map = make("canvas", { role: "img", "aria-label": "Where patches changed the class" });
   const count = make("output", { class: "eff", "aria-live": "polite" });
 
+  // PD and Eff of every image that was tried
+  const [left, low, wide] = [34, 164, 156];
+  const chart = svg("svg", { viewBox: "0 0 200 200", role: "img", class: "chart" }), dots = svg("g");
+  for (const value of [0, 0.5, 1]) {
+    const x = left + value * wide, y = low - value * wide;
+    chart.append(svg("path", { d: `M${x} ${low}V${low - wide}M${left} ${y}H${left + wide}`, class: "grid" }),
+      svg("text", { x, y: low + 15, "text-anchor": "middle" }, value),
+      svg("text", { x: left - 4, y: y + 4, "text-anchor": "end" }, value));
+  }
+  chart.append(svg("text", { x: left + wide / 2, y: low + 31, "text-anchor": "middle" }, "PD: unsure to sure"),
+    svg("text", { x: left + 5, y: low - wide + 14 }, "Eff"), dots);
+  const plot = () => {
+    if (state.thrown) points.set(state.image, [measures(state.clean).pd, state.changed / state.thrown]);
+    dots.replaceChildren(...[...points].map(([image, [pd, eff]]) => svg("circle", { r: 5,
+      cx: left + pd * wide, cy: low - eff * wide, class: image === state.image ? "now" : "before" })));
+    chart.setAttribute("aria-label", `Eff against PD: ${points.size || "no"} images tried. ${
+      [...points.values()].map(([pd, eff]) => `PD ${pd.toFixed(2)}, Eff ${eff.toFixed(2)}`).join("; ")}`);
+  };
+
   const show = () => {
     const x = state.drawing ? state.image
       : patched(state.top, state.left, state.kind, Array(channels).fill(state.grey));
@@ -44,7 +63,7 @@ function render(element, data) {
     chances.update(p, before);
     for (const name in facts)
       facts[name].textContent = state.drawing ? now[name].toFixed(2)
-        : `${now[name].toFixed(2)} (before: ${was[name].toFixed(2)})`;
+        : `${now[name].toFixed(2)} (was ${was[name].toFixed(2)})`;
     const name = (c) => `${data.classes[c]} with ${p[c].toFixed(2)}`, known = state.truth !== null;
     const verdict = !known ? "" : before === state.truth ? " The patch has broken it."
       : after === state.truth ? " The patch has mended it." : " Both are wrong.";
@@ -69,6 +88,7 @@ function render(element, data) {
     count.textContent = state.thrown
       ? `Eff = ${state.changed} of ${state.thrown} patches = ${(state.changed / state.thrown).toFixed(2)}`
       : "No patch thrown yet.";
+    plot();
   };
 
   const forget = () => {
@@ -76,6 +96,10 @@ function render(element, data) {
     tries.fill(0);
     Object.assign(state, { thrown: 0, changed: 0, waiting: [] });
     showMap();
+  };
+  const clear = () => {
+    points.delete(state.image);
+    forget();
   };
   const restart = () => {
     state.clean = network.probabilities(state.image);
@@ -179,6 +203,7 @@ function render(element, data) {
   const kind = choice("The patch", [["invert", "inverts its pixels"], ["grey", "has one brightness"]], (v) => {
     state.kind = v;
     grey.box.hidden = v === "invert";
+    points.clear(); // Eff of another patch
     forget();
     show();
   });
@@ -189,12 +214,13 @@ function render(element, data) {
   element.append(thumbs.box,
     make("div", { class: "board" },
       make("div", { class: "pane" }, make("div", { class: "head" }, "Drag the patch"), stage, truth),
-      make("div", { class: "pane" }, make("div", { class: "head" }, "What the network says"), chances.box,
+      make("div", { class: "pane" }, make("div", { class: "head" }, "The network says"), chances.box,
         make("dl", { class: "facts" }, ...Object.entries(facts).flatMap(
           ([name, value]) => [make("dt", {}, name.toUpperCase()), value]))),
-      make("div", { class: "pane" }, make("div", { class: "head" }, "Fragile places"), map, count)),
+      make("div", { class: "pane" }, make("div", { class: "head" }, "Fragile places"), map, count),
+      make("div", { class: "pane" }, make("div", { class: "head" }, "All that you tried"), chart)),
     said,
     make("div", { class: "controls" }, press("Throw 100 patches", () => add(Array.from({ length: 100 }, random))),
-      press("Try every place", () => add(everywhere())), press("Clear the map", forget), kind.box, grey.box));
+      press("Try every place", () => add(everywhere())), press("Clear the map", clear), kind.box, grey.box));
   restart();
 }
