@@ -65,7 +65,7 @@ ends = photographs.groupby(["quantity", "method", "rate"])["value"].mean()
 times = ends["fault_detection_rate"].unstack("rate") / by_chance
 SOFTMAX, NEURONS = ["gini", "margin"], ["nss", "nac"]
 says(
-    ("**The answer.** Those with the least sure softmax vector: `gini` and `margin` find at least "
+    ("**The answer.** Those of which the model is least sure: `gini` and `margin` find at least "
      f"{times.loc[SOFTMAX].min(axis=None):.1f} times as many faults as random order finds on average.",
      times.loc[SOFTMAX].min(axis=None) > 3),
     ("`nss` and `nac`, which watch neurons, are not clearly better than random order here.",
