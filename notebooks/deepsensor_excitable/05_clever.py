@@ -330,8 +330,9 @@ says(*([(f"The paper also claims three times the rivals' gain. Our excess over t
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
         f"{excess['high']:.2f})."]),
      (f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
-     (f"The examples of the sensitive swarm without a bound raise the score with every seed, by at least "
-      f"{score_gain.min():.2f}, but DeepFool's way not with every seed.", score_gain.min() > 0 > added_way.min() and added_way.mean() > 0),
+     (f"The examples of the sensitive swarm without a bound lengthen DeepFool's way with every seed, by at least "
+      f"{added_way.min():.2f}. The score does not rise with every seed.",
+      added_way.min() > 0 > score_gain.min() and score_gain.mean() > 0),
      ("DeepFool refuted no score: it never came nearer than the score allows.",
       rows.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 
