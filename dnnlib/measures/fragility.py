@@ -137,7 +137,8 @@ def fit_line(x, y) -> Fit:
 
 
 def _exponential(x, a: float, b: float):
-    return a * np.exp(b * x)
+    with np.errstate(over="ignore"):  # a step of the search too far, which it takes back
+        return a * np.exp(b * x)
 
 
 def binned(x, y, *, bins: int = 20) -> tuple[np.ndarray, np.ndarray]:
