@@ -168,7 +168,7 @@ pd.DataFrame({"points": NUMBERS, "CLEVER": mine.tolist(), "way to the boundary":
 # image that it reached is at least as far away as the boundary. So a score that is larger than
 # DeepFool's way from the same image is wrong. We print both. CLEVER's own paper fits a Weibull
 # distribution to the largest gradients of several batches. It takes the right end of that
-# distribution for $L$, which is beyond the largest gradient seen. So do we (`clever_fit`). Where no
+# distribution for $L$, which is beyond the largest gradient seen. Our records do so too. Where no
 # distribution fits, and for the {term}`reading` `maximum`, $L$ is the largest gradient seen.
 #
 # ## Networks
@@ -242,7 +242,7 @@ def scores(model: torch.nn.Module) -> dict[str, float]:
 # %% tags=["hide-input"]
 measured = pd.DataFrame({name: scores(each) for name, each in models.items()}).T.rename_axis(
     ["budget", "network"])
-print(f"{len(scored)} images that all networks get right")
+print(f"the first {len(scored)} images that all networks get right")
 headed(measured.loc["none"].round(3))
 
 # %% [markdown]
@@ -290,7 +290,7 @@ run.show()
 # ## Over all records
 #
 # The scores are L2 distances; all numbers are means over the random seeds. Of Fig. 6, only the mean
-# gain of 0.12 is printed as a number. CIFAR-10 is a JPEG copy.
+# gain of 0.12 is printed as a number.
 
 # %% tags=["hide-input"]
 ours = run.recorded()

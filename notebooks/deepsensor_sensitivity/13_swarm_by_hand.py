@@ -170,13 +170,13 @@ my_height = compared(fitness(every), height, "SensitiveNeurons")
 
 # %% [markdown]
 # `height` is what the engine's `SensitiveNeurons` found for every image of the square: the colours
-# above. Now look at the shape of this landscape. It is made of sectors, like slices of a cake cut
-# at the star. What decides is the *direction* in which an image was moved; how *far* it was moved
-# hardly matters. Eq. 1 divides by the distance, so a step that is twice as long and changes a
+# above. Now look at the shape of this landscape. Most of it is made of sectors, like slices of a cake cut
+# at the star. There the *direction* decides in which an image was moved, and hardly how *far* it was
+# moved. Eq. 1 divides by the distance, so a step that is twice as long and changes a
 # neuron twice as much counts the same. Nothing in the fitness keeps a particle near its input. And
 # nothing in it knows the red line.
 #
-# ## The ten lines
+# ## Line by line
 #
 # | Algorithm 1 | in symbols | in Python |
 # |---|---|---|

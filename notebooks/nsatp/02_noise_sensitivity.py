@@ -203,7 +203,7 @@ wide(run.live, "quantity == 'spearman'", index="distance", columns="quantity", d
 # There are also three readings of the patch. It has a random colour (PEACEPACT IV.B; NSATP IV.E only says
 # that pixels are chosen at random), inverted pixels (the motivation of both papers), or the patches that
 # {term}`differential evolution` tries while it searches for the most harmful one (NSATP IV.B). Here
-# are the same images under each of them:
+# are the first images of the same set under each of them:
 
 # %% tags=["hide-input"]
 few = load(dataset, limit=100)

@@ -207,8 +207,8 @@ def ends(points: pd.DataFrame) -> pd.Series:
     return points.agg(lambda line: f"{line.min():+.2f} to {line.max():+.2f}", axis=1)
 
 
-headed(pd.DataFrame({"none, clean": longer.map("{:+.2f}".format), "added, clean": ends(clean),
-                     "added, mutated": ends(helped[20]), "added, new": ends(fresh[20])}))
+display(headed(pd.DataFrame({"none, clean": longer.map("{:+.2f}".format), "added, clean": ends(clean),
+                             "added, mutated": ends(helped[20]), "added, new": ends(fresh[20])})))
 harsh = {"nssoriginal", "dsa"}
 most = [set(line.nlargest(2).index) for _, row in helped.iterrows()
         for rate in sorted(added.columns.unique("rate")) for line in [row[rate]]]

@@ -107,9 +107,9 @@ says(
      f"{ends['last'].max():.1f} %.", ends["last"].max() < 1),
     ("So try the inputs in the order of their softmax vectors, the least sure ones first. "
      f"We tried {sooner.run} combinations of a network, a dataset and a measure.", sooner.run > 3),
-    (f"In {sooner.holds} of them the first failure clearly comes sooner than in random order, and in none later.",
+    (f"In {'all' if sooner.holds == sooner.run else sooner.holds} of them the first failure clearly comes sooner than in random order, and in none later.",
      sooner.fails == 0 and sooner.holds > sooner.run / 2),
-    f"After correction for many tests, {sooner.sure_holds} remain.")
+    f"After correction for many tests, {'all' if sooner.sure_holds == sooner.run else sooner.sure_holds} remain.")
 
 # %% [markdown]
 # **Try it.** Drag the patch over the digit, or throw many at once. Every image that you try adds a point to the

@@ -29,7 +29,7 @@ plt.show()
 
 # %% [markdown]
 # *Reproduced*: every cell that was run holds, and most of the paper's cells were run; *where run*:
-# fewer were run. *Mostly*: most of them hold and none is known to fail. *Partly, some fail*: some hold and
+# fewer were run. *Mostly*: most of them hold and none is known to fail, after correction for many tests. *Partly, some fail*: some hold and
 # some fail. *Not reproduced*: some fail and none is known to hold. *Too few runs*: more seeds may decide.
 # *Nothing to compare*: no cell can tell anything apart. *Not run*: no cell
 # has three seeds or more. A verdict is *provisional* until each of its cells has five seeds. Where a claim fails, its chapter says what we know of the reason. [How to read this
@@ -46,7 +46,7 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # ## What was run
 #
 # The table says how many of each paper's tables and figures are *whole*, *partial* or *blank*. *Whole* means
-# that every cell was run with at least three seeds. It also says how many of their cells were run. Most runs
+# that every cell was run with at least three seeds, or that code alone makes it. It also says how many of their cells were run. Most runs
 # on CIFAR-10 used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original
 # bits. The size of the runs stands behind each verdict above.
 

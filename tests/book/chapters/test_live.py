@@ -1,9 +1,11 @@
 """Cells as people run them: alone, twice, all below; and a line of the method that is changed."""
 
+import ast
 import re
 from collections import Counter
 from contextlib import contextmanager
 
+import jupytext
 import matplotlib
 import nbformat
 import pytest
@@ -209,3 +211,20 @@ def test_the_making_of_the_book_takes_a_difference_as_an_error(monkeypatch, caps
     monkeypatch.setenv(yours.MAKING, "1")
     with pytest.raises(AssertionError, match="1 of 2 images"):
         yours.compared(mine, engine, "it")
+
+
+TABLES = {"headed", "wide", "mean_and_interval", "sentences", "claims", "to_frame", "round",
+          "rename_axis", "rename", "beside"}  # calls that give a table
+
+
+@pytest.mark.parametrize("source", notebooks.starting([], ".py"), ids=lambda path: path.stem)
+def test_a_table_within_a_cell_is_displayed(source):
+    """A notebook shows the value of a cell's last line alone; any other table nobody would see."""
+    lost = []
+    for cell in jupytext.read(source).cells:
+        if cell.cell_type == "code" and not cell.source.startswith("%%"):
+            before = ast.parse(cell.source).body[:-1]
+            lost += [ast.unparse(node) for node in before if isinstance(node, ast.Expr)
+                     and isinstance(node.value, ast.Call)
+                     and ast.unparse(node.value.func).rpartition(".")[2] in TABLES]
+    assert lost == []
