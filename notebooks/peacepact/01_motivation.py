@@ -57,9 +57,9 @@ says(
 # **What you will learn.** A {term}`softmax vector` says not only that an input may break, but also which class it
 # may then get.
 #
-# The digits are those of NSATP. Some things differ. The names (a) and (b) are swapped. The less sure
-# digit's second class is 2, no longer 3. The difference of its two largest probabilities is 0.63, as it
-# should be. And PEACEPACT says that it breaks *more* often; NSATP says only "not less".
+# The paper takes the digits of NSATP, and some things differ. The names (a) and (b) are swapped. In PEACEPACT the
+# less sure digit has the second class 2, no longer 3. The paper prints 0.63 for the difference of its two largest
+# probabilities, as it should be. And PEACEPACT says that it breaks *more* often; NSATP says only "not less".
 
 # %% tags=["hide-input"]
 data = load(dataset, limit=profile_limit(profile))

@@ -118,14 +118,14 @@ says(
 # %% tags=["remove-input"]
 small = training.trained("lenet1", "mnist_small", seed=0)
 given = inference.predict(small, data.images)
-known = (given.argmax(1) == data.labels).nonzero()[:, 0]
-from_unsure = known[uncertainty.rank(given[known])]
-some = from_unsure[torch.linspace(0, 1, 10).pow(2).mul(len(known) - 1).long()]
+read_right = (given.argmax(1) == data.labels).nonzero()[:, 0]
+from_unsure = read_right[uncertainty.rank(given[read_right])]
+some = from_unsure[torch.linspace(0, 1, 10).pow(2).mul(len(read_right) - 1).long()]
 display(interactive.patch_painter(small, data.images[some], data.labels[some], classes=data.classes))
 
 # %% tags=["remove-input"]
-says((f"This is a smaller network, a LeNet-1, and runs in your browser. It reads {100 * len(known) / len(given):.0f} of "
-      "100 digits right, and all ten shown.", len(known) > 0.8 * len(given)),
+says((f"This is a smaller network, a LeNet-1, and runs in your browser. It reads {100 * len(read_right) / len(given):.0f} of "
+      "100 digits right, and all ten shown.", len(read_right) > 0.8 * len(given)),
      "Play more: the [two digits of NSATP](../nsatp/01_motivation.ipynb), and a "
      "[swarm on ground that you draw](../deepsensor_sensitivity/13_swarm_by_hand).")
 
