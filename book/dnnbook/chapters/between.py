@@ -26,9 +26,8 @@ def check(where: str, values: Values, *, here: bool) -> None:
     Traceback (most recent call last):
     ValueError: other_class: expected another class than seed_class, got 1 for both
     """
-    for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
+    for rule in (_classes_differ, _others, _pool, _kinds, _bounds, _beside):
         rule(values)
-    ordering.kinds(str(values.get("beside", "")))
     if here:  # a sweep may plan cells whose weights are still to come
         _pretrained(where, values)
     name = values.get("dataset")
@@ -75,6 +74,10 @@ def _pool(values: Values) -> None:
         if "pool" in values and values["pool"] < values.get(name, 0):
             raise ValueError(f"pool: expected at least {name}={values[name]} points, "
                              f"got {values['pool']}")
+
+
+def _beside(values: Values) -> None:
+    ordering.kinds(str(values.get("beside", "")))
 
 
 def _kinds(values: Values) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from dnnbook import data, training
 from dnnbook.chapters import between
 from dnnbook.data import in_file, own, sources
-from dnnbook.studies import ordering, perturbation
+from dnnbook.studies import perturbation
 from dnnbook.training import faulty, networks, pollution
 from dnnlib import checks, models, selection
 from dnnlib.perturb import vulnerability
@@ -28,7 +28,7 @@ NAMES: dict[str, Callable[[], Collection[str]]] = {  # what `of` in the table sp
 }
 OWN: dict[str, Callable[[str], str]] = {  # what may be one's own, and what records call it
     "models": networks.called, "patches": perturbation.called, "dataset": own.called,
-    "selectors": ordering.called,
+    "selectors": lambda name: in_file.called(name, "beside"),
 }
 BORDERS = ("least", "above", "most", "count", "even", "whole", "choices", "of", "none")
 
@@ -196,8 +196,6 @@ def _text(given, found: Mapping):
     if found.get("none") and given == "":
         return given
     return given if isinstance(given, str) and given.strip() else None
-
-
 
 
 _GOOD: dict[str, Callable] = {

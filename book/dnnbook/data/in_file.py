@@ -33,11 +33,13 @@ def found(name: str, what: str) -> Callable:
 def called(name: str, what: str) -> str:
     """What records call it: its own name and a digest of its files, also of what they import.
 
-    A changed file is so another thing, and the same file in another folder the same. Raises as
-    :func:`found`.
+    Any other name stays as it is. A changed file is so another thing, and the same file in another
+    folder the same. Raises as :func:`found`.
     """
     from dnnlib.models import sources
 
+    if not is_own(name):
+        return name
     contents = sources.own_files([found(name, what)]).values()
     return (f"{name.rpartition(':')[2]} "
             f"{hashlib.sha256(''.join(sorted(contents)).encode()).hexdigest()[:8]}")

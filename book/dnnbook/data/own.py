@@ -29,7 +29,7 @@ def called(name: str) -> str:
     >>> called("torchvision:KMNIST")
     'torchvision:KMNIST'
     """
-    return in_file.called(name, "dataset") if in_file.is_own(name) else name
+    return in_file.called(name, "dataset")
 
 
 def check(name: str) -> None:

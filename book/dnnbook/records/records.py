@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 from pydantic import ConfigDict, TypeAdapter, ValidationError
-from pydantic.dataclasses import dataclass as validated
+from pydantic.dataclasses import dataclass
 
 from dnnbook import places, reproducible
 from dnnbook.data import known
@@ -42,7 +42,7 @@ ADDED: dict[str, dict] = {  # parameters that chapters set as it was
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 
-@validated(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
+@dataclass(frozen=True, config=ConfigDict(strict=True, extra="forbid"))
 class Record:
     """``rows``: a list of flat dicts, one measured quantity each, under the key 'value'."""
 

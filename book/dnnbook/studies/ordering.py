@@ -10,7 +10,6 @@ from torch import nn
 from tqdm import tqdm
 
 from dnnbook import reproducible
-from dnnbook.data import in_file
 from dnnlib import files
 from dnnlib.custom import methods
 from dnnlib.inference import device_of
@@ -124,15 +123,6 @@ def orders(model: nn.Module, x: torch.Tensor,
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}
-
-
-def called(name: str) -> str:
-    """What records call a selector: a person's own by its class and a digest of its file.
-
-    >>> called("gini")
-    'gini'
-    """
-    return in_file.called(name, "beside") if in_file.is_own(name) else name
 
 
 def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:

@@ -15,7 +15,7 @@ def called(name: str) -> str:
     >>> called("random")
     'random'
     """
-    return in_file.called(name, "patch") if in_file.is_own(name) else name
+    return in_file.called(name, "patch")
 
 
 def found(name: str) -> str | Callable:

@@ -12,7 +12,7 @@ from dnnlib.custom.own_code import told
 
 def called(name: str) -> str:
     """What records call a network: a person's own by its function and a digest of its files."""
-    return in_file.called(name, "model_name") if in_file.is_own(name) else name
+    return in_file.called(name, "model_name")
 
 
 def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0) -> nn.Module:
