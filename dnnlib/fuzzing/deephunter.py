@@ -4,12 +4,11 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 
 import torch
-from torch import nn
 
 from dnnlib import checks
 from dnnlib import coverage as cov
-from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.fuzzing.together import Asking, Look, Record, side_by_side
+from dnnlib.fuzzing.protocol import Budget, Log
+from dnnlib.fuzzing.together import Look, Record, Search, Side
 from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
@@ -98,7 +97,7 @@ class Queue:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DeepHunter:
+class DeepHunter(Side):
     """Coverage-guided mutation, with SNAC as in DeepSensor's experiments.
 
     Every iteration picks as many entries from the queue as there are inputs, and makes one mutant
@@ -127,6 +126,8 @@ class DeepHunter:
       code: see :func:`coverage.snac`.
     - ``layers``: names of modules, default all that count: see :func:`activations.record`.
     - ``batch_size``: images in a pass.
+
+    Model passes: one for each image of ``reference`` and each input, and for each mutant.
 
     >>> from dnnlib import models
     >>> x = torch.rand(4, 1, 28, 28, generator=torch.Generator().manual_seed(0))
@@ -165,24 +166,11 @@ class DeepHunter:
             raise ValueError(f"p_min: expected a probability above {low:.1f} with schedule="
                              f"{self.schedule!r}, got {self.p_min!r}")
 
-    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
-            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """Turn inputs into test inputs; see :class:`protocol.Fuzzer`.
-
-        Model passes: one for each image of ``reference`` and each input, and for each mutant.
-        """
-        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
-                                         generator=generator, watch=watch)])[0]
-
-    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
-               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
-        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
-        checks.generator(generator)
-        iterations = checks.positive(iterations, "iterations")
-        log = Log(model, inputs, labels, watch)
-        if self.reference.shape[1:] != inputs.shape[1:]:
-            raise ValueError(f"reference: expected images of shape {tuple(inputs.shape[1:])} as in "
-                             f"inputs, got {tuple(self.reference.shape[1:])}")
+    def search(self, log: Log, iterations: int, generator: torch.Generator) -> Search:
+        if self.reference.shape[1:] != log.inputs.shape[1:]:
+            raise ValueError("reference: expected images of shape "
+                             f"{tuple(log.inputs.shape[1:])} as in inputs, got "
+                             f"{tuple(self.reference.shape[1:])}")
         seen = cov.boundaries((yield from self._look(log, self.reference))[0])
         queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
                                                  p_min=self.p_min))
@@ -190,7 +178,7 @@ class DeepHunter:
         for root, items in enumerate(self._items(values, seen)):
             queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
         for _ in range(iterations):
-            mutants = self.mutate(queue.pick(len(inputs), generator), generator)
+            mutants = self.mutate(queue.pick(len(log.inputs), generator), generator)
             roots = torch.tensor([mutant.root for mutant in mutants])
             home = log.inputs[roots.to(log.inputs.device)]
             x = self.budget.project(torch.stack([mutant.image for mutant in mutants]), home)
@@ -204,7 +192,6 @@ class DeepHunter:
                     mutant.image = x[i].clone()
                     mutant.reference = (moved[i].clone() if mutant.affine
                                         else log.inputs[mutant.root])
-        return log.campaign()
 
     def mutate(self, parents: list[Entry], generator: torch.Generator) -> list[Entry]:
         """One mutant of each entry, not yet within the budget (DeepHunter, Algorithm 2)."""

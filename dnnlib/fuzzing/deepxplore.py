@@ -8,8 +8,8 @@ from torch import nn
 
 from dnnlib import checks
 from dnnlib.fuzzing.ascent import Hits, Response, normalise
-from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.fuzzing.together import Asking, Climb, Look, side_by_side
+from dnnlib.fuzzing.protocol import Budget, Log
+from dnnlib.fuzzing.together import Climb, Look, Search, Side
 from dnnlib.inference import device_of
 
 READINGS = ("differential", "single")
@@ -56,7 +56,7 @@ def blackout(g: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DeepXplore:
+class DeepXplore(Side):
     """Gradient ascent that makes a model differ and activates uncovered neurons.
 
     The objective, for an input with the label c, is sum_{k != t} z_k,c - ``lambda1`` z_t,c +
@@ -90,6 +90,8 @@ class DeepXplore:
     while uncovered ones remain. The defaults are those for MNIST.
 
     The original stops at the first difference. Here all iterations run, each giving an example.
+    ``run`` raises ``ValueError`` for other models that do not go with the model, labels that it
+    does not have, or a square that is larger than the images.
 
     >>> from dnnlib import models
     >>> one, two = (models.build("lenet1", seed=seed) for seed in (0, 1))
@@ -137,21 +139,9 @@ class DeepXplore:
             checks.finite(getattr(self, name), name, least=0)
         checks.positive(self.batch_size, "batch_size")
 
-    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
-            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for other models that do not go with
-        the model, labels that it does not have, or a square that is larger than the images."""
-        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
-                                         generator=generator, watch=watch)])[0]
-
-    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
-               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
-        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
-        checks.generator(generator)
-        iterations = checks.positive(iterations, "iterations")
-        log = Log(model, inputs, labels, watch)
-        self._square(inputs.shape[2:])
-        models = self._models(model)
+    def search(self, log: Log, iterations: int, generator: torch.Generator) -> Search:
+        self._square(log.inputs.shape[2:])
+        models = self._models(log.model)
         x, n = log.inputs, len(log.inputs)
         seen = yield from self._look(models, x, log)
         labels = checks.labels(log.labels, n, seen[0].logits.shape[1]).to(x.device)
@@ -162,7 +152,7 @@ class DeepXplore:
             g = torch.zeros_like(x)
             for each, aim in zip(models, aims):
                 g = g + (yield Climb(each, x, self.batch_size,
-                                     self._objective(each is not model, labels, aim)))
+                                     self._objective(each is not log.model, labels, aim)))
             log.passes += 3 * n * len(models)
             g = self._constrained(normalise(g), generator)
             x = x + self.step * g
@@ -173,7 +163,6 @@ class DeepXplore:
             self._cover(hits, seen, labels)
             aims = [torch.where(h.covered[aim] & ~h.covered.all(), h.uncovered(n, generator), aim)
                     for h, aim in zip(hits, aims)]
-        return log.campaign()
 
     def _models(self, model: nn.Module) -> list[nn.Module]:
         """The model under test, then the others."""

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from dnnlib import checks
 from dnnlib.fuzzing.ascent import Hits, Layout, Response, layout, normalise
-from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.fuzzing.together import Asking, Climb, Look, side_by_side
+from dnnlib.fuzzing.protocol import Budget, Log
+from dnnlib.fuzzing.together import Climb, Look, Search, Side
 
 STRATEGIES = ("none", "frequent", "rare", "weight", "threshold")
 RUNNERS_UP = 4  # k, the paper's
@@ -65,7 +64,7 @@ def near(scaled: torch.Tensor, threshold: float, count: int, maps: torch.Tensor)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class DLFuzz:
+class DLFuzz(Side):
     """Gradient ascent on ``runner_up_weight`` sum_j z_j - z_c + ``neuron_weight`` sum_n a_n.
 
     c is the input's label (the original: the class of the image taken from the list, so that
@@ -97,6 +96,8 @@ class DLFuzz:
     all iterations; whenever it would join the list, its classes and neurons are chosen anew,
     there. First covered means not covered before the iteration, in which all inputs move at once.
     A default step moves an MNIST digit by 0.03 to 0.1 of its norm, so that hardly any joins.
+    ``run`` raises ``ValueError`` for more neurons or runners-up than the model has, or labels that
+    it does not have.
 
     >>> from dnnlib import models
     >>> campaign = DLFuzz(strategy="weight", budget=Budget(l2=1)).run(
@@ -127,22 +128,10 @@ class DLFuzz:
         for name in ("runner_up_weight", "neuron_weight", "step", "threshold", "gain", "within"):
             checks.finite(getattr(self, name), name, least=0)
 
-    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
-            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
-        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for more neurons or runners-up than
-        the model has, or labels that it does not have."""
-        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
-                                         generator=generator, watch=watch)])[0]
-
-    def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
-               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
-        """The campaign of :meth:`run`, pass by pass: see :mod:`together`."""
-        checks.generator(generator)
-        iterations = checks.positive(iterations, "iterations")
-        log = Log(model, inputs, labels, watch)
+    def search(self, log: Log, iterations: int, generator: torch.Generator) -> Search:
         x, n = log.inputs, len(log.inputs)
-        seen = yield Look(model, x, self.batch_size)
-        found = layout(model, x)
+        seen = yield Look(log.model, x, self.batch_size)
+        found = layout(log.model, x)
         log.passes += n + 1
         self._fits(seen)
         labels = checks.labels(log.labels, n, seen.logits.shape[1]).to(x.device)
@@ -160,9 +149,9 @@ class DLFuzz:
             return self.runner_up_weight * up - down + self.neuron_weight * fired
 
         for _ in range(iterations):
-            g = normalise((yield Climb(model, x, self.batch_size, objective)))
+            g = normalise((yield Climb(log.model, x, self.batch_size, objective)))
             x = self.budget.project(x + self.step * g, log.inputs)
-            seen = yield Look(model, x, self.batch_size)
+            seen = yield Look(log.model, x, self.batch_size)
             log.passes += 4 * n
             log.add(x, predicted=seen.logits.argmax(1))
             moved = (x - log.inputs).flatten(1).norm(dim=1)
@@ -171,7 +160,6 @@ class DLFuzz:
             if joins.any():
                 rivals[joins] = self._rivals(seen.logits[joins], labels[joins])
                 push[joins] = self._push(seen.scaled[joins], hits, found, generator)
-        return log.campaign()
 
     def _fits(self, seen: Response) -> None:
         classes, neurons = seen.logits.shape[1], seen.raw.shape[1]

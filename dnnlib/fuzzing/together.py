@@ -1,7 +1,7 @@
 """Small campaigns side by side: what several of them ask of one model at a time is one pass.
 
-A fuzzer's ``asking`` is its campaign as a generator: it yields what it asks (:class:`Look`,
-:class:`Climb`, :class:`Record`), is sent the answer, and returns the :class:`Campaign`.
+A :class:`Side`'s ``search`` is its campaign as a generator: it yields what it asks
+(:class:`Look`, :class:`Climb`, :class:`Record`), and is sent the answer.
 """
 
 import time
@@ -12,8 +12,9 @@ from typing import Any, Protocol, cast, runtime_checkable
 import torch
 from torch import nn
 
+from dnnlib import checks
 from dnnlib.fuzzing.ascent import Response, ascent, look
-from dnnlib.fuzzing.protocol import Campaign, Fuzzer
+from dnnlib.fuzzing.protocol import Campaign, Fuzzer, Log, Watch
 from dnnlib.neurons.activations import record_classes
 
 
@@ -86,16 +87,32 @@ class Record(Look):
 
 
 Asking = Generator[Look, Any, Campaign]
+Search = Generator[Look, Any, None]
 
 
-@runtime_checkable
-class Side(Protocol):
-    """A fuzzer whose campaign can run beside others."""
+class Side:
+    """A fuzzer whose campaign can run beside others; each kind has a ``search`` of its own."""
 
     batch_size: int
 
+    def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
+            generator: torch.Generator, watch: Watch | None = None) -> Campaign:
+        """See :class:`protocol.Fuzzer`. Raises ``ValueError`` for what does not go together."""
+        return side_by_side([self.asking(model, inputs, labels, iterations=iterations,
+                                         generator=generator, watch=watch)])[0]
+
     def asking(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *,
-               iterations: int, generator: torch.Generator) -> Asking: ...
+               iterations: int, generator: torch.Generator, watch: Watch | None = None) -> Asking:
+        """The campaign of :meth:`run`, pass by pass."""
+        checks.generator(generator)
+        iterations = checks.positive(iterations, "iterations")
+        log = Log(model, inputs, labels, watch)
+        yield from self.search(log, iterations, generator)
+        return log.campaign()
+
+    def search(self, log: Log, iterations: int, generator: torch.Generator) -> Search:
+        """Fill ``log`` with the examples of every iteration."""
+        raise NotImplementedError
 
 
 @runtime_checkable
