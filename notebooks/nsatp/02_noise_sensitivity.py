@@ -31,6 +31,7 @@ from dnnbook.display.fragility_plots import decays, recorded_decays, scatter
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.studies import vulnerability
+from dnnbook.studies.findings import nsatp as findings
 from dnnbook.words import out_of, shown
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
@@ -45,22 +46,17 @@ from dnnbook.chapters.practice import bet
 bet("nsatp-rq1-exponential")
 
 # %% tags=["hide-input", "statements"]
-CELL = ["model", "dataset", "distance"]
 rows = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp")
-rows = rows[rows["distance"] != "certainty"]
-means = rows[rows["fit"] == "loglinear"].groupby(["points", "quantity", *CELL])["value"].mean()
-slope, single, bins = (means[key].unstack("distance") for key in (
-    ("examples", "b"), ("examples", "correlation"), ("bins", "correlation")))
-curve = rows[(rows["fit"] == "curve") & (rows["points"] == "examples") & (rows["quantity"] == "correlation")]["value"]
-orders = rows[rows["quantity"] == "spearman"].groupby(CELL)["value"].max().unstack("distance")  # of all images
-printed = published.table("nsatp", 4).set_index(CELL)["value"].unstack("distance")
+slope, single, bins = (findings.fit(rows, *of) for of in (("b",), ("correlation",), ("correlation", "bins")))
+curve, orders = findings.fit(rows, "correlation", fitted="curve"), findings.rank_correlations(rows)
+printed = published.table("nsatp", 4).set_index(findings.CELL)["value"].unstack("distance")
 apart = (bins - printed)["pd"].dropna().abs()
 says(
     ("**The answer.** Yes: by PD and by PV, the more decided a network is, the less often a small patch changes its "
      f"prediction. This is so on each of the {len(slope)} pairs of a network and a dataset that were run.",
      (slope[["pd", "pv"]] < 0).all(axis=None) and (orders[["pd", "pv"]] < 0).all(axis=None)),
     ("The claimed strength does not hold for single images: no correlation of either fit reaches the paper's 0.95.",
-     (single < 0.95).all(axis=None) and (curve < 0.95).all()),
+     (single < 0.95).all(axis=None) and (curve < 0.95).all(axis=None)),
     (f"What counts as a point decides. Between averages over intervals of PD, the correlation is at most {apart.max():.2f} "
      "from the printed one.", apart.max() < 0.06))
 
@@ -255,12 +251,15 @@ images.rename(columns={"ours": "ours, images"})
 # How steep are the curves for PD? Here are the slopes beside the printed ones, with the least and the greatest
 # test accuracy of the networks:
 
-# %% tags=["hide-input", "statements"]
-paper = published.table("nsatp", 3).query("quantity == 'b'").set_index(CELL)["value"].unstack("distance")
-steep = pd.DataFrame({"ours": slope["pd"], "paper": paper["pd"].reindex(slope.index)})
+# %% tags=["hide-input"]
+counted = records.frame("nsatp/rq1", **PAPER)
+paper = published.table("nsatp", 3).query("quantity == 'b' and distance == 'pd'").set_index(["model", "dataset"])["value"]
+steep = pd.DataFrame({"ours": findings.fit(counted, "b")["pd"], "paper": paper}).dropna(subset="ours")
 steep["ours / paper"] = steep["ours"] / steep["paper"]
-accuracies = rows[rows["quantity"] == "accuracy"].groupby(["model", "dataset"])["value"].agg(["min", "max"])
-display(headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), "))))
+accuracies = findings.accuracies(counted)[["min", "max"]]
+headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), ")))
+
+# %% tags=["hide-input", "statements"]
 times = steep["ours / paper"].dropna()
 says(("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep on CIFAR-10. "
       "For Net-1, the printed slopes are more than twice as steep as ours on every dataset.",
@@ -288,28 +287,24 @@ wide(run.recorded("fit == 'loglinear' and quantity == 'correlation' and distance
      index=["model", "recipe"], columns=["points", "distance"], digits=2)
 
 # %% tags=["hide-input", "statements"]
-both = {recipe: records.frame("nsatp/rq1", trials=100, patch="random", recipe=recipe,
-                              model="net2", dataset="cifar10")
-        for recipe in ("nsatp", "nsatp_momentum")}
-plain, momentum = ({
-    "accuracy": found[found["quantity"] == "accuracy"]["value"].mean(),
-    **found[(found["fit"] == "loglinear") & (found["quantity"] == "correlation")].groupby(
-        ["points", "distance"])["value"].mean()} for found in both.values())
-shapes = both["nsatp_momentum"].query("quantity == 'correlation' and points == 'examples'").groupby(
-    ["fit", "distance"])["value"].mean()
-NAMES = ("pd", "pv", "pe")
+momentum = records.frame("nsatp/rq1", **PAPER | {"recipe": "nsatp_momentum"}, model="net2", dataset="cifar10")
+learnt, learnt_fast = (findings.accuracies(found)["mean"]["net2", "cifar10"] for found in (rows, momentum))
+fast, fast_bins = (findings.fit(momentum, "correlation", points).loc[("net2", "cifar10")] for points in ("examples", "bins"))
+slow, slow_bins = (found.loc[("net2", "cifar10")] for found in (single, bins))
 says(
-    (f"With momentum, Net-2 learns CIFAR-10 better: its mean accuracy rises from {100 * plain['accuracy']:.1f} % to "
-     f"{100 * momentum['accuracy']:.1f} %.", momentum["accuracy"] > plain["accuracy"] + 0.02),
+    (f"With momentum, Net-2 learns CIFAR-10 better: its mean accuracy rises from {100 * learnt:.1f} % to "
+     f"{100 * learnt_fast:.1f} %.", learnt_fast > learnt + 0.02),
     ("The paper's fit then suits single images much better, by every distance: the correlation rises by at least "
-     f"{min(momentum['examples', d] - plain['examples', d] for d in NAMES):.2f}.",
-     all(momentum["examples", d] - plain["examples", d] > 0.2 for d in NAMES)),
+     f"{(fast - slow).min():.2f}.", (fast - slow > 0.2).all()))
+
+# %% tags=["hide-input", "statements"]
+on_mnist = findings.accuracies(rows)["min"].xs("mnist", level="dataset")
+says(
     ("Accuracy alone does not explain it: on MNIST, Net-2 is more accurate still, and its correlations are lower.",
-     all(single.loc[("net2", "mnist"), d] < momentum["examples", d] for d in NAMES)
-     and accuracies["min"].xs("mnist", level="dataset").min() > momentum["accuracy"]),
-    (f"The correlation with the means over intervals moves the other way: for PE it falls from {plain['bins', 'pe']:.2f} "
-     f"to {momentum['bins', 'pe']:.2f}, so below 0.95.",
-     plain["bins", "pe"] - momentum["bins", "pe"] > 0.1 and momentum["bins", "pe"] < 0.95),
+     (single.loc[("net2", "mnist")] < fast).all() and on_mnist.min() > learnt_fast),
+    (f"The correlation with the means over intervals moves the other way: for PE it falls from {slow_bins['pe']:.2f} "
+     f"to {fast_bins['pe']:.2f}, so below 0.95.",
+     slow_bins["pe"] - fast_bins["pe"] > 0.1 and fast_bins["pe"] < 0.95),
     ("Without it, this correlation reaches 0.95 for all three distances in the mean over the seeds.",
      (bins.xs("cifar10", level="dataset") > 0.95).all(axis=None)))
 
@@ -329,31 +324,36 @@ run.show(recorded=True)
 run.verdicts()
 
 # %% tags=["hide-input", "statements"]
-rest = bins.drop("cifar10", level="dataset")[["pv", "pe"]].stack()
-by_seed = rows[(rows["fit"] == "loglinear") & (rows["points"] == "bins") & (rows["quantity"] == "correlation")].groupby(
-    [*CELL, "seed"])["value"].mean()
-alone = by_seed.drop("cifar10", level="dataset").drop("pd", level="distance")
-widest = (by_seed.groupby(CELL).max() - by_seed.groupby(CELL).min()).idxmax()
+by_seed = findings.by_seed(rows, "correlation", "bins")
 says(
     ("**What it means.** By PE, our exponents have the opposite sign of the printed ones: PE as the paper defines it is "
-     "larger for less sure networks.", (slope["pe"] > 0).all() and paper["pe"].max() < 0),
+     "larger for less sure networks.", (slope["pe"] > 0).all() and published.table("nsatp", 3).query(
+         "quantity == 'b' and distance == 'pe'")["value"].max() < 0),
     (f"Averages over intervals give {bins['pd'].min():.3f} to {bins['pd'].max():.3f} for PD, nearly what the paper prints. "
-     "This suggests that it correlated averages.", apart.max() < 0.06),
+     "This suggests that it correlated averages.", apart.max() < 0.06))
+
+# %% tags=["hide-input", "statements"]
+rest = bins.drop("cifar10", level="dataset")[["pv", "pe"]].stack()
+alone = by_seed.drop("cifar10", level="dataset").drop("pd", level="distance")
+widest = findings.furthest_apart(by_seed)
+says(
     (f"They do not explain all of it. On MNIST and Fashion-MNIST, {out_of((rest < 0.95).sum(), len(rest))} such means for PV "
      f"and PE are below 0.95, though single seeds reach {alone.max():.2f}.",
      (rest < 0.95).mean() > 0.5 and alone.max() > 0.95),
     (f"One random seed says little: for {shown(widest[2])} with {shown(widest[0])} on {shown(widest[1])}, this correlation "
      f"is {by_seed[widest].min():.2f} with one seed and {by_seed[widest].max():.2f} with another. So only the spread over "
      "the seeds counts ([more about this](../../book/replayed)).",
-     by_seed[widest].max() - by_seed[widest].min() > 0.05),
-    ("The networks for CIFAR-10, trained with the parameters of the paper's table, classify only about half of the images "
-     "correctly, or fewer.", accuracies["max"].xs("cifar10", level="dataset").max() < 0.55))
+     by_seed[widest].max() - by_seed[widest].min() > 0.05))
+
+# %% tags=["hide-input", "statements"]
+shapes = {fitted: findings.fit(momentum, "correlation", fitted=fitted) for fitted in ("curve", "line")}
+says(("The networks for CIFAR-10, trained with the parameters of the paper's table, classify only about half of the images "
+      "correctly, or fewer.", findings.accuracies(rows)["max"].xs("cifar10", level="dataset").max() < 0.55))
 says(
     ("The correlation depends on how the network was trained. With momentum, that of Net-2 for single images of CIFAR-10 "
-     "is much higher, but still below 0.95.",
-     all(0.2 + plain["examples", d] < momentum["examples", d] < 0.95 for d in NAMES)),
+     "is much higher, but still below 0.95.", ((slow + 0.2 < fast) & (fast < 0.95)).all()),
     ("Even then the curve need not be an exponential: one through Eff of all images correlates with them no better than a "
-     "straight line does.", (shapes["curve"] - shapes["line"]).max() < 0.01))
+     "straight line does.", ((shapes["curve"] - shapes["line"]) < 0.01).all(axis=None)))
 
 # %% [markdown]
 # ## Exercises

@@ -33,6 +33,7 @@ from dnnbook.display.fragility_plots import orders
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records, verdicts
 from dnnbook.studies import vulnerability
+from dnnbook.studies.findings import nsatp as findings
 from dnnbook.words import out_of
 from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
@@ -47,15 +48,11 @@ from dnnbook.chapters.practice import bet
 bet("nsatp-rq2-better")
 
 # %% tags=["hide-input", "statements"]
-CELL = ["model", "dataset", "distance"]
 rows = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp")
-means = rows[rows["distance"].notna()].groupby(["definition", "quantity", *CELL])["value"].mean()
-by_rank, by_chance, saving = (means["samples", quantity] for quantity in (
-    "f_measure_ranked", "f_measure_random", "inc"))
-paper = published.table("nsatp", 5).query("quantity == 'inc'").set_index(CELL)["value"][saving.index]
+saving = findings.savings(rows, "inc")
+paper = published.table("nsatp", 5).query("quantity == 'inc'").set_index(findings.CELL)["value"][saving.index]
 claim = {claim.id: claim for claim in published.claims("nsatp")}["nsatp-rq2-size"]
 outcomes = verdicts.verdict(claim).cells["outcome"].value_counts()
-single = rows.query("definition == 'samples' and quantity == 'inc'")["value"].astype(float)
 says(
     ("**The answer.** Yes: a ranking finds the first success sooner than random order, on average over the seeds. "
      f"This is so in each of the {len(saving)} cells (a network, a dataset and a distance) that were run.",
@@ -227,22 +224,29 @@ run.beside(table_5.query("quantity != 'inc'"), "definition == 'examples' and qua
 run.verdicts()
 
 # %% tags=["hide-input", "statements"]
-other = means["examples", "inc"]
+alone = rows.query("definition == 'samples' and quantity == 'inc'")["value"].astype(float)
+by_rank = findings.savings(rows, "f_measure_ranked")
 slowest = rows.query("distance == 'pd' and definition == 'samples' and quantity == 'f_measure_ranked'")["value"].max()
 weaker, stronger = saving < paper, saving > paper
 says(
     (f"**What it means.** In the mean we save at least as much as printed in {(saving >= paper).sum()} cells. But single "
-     f"seeds save as little as {single.min():.0f} %, and in {outcomes['fails']} cells we save clearly less than printed.",
-     single.min() < saving.min() and outcomes["fails"] > 0),
+     f"seeds save as little as {alone.min():.0f} %, and in {outcomes['fails']} cells we save clearly less than printed.",
+     alone.min() < saving.min() and outcomes["fails"] > 0),
     ("We save more on MNIST with both networks, and less with Net-2 on Fashion-MNIST and CIFAR-10. The difference is largest "
      "with Net-1 on CIFAR-10 by PV, the only cell of Net-1 in which we save less.",
      weaker["net2"][["fashion_mnist", "cifar10"]].all() and stronger.xs("mnist", level="dataset").all()
-     and (paper - saving).idxmax() == ("net1", "cifar10", "pv") and weaker["net1"].sum() == 1),
+     and (paper - saving).idxmax() == ("net1", "cifar10", "pv") and weaker["net1"].sum() == 1))
+
+# %% tags=["hide-input", "statements"]
+says(
     ("PD is the quickest of the three in the mean of every cell. It needs at most "
      f"{by_rank.xs('pd', level='distance').max():.1f} samples there, and up to {slowest:.1f} with a single seed.",
      by_rank.unstack("distance").idxmin(axis=1).eq("pd").all()),
     ("For each seed, the average over all orders is exact; chance remains in the network and in its patches.",
      rows["repeats"].dropna().eq(0).all()))
+
+# %% tags=["hide-input", "statements"]
+other, by_chance = findings.savings(rows, "inc", "examples"), findings.savings(rows, "f_measure_random")
 says(
     ("Counted in examples, as PEACEPACT does, the same rankings save less in every cell: "
      f"{other.min():.0f} to {other.max():.0f} %.", (other < saving).all()),

@@ -32,6 +32,7 @@ from dnnbook.display import plots
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
+from dnnbook.studies.findings import nsatp as findings
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 
@@ -46,22 +47,16 @@ bet("nsatp-rq3-pd-best")
 
 # %% tags=["hide-input", "statements"]
 rows = records.frame("nsatp/rq3", trials=100, patch="random", recipe="nsatp")
-rows = rows[rows["distance"].notna()]
-each = rows.pivot_table("value", ["quantity", "model", "dataset", "seed"], "distance")
-above = {quantity: (each.loc[quantity].drop(columns="pd").max(axis=1) > each.loc[quantity, "pd"]).groupby(
-    ["model", "dataset"]).mean() for quantity in ("slope", "slope_unit_range")}  # share of the seeds
-means = rows.groupby(["quantity", "model", "dataset", "distance"])["value"].mean().unstack("distance")
-steepest, unit = (means.loc[quantity].idxmax(axis=1) for quantity in ("slope", "slope_unit_range"))
-early = means.loc["met_in_first_tenth"]
-many = early.drop("mnist", level="dataset")
-mnist, cifar = (early.xs(dataset, level="dataset") for dataset in ("mnist", "cifar10"))
+above = {quantity: findings.seeds_above_pd(rows, quantity) for quantity in ("slope", "slope_unit_range")}
+steepest, unit = (findings.by_distance(rows, quantity).idxmax(axis=1) for quantity in ("slope", "slope_unit_range"))
+early = findings.by_distance(rows, "met_in_first_tenth")
 says(
     f"**The answer.** By the paper's own measure, the slope, PD is best in {(steepest == 'pd').sum()} of "
     f"the {len(steepest)} cells that were run (means over the seeds).",
     (f"So it is not best on each dataset and network: in {(above['slope'] == 1).sum()} of them another distance is "
      "steeper with every seed.", (above["slope"] == 1).sum() > 1),
     ("But a tester wants the order that meets most label changes early. On Fashion-MNIST and CIFAR-10 this is PD, with every "
-     "network.", many.idxmax(axis=1).eq("pd").all()))
+     "network.", early.drop("mnist", level="dataset").idxmax(axis=1).eq("pd").all()))
 
 # %% [markdown]
 # **In one picture.** A tester wants the inputs that a distance puts first to be those that break. Which
@@ -205,6 +200,9 @@ says(
      f"{(unit != steepest).sum()} of the {len(steepest)} cells.",
      (unit != steepest).mean() > 0.5 and (above["slope_unit_range"] == 1).any()),
     "With logarithms to another base, PE would have another slope again.")
+
+# %% tags=["hide-input", "statements"]
+mnist, cifar = (early.xs(dataset, level="dataset") for dataset in ("mnist", "cifar10"))
 says(
     (f"On CIFAR-10, PD meets at least {100 * cifar['pd'].min():.0f} % of all label changes within the first tenth of the "
      f"inputs, and the other two at most {100 * cifar[['pv', 'pe']].max(axis=None):.0f} %.",
