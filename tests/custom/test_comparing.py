@@ -12,7 +12,8 @@ import dnnlib
 from dnnlib import custom
 from dnnlib.custom import against_noise, comparing
 from dnnlib.custom.class_names import Published
-from dnnlib.fuzzing import Campaign, DLFuzz
+from dnnlib.custom.options import Options
+from dnnlib.fuzzing import Campaign, DLFuzz, Noise
 from dnnlib.measures.faults import fault_detection_rate
 
 
@@ -104,6 +105,22 @@ def test_fuzzer_against_noise_of_as_many_passes(labelled):
     assert row["broken"] > row["noise_passes"] and row["lead_low"] > 0  # brightness is one step away
     assert row["lead"] == pytest.approx(row["broken"] - row["noise_passes"])
     assert found.sentences[1].startswith("At this distance, take dlfuzz: it breaks ")
+
+
+def test_noise_gets_the_fuzzer_s_passes_and_not_only_its_examples(monkeypatch):
+    n = 20
+
+    def made(model, fuzzer, x, labels, iterations, block, seed):
+        if isinstance(fuzzer, Noise):  # breaks one input more in each iteration
+            return n, np.arange(n), n * iterations, 0.0
+        return 0, np.full(n, iterations), 10 * n, 0.0
+
+    monkeypatch.setattr(against_noise, "_campaigns", made)
+    options = {"dlfuzz": Options(by="dlfuzz", l2=1.0, iterations=4)}
+    table, _, by_noise = against_noise.fuzzed(Bright(), torch.zeros(n, 1, 2, 2), torch.zeros(n),
+                                              options, None, 9, 0, {})
+    assert table.loc[0, ["noise", "noise_passes", "broken"]].tolist() == [20.0, 50.0, 0.0]
+    assert by_noise["dlfuzz"].sum() == 10
 
 
 def test_a_fuzzer_that_fails_on_the_way_costs_itself_alone(labelled, monkeypatch):

@@ -226,6 +226,15 @@ def test_a_rise_is_clear_only_beyond_chance(stairs):
     assert found["rising_steps"] > 0 and found["rising_clearly"] == 0
 
 
+def test_each_interval_has_a_spread_of_its_own():
+    """Welch's test: four scattered points do not borrow the certainty of 200 that agree."""
+    low, high = np.tile([0.01, -0.01], 100), np.array([-0.1, 1.1, 0.2, 0.8])
+    x, y = np.repeat([0, 1], [len(low), len(high)]), np.concatenate([low, high])
+    found = fragility.steps(x, y, bins=2)
+    assert found["rising_steps"] == 1 and found["rising_clearly"] == 0
+    assert fragility.steps(x, np.where(x == 1, 0.5 + (y - 0.5) / 100, y), bins=2)["rising_clearly"]
+
+
 def test_flat_stretches_seldom_rise_clearly(rng):
     x = np.repeat(np.arange(20), 100)
     clear = [fragility.steps(x, rng.random(2000))["rising_clearly"] > 0 for _ in range(200)]

@@ -22,6 +22,11 @@ PAPER = tidy(("mnist", "pd", 0.99), ("mnist", "pe", "0.98"), ("cifar10", "pd", 0
              ("cifar10", "pe", "Best"))
 
 
+def test_a_table_to_read_has_means():
+    runs = seeds(*(("mnist", "pd", s, v) for s, v in enumerate([0.0, 0.0, 3.0])))
+    assert float(tables.wide(runs, index="dataset", columns="distance", digits=1).iloc[0, 0]) == 1.0
+
+
 # Tables beside each other
 
 
