@@ -273,3 +273,38 @@ def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: 
     p = predict(model, x, batch_size=batch_size)
     y = checks.labels(y, len(p), p.shape[1], "y").cpu()
     return (p.argmax(1) == y).double().mean().item()
+
+
+def small_network() -> nn.Module:
+    """Three classes of (N, 1, 8, 8), with weights that are always the same."""
+    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 8), nn.ReLU(),
+                          nn.Linear(8, 3)).eval()
+    generator = torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for weights in model.parameters():
+            weights.copy_(torch.randn(weights.shape, generator=generator) / 2)
+    return model
+
+
+def noise() -> torch.Tensor:
+    """Forty images (40, 1, 8, 8) in [0, 1], always the same."""
+    return torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+
+
+def state_of(model: nn.Module) -> dict[str, object]:
+    """What a method must leave alone: the mode, hooks, gradients and weights of a model."""
+    modules = [*model.modules()]
+    return {
+        "mode": [each.training for each in modules],
+        "hooks": [[*each._forward_hooks, *each._forward_pre_hooks] for each in modules],
+        "gradients": [weights.grad is not None for weights in model.parameters()],
+        "weights": [values.detach().double().sum().item() for values in model.state_dict().values()
+                    if isinstance(values, torch.Tensor)]}
+
+
+def unchanged(model: nn.Module, before: dict[str, object], name: str) -> None:
+    """``ValueError`` naming the method, and what differs from :func:`state_of` before it ran."""
+    now = state_of(model)
+    for what, was in before.items():
+        if now[what] != was:
+            raise ValueError(f"{name}: expected to leave the model as it was, changed its {what}")

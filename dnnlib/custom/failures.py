@@ -5,9 +5,9 @@ from torch import nn
 
 from dnnlib.custom.own_code import is_own
 from dnnlib.fuzzing import Budget, Campaign, Fuzzer
+from dnnlib.fuzzing.contract import BEYOND, bounded
 from dnnlib.inference import predict
 
-BEYOND = 1e-4  # of a distance, relative: more than rounding errors of float32 come to
 LEAD = 1e-4  # in probability: more than rounding errors differ from one batch size to another
 
 
@@ -37,17 +37,13 @@ def whole_levels(x: torch.Tensor, inputs: torch.Tensor, budget: Budget) -> torch
     return (start + found).clamp(0, 255).to(torch.uint8)
 
 
-class Unbound(ValueError):
-    """A fuzzer of one's own goes beyond its budget: what it finds says nothing."""
-
-
 def campaign_of(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: torch.Tensor, *,
                 iterations: int, generator: torch.Generator,
                 keep: bool = False) -> tuple[Campaign, list[torch.Tensor]]:
     """A fuzzer's campaign, and, if they are to be kept, its examples, iteration by iteration.
 
-    A fuzzer of one's own gets copies of the inputs, and :class:`Unbound` says if an example is not
-    an image within its budget of its input.
+    A fuzzer of one's own gets copies of the inputs, and :class:`contract.Unbound` says if an
+    example is not an image within its budget of its input.
     """
     shown: list[torch.Tensor] = []
     if not is_own(type(fuzzer)):
@@ -57,20 +53,7 @@ def campaign_of(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: 
     campaign = fuzzer.run(model, inputs.clone(), labels.clone(), iterations=iterations,
                           generator=generator,
                           watch=lambda x: shown.append(x.detach().to("cpu", copy=True)))
-    name, budget = type(fuzzer).__name__.lower(), fuzzer.budget
-    if not len(shown) == len(campaign.origin) == iterations:
-        raise Unbound(f"{name}: expected the examples of {iterations} iterations, got "
-                      f"{len(campaign.origin)} of them, and {len(shown)} shown to watch")
-    for x, origin in zip(shown, campaign.origin):
-        step = (x - inputs[origin]).flatten(1).double()
-        for what, far, bound in (("L2", step.norm(dim=1).max(), budget.l2),
-                                 ("L-infinity", step.abs().max(), budget.linf)):
-            if bound is not None and not far <= bound * (1 + BEYOND):  # or NaN
-                raise Unbound(f"{name}: expected examples within {bound:g} of their inputs in "
-                              f"{what}, got one at {far:.6g}; budget.project brings them there")
-        if x.min() < -BEYOND or x.max() > 1 + BEYOND:
-            raise Unbound(f"{name}: expected examples with values in [0, 1], got "
-                          f"[{x.min():g}, {x.max():g}]")
+    bounded(fuzzer, inputs, campaign, shown, iterations)
     return campaign, shown
 
 

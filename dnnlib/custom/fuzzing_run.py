@@ -23,7 +23,7 @@ from tqdm import tqdm
 from dnnlib import files
 from dnnlib.custom import cluster, run_folder, tables
 from dnnlib.custom.class_names import classes_named, labels_of
-from dnnlib.custom.failures import Unbound, nearest
+from dnnlib.custom.failures import nearest
 from dnnlib.custom.identity import Identity, check_left_out, identity_of
 from dnnlib.custom.looks import Looked, first_look
 from dnnlib.custom.methods import said
@@ -34,6 +34,7 @@ from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scores import all_of, classes_of_photos
 from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Fuzzer
+from dnnlib.fuzzing.contract import Unbound
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 

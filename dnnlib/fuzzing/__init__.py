@@ -7,6 +7,7 @@ Adversarial Robustness Toolbox are :class:`ArtAttack`.
 """
 
 from dnnlib import checks
+from dnnlib.fuzzing.contract import check_fuzzer
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import DeepXplore
 from dnnlib.fuzzing.dlfuzz import DLFuzz
@@ -18,7 +19,7 @@ from dnnlib.fuzzing.toolbox import ArtAttack
 
 __all__ = ["Ants", "ArtAttack", "Budget", "Campaign", "Constant", "DLFuzz", "DeepHunter",
            "DeepXplore", "Differential", "FUZZERS", "Fuzzer", "Genetic", "Noise", "RandomFitness",
-           "Swarm", "fuzzer"]
+           "Swarm", "check_fuzzer", "fuzzer"]
 
 FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
                             "deephunter": DeepHunter, "noise": Noise}

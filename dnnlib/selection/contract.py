@@ -6,6 +6,7 @@ from dataclasses import is_dataclass
 import torch
 from torch import nn
 
+from dnnlib.inference import noise, small_network, state_of, unchanged
 from dnnlib.selection.protocol import Selector, ordered
 
 
@@ -34,7 +35,7 @@ def check_selector(chosen: Selector, model: nn.Module | None = None, x: torch.Te
                          "Selector or Scored")
     model = small_network() if model is None else model
     x = noise() if x is None else x
-    before = _state(model)
+    before = state_of(model)
     score, order = ordered(chosen, model, x)
     if order.dtype != torch.int64 or order.sort().values.tolist() != list(range(len(x))):
         raise ValueError(f"{name}: expected an order with each of {len(x)} candidates once, int64, "
@@ -55,32 +56,4 @@ def check_selector(chosen: Selector, model: nn.Module | None = None, x: torch.Te
                 f"{name}: expected scores that do not depend on the batch, got {score[i]:.4g} for "
                 f"image {i} and {found[i]:.4g} in batches of {size}; {int(other.sum())} of "
                 f"{len(x)} are others")
-    for what, was in before.items():
-        if _state(model)[what] != was:
-            raise ValueError(f"{name}: expected to leave the model as it was, changed its {what}")
-
-
-def small_network() -> nn.Module:
-    """Three classes of (N, 1, 8, 8), with weights that are always the same."""
-    model = nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.Flatten(), nn.Linear(144, 8), nn.ReLU(),
-                          nn.Linear(8, 3)).eval()
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for weights in model.parameters():
-            weights.copy_(torch.randn(weights.shape, generator=generator) / 2)
-    return model
-
-
-def noise() -> torch.Tensor:
-    """Forty images (40, 1, 8, 8) in [0, 1], always the same."""
-    return torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0))
-
-
-def _state(model: nn.Module) -> dict[str, object]:
-    modules = [*model.modules()]
-    return {
-        "mode": [each.training for each in modules],
-        "hooks": [[*each._forward_hooks, *each._forward_pre_hooks] for each in modules],
-        "gradients": [weights.grad is not None for weights in model.parameters()],
-        "weights": [values.detach().double().sum().item() for values in model.state_dict().values()
-                    if isinstance(values, torch.Tensor)]}
+    unchanged(model, before, name)

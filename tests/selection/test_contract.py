@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from dnnlib import selection
+from dnnlib.inference import noise, small_network
 from dnnlib.selection import Scored, Selector, check_selector
-from dnnlib.selection.contract import noise, small_network
 
 REFERENCE = torch.rand(30, 1, 8, 8, generator=torch.Generator().manual_seed(9))
 CALLS = count()

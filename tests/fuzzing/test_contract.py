@@ -1,0 +1,83 @@
+"""The contract of fuzzers: all of the package keep it, and what breaks it is named."""
+
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from dnnlib import fuzzing
+from dnnlib.fuzzing import ArtAttack, Budget, check_fuzzer
+from dnnlib.fuzzing.protocol import Log
+from dnnlib.inference import noise, small_network
+from dnnlib.neurons.excitable import ExcitableNeurons
+
+NEAR = Budget(l2=1.0, linf=0.4)
+NEEDS = {"deepxplore": {"reading": "single"}, "deephunter": {"reference": noise()},
+         "dlfuzz": {"runners_up": 1}, "deepsensor": {"population": 3}}
+KINDS = {name: fuzzing.fuzzer(name, budget=NEAR, **NEEDS.get(name, {})) for name in fuzzing.FUZZERS}
+KINDS |= {kind.__name__: kind(budget=NEAR, population=4)
+          for kind in (fuzzing.Ants, fuzzing.Differential, fuzzing.Genetic)}
+KINDS |= {"excitable": fuzzing.Swarm(budget=NEAR, population=3, fitness=ExcitableNeurons(points=2)),
+          "pgd": ArtAttack(budget=Budget(l2=1.0)),
+          "apgd": ArtAttack(kind="apgd", budget=Budget(linf=0.2))}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_fuzzer_keeps_it(name):
+    check_fuzzer(KINDS[name], small_network(), noise()[:12])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_error_on_the_way_leaves_no_hook(name, monkeypatch):
+    """The fourth iteration is too much for whoever watches."""
+    model, seen = small_network(), []
+
+    def watch(x):
+        seen.append(x)
+        if len(seen) == 2:
+            raise RuntimeError("the disk is full")
+
+    with pytest.raises(RuntimeError, match="the disk is full"):
+        KINDS[name].run(model, noise()[:4], torch.tensor([0, 1, 2, 0]), iterations=3,
+                        generator=torch.Generator().manual_seed(0), watch=watch)
+    assert not any(each._forward_hooks or each._forward_pre_hooks for each in model.modules())
+    assert all(weights.grad is None for weights in model.parameters())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moves:
+    """By a little; ``as_it`` says how it breaks the contract."""
+
+    budget: Budget = Budget()
+    as_it: str = ""
+
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        if self.as_it == "hooks":
+            model.register_forward_hook(lambda *given: None)
+        if self.as_it == "inputs":
+            inputs.mul_(0.5)
+        for _ in range(iterations - (self.as_it == "stops")):
+            step = torch.rand(log.inputs.shape,
+                              generator=None if self.as_it == "draws" else generator)
+            x = log.inputs + 0.1 * step
+            log.add(x if self.as_it == "bright" else x.clamp(0, 1))
+        return None if self.as_it == "nothing" else log.campaign()
+
+
+@pytest.mark.parametrize("chosen, words", [
+    (Moves(as_it="hooks"), "leave the model as it was, changed its hooks"),
+    (Moves(as_it="inputs"), "leave the inputs as they were"),
+    (Moves(as_it="stops"), "expected the examples of 3 iterations, got 2 of them"),
+    (Moves(as_it="draws"), "random numbers of the generator alone"),
+    (Moves(as_it="bright"), "expected examples with values in .0, 1., got"),
+    (Moves(as_it="nothing"), "expected run to give a Campaign, got NoneType"),
+    (Moves(budget=Budget(linf=0.01)), "within 0.01 of their inputs in L-infinity, got one at"),
+    (3, "int: expected a frozen dataclass with a budget")])
+def test_what_breaks_it_is_named(chosen, words):
+    with pytest.raises(ValueError, match=words):
+        check_fuzzer(chosen)
+
+
+def test_what_keeps_it_passes():
+    check_fuzzer(Moves())
