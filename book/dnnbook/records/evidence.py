@@ -6,7 +6,7 @@ import pandas as pd
 
 from dnnbook import published
 from dnnbook.records import intervals, verdicts
-from dnnbook.words import listed
+from dnnbook.words import listed, shown, span
 
 
 def by_seed(rows: pd.DataFrame, where: str, *cell: str) -> pd.Series:
@@ -50,20 +50,24 @@ def left_out(rows: pd.DataFrame) -> list[str]:
 
 
 def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
-    """The accuracies on CIFAR-10 and elsewhere, in words; a sentence on weak networks, if so.
+    """The accuracies on CIFAR and elsewhere, in words; a sentence on weak networks, if so.
 
     >>> rows = pd.DataFrame({"dataset": ["cifar10", "cifar10", "mnist"], "quantity": "accuracy",
     ...                      "value": [0.51, 0.5, 0.9]})
     >>> reached(rows)[0]
     '50 to 51 % on CIFAR-10 and at least 90 % on MNIST'
+    >>> reached(pd.concat([rows, rows[:1].assign(dataset="cifar100", value=0.18)]))[1][0][:30]
+    'On CIFAR-10 and CIFAR-100 this'
     """
-    found = rows[rows["quantity"] == "accuracy"].groupby("dataset")["value"].agg(["min", "max"])
-    low, high = 100 * found.loc["cifar10"]
-    rest = found["min"].drop("cifar10")
-    return (f"{low:.0f} to {high:.0f} % on CIFAR-10 and at least {100 * rest.min():.0f} % on "
-            f"{listed(rest.index)}",
-            ("On CIFAR-10 this is far below what such images allow, so what we say of CIFAR-10 "
-             "holds for weak networks.", found.loc["cifar10", "max"] < 0.6))
+    accuracies = rows[rows["quantity"] == "accuracy"].groupby("dataset")["value"]
+    found = 100 * accuracies.agg(["min", "max"])
+    cifar = found.filter(like="cifar", axis=0)
+    rest = found.drop(index=cifar.index)
+    each = [f"{span(both)} % on {shown(name)}" for name, *both in cifar.itertuples()]
+    return (f"{', '.join(each)} and at least {rest['min'].min():.0f} % on {listed(rest.index)}",
+            (f"On {listed(cifar.index)} this is far below what such images allow, so what we say "
+             f"of {'them' if len(cifar) > 1 else 'it'} holds for weak networks.",
+             cifar["max"].max() < 60))
 
 
 def estimator(rows: pd.DataFrame) -> tuple[str, bool]:
