@@ -78,10 +78,15 @@ def estimator(rows: pd.DataFrame) -> tuple[str, bool]:
             "(00_players).", len(points) > 0)
 
 
-def state(claim: str, **reading) -> str:
-    """The verdict on the claim of an id, in the scoreboard's words.
+def verdict(claim: str, **reading) -> verdicts.Verdict:
+    """The verdict on the claim of an id.
 
     ``reading``: what replaces parts of its ``where``, such as ``model="lenet5"``.
     """
     found = {each.id: each for each in published.claims()}[claim]
-    return verdicts.verdict(replace(found, where=found.where | reading)).state
+    return verdicts.verdict(replace(found, where=found.where | reading))
+
+
+def state(claim: str, **reading) -> str:
+    """The :func:`verdict` on a claim, in the scoreboard's words."""
+    return verdict(claim, **reading).state
