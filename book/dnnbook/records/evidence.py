@@ -34,6 +34,17 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
                          for key, e in found.items()}).T.rename_axis(cell or None)
 
 
+def surely_above(found: pd.DataFrame) -> str:
+    """The cells of a :func:`spread` whose interval lies above 0; in brackets, those undecided.
+
+    >>> surely_above(pd.DataFrame({"low": [1.0, -1.0]}, index=["lenet1", "lenet5"]))
+    'LeNet-1 (LeNet-5: not decided)'
+    """
+    sure = found["low"] > 0
+    rest = f" ({listed(found.index[~sure])}: not decided)" if not sure.all() else ""
+    return listed(found.index[sure]) + rest
+
+
 def left_out(rows: pd.DataFrame) -> list[str]:
     """A sentence that says that random seed 0 was left out, and why; none where it was not.
 

@@ -33,12 +33,11 @@ def by_fuzzer(rows: pd.DataFrame) -> pd.DataFrame:
 
     A rival counts in its best recorded setting, and DeepXplore not in its reading 'single'.
     """
-    rival = rows["fuzzer"].str.split(", ").str[0]
-    is_rival = rival.isin(RIVALS)
+    kind = rows["fuzzer"].str.split(", ").str[0]
+    rows = rows.assign(fuzzer=rows["fuzzer"].mask(kind.isin(RIVALS), kind))
     if "reading" in rows:
-        rows = rows[~is_rival | (rows["reading"] != "single")]
-    return rows.groupby([*CELL, "bound", "seed", rows["fuzzer"].mask(is_rival, rival)])[
-        "value"].max().unstack("fuzzer")
+        rows = rows[rows["reading"] != "single"]
+    return rows.groupby([*CELL, "bound", "seed", "fuzzer"])["value"].max().unstack("fuzzer")
 
 
 def lead(table: pd.DataFrame, one: str, other: str, where: str) -> pd.Series:
