@@ -197,8 +197,8 @@ run.verdicts()
 # clean images with mutations of them.
 
 # %% tags=["hide-input", "statements"]
-ratio = of_worse.cells.set_index(CELL)
-less = ratio["mean"].loc[below]
+of_each = of_worse.cells.set_index(CELL)
+less = of_each["mean"].loc[below]
 code = over_seeds(evidence.by_seed(rows, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
                                    "difference == 'squared_normalised'", *CELL, "strength"), [*CELL, "strength"], "ratio")
 lenet5, resnet20 = (code.xs(model, level="model") for model in ("lenet5_nss", "resnet20"))
@@ -206,7 +206,7 @@ says(
     f"**What it means.** Is the worse network the more sensitive one? The verdict is *{of_worse.state}*.",
     (f"Where it is the less sensitive one, it has {less.min():.2f} to {less.max():.2f} times the sensitivity of the better one. "
      "The networks clearly differ: the intervals of some lie wholly above those of others.",
-     less.max() < 1 and ratio.loc[below, "high"].max() < ratio.loc[holds, "low"].min()),
+     less.max() < 1 and of_each.loc[below, "high"].max() < of_each.loc[holds, "low"].min()),
     "With LeNet-1, the better network was trained longer, but also with momentum and weight decay; we did not test which of "
     "these matters.",
     ("The result also depends on how the difference is measured. The code squares it and divides it by the largest "
@@ -214,7 +214,7 @@ says(
      "ResNet-20, all mean ratios are still above 1.", not (lenet5["low"] > 1).any() and (resnet20["mean"] > 1).all()))
 
 # %% tags=["hide-input", "statements"]
-above, under = everywhere(ratio["mean"] > 1, ["model"]), everywhere(ratio["mean"] <= 1, ["model"])
+above, under = everywhere(of_each["mean"] > 1, ["model"]), everywhere(of_each["mean"] <= 1, ["model"])
 says(
     "We do not know why the networks differ. The difference has the unit of the activations, and training changes their "
     "scale.",

@@ -521,8 +521,8 @@ says(
 # %% tags=["hide-input", "statements"]
 best, gini = (evidence.verdict(f"nss-fdr-{name}", pair="original").state for name in ("best", "gini"))
 short = less_printed(ours, printed)[KNOWN] < -1
-apfd = by_selector(rows[rows["quantity"] == "apfd"], *CELL)
-whole = over_seeds(apfd["gini"] - apfd[KNOWN], CELL)
+whole = by_selector(rows[rows["quantity"] == "apfd"], *CELL)
+whole = over_seeds(whole["gini"] - whole[KNOWN], CELL)
 says(
     f"With the known original, the verdicts are *{best}* and *{gini}*.",
     (f"Its FDR is more than a point below the printed one in only {short.sum()} of {len(ours)} cells.", 0 < short.sum() < 4),

@@ -49,8 +49,8 @@ bet("nss-repair-best")
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model", "test"]
 rows = records.frame("nss/repair", recipe="nss").query("quantity == 'gain'")
-gains = by_selector(rows.assign(rate=rows.get("rate", pd.Series()).fillna(0)), *CELL, "rate")
-added = beyond_training(gains).groupby([*CELL, "rate"]).mean()  # what the candidates add
+gained = by_selector(rows.assign(rate=rows.get("rate", pd.Series()).fillna(0)), *CELL, "rate")
+added = beyond_training(gained).groupby([*CELL, "rate"]).mean()  # what the candidates add
 
 # %% tags=["hide-input", "statements"]
 helped = added.xs("mutated", level="test")
@@ -198,7 +198,7 @@ run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% tags=["hide-input"]
 None if added.empty else headed(pd.DataFrame({
-    "none, clean": gains["none"].xs(("clean", 0), level=("test", "rate")).groupby(CELL[:2]).mean().map("{:+.2f}".format),
+    "none, clean": gained["none"].xs(("clean", 0), level=("test", "rate")).groupby(CELL[:2]).mean().map("{:+.2f}".format),
     "added, clean": ends(added.xs("clean", level="test").unstack("rate"), 2),
     **{f"added, {test}": ends(added.xs((test, 20), level=("test", "rate")), 2) for test in ("mutated", "new")}}))
 
@@ -217,7 +217,7 @@ says(
 
 # %% tags=["hide-input", "statements"]
 known = evidence.state("nss-repair-best", pair="original")
-most = gains.xs("clean", level="test").max(axis=1).groupby(CELL[:2]).max()  # with any seed
+most = gained.xs("clean", level="test").max(axis=1).groupby(CELL[:2]).max()  # with any seed
 printed = published.table("nss", 8).groupby(CELL[:2])["value"].min().loc[most.index]
 says(
     f"Does NSS gain most on clean images? With the known original, the verdict is *{known}*.",

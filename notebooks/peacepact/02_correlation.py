@@ -201,8 +201,8 @@ says(
 
 # %% tags=["hide-input", "statements"]
 known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp", model="net1_peacepact")
-accuracy, eff = by_split(known, "accuracy"), by_split(known, "mean_eff")
-apart, changed = (accuracy["train"] - accuracy["test"]).abs(), (eff["train"] / eff["test"] - 1).abs()
+read_right, broken = by_split(known, "accuracy"), by_split(known, "mean_eff")
+apart, changed = (read_right["train"] - read_right["test"]).abs(), (broken["train"] / broken["test"] - 1).abs()
 reached, weak = evidence.reached(known.query("split == 'test'"))
 says(
     ("*Training images as candidates:* its own Net-1 hardly knows them better, with a mean accuracy at most "
