@@ -18,14 +18,15 @@ from itertools import product
 
 import torch
 
-from dnnbook import published, training
+from dnnbook import training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
-from dnnbook.records import records, verdicts
+from dnnbook.records import evidence, records
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.findings.nss import everywhere, sensitive_over_random
 from dnnbook.words import networks, shown
 from dnnlib import inference
 from dnnlib.neurons import activations
@@ -48,18 +49,15 @@ CELL = ["dataset", "model"]
 
 # %% tags=["hide-input", "statements"]
 rows = records.frame("nss/sensitivity").query("mutations == 'paper'")
-claims = {claim.id: claim for claim in published.claims("nss")}
-of_worse, of_strength = (verdicts.verdict(claims[f"nss-sensitivity-{name}"]) for name in ("worse", "strength"))
-by_network = of_worse.cells.groupby(CELL)
-holds, below = (by_network["outcome"].agg(lambda outcomes: (outcomes == what).all())
-                .loc[lambda every: every].index for what in ("holds", "fails"))
-mean = rows.query("quantity == 'sensitivity' and difference == 'l1'").set_index(
-    [*CELL, "state", "strength", "seed", "neurons"])["value"].unstack("neurons")
-lead = mean["sensitive"] / mean["random"]
+of_worse, of_strength = (evidence.verdict(f"nss-sensitivity-{name}") for name in ("worse", "strength"))
+outcome = of_worse.cells.set_index(CELL)["outcome"]
+holds, below = everywhere(outcome == "holds"), everywhere(outcome == "fails")
+lead = sensitive_over_random(rows)
 says(
     (f"**The answer.** It depends on the network. With {networks(holds)}, the worse network has the more sensitive neurons, "
      "at every strength.", {cell[1] for cell in holds} == {"resnet20", "lenet5_nss"}),
-    (f"With {networks(below)}, the result is the opposite, by more than chance.", {cell[1] for cell in below} == {"lenet1_nss", "vgg16"}),
+    (f"With {networks(below)}, the result is the opposite, by more than chance.",
+     {cell[1] for cell in below} == {"lenet1_nss", "vgg16"}),
     (f"The other two claims hold. Sensitivity rises with the strength, and the most sensitive tenth is at least "
      f"{lead.min():.1f} times as sensitive as random neurons.",
      of_strength.holds == of_strength.run and lead.min() > 1))
@@ -199,29 +197,30 @@ run.verdicts()
 # clean images with mutations of them.
 
 # %% tags=["hide-input", "statements"]
-ends = of_worse.cells.set_index(CELL)
-code = over_seeds(rows.query(
-    "quantity == 'worse_over_better' and neurons == 'sensitive' and difference == 'squared_normalised'").set_index(
-        [*CELL, "strength", "seed"])["value"], [*CELL, "strength"], "ratio")
+of_each = of_worse.cells.set_index(CELL)
+less = of_each["mean"].loc[below]
+code = over_seeds(evidence.by_seed(rows, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
+                                   "difference == 'squared_normalised'", *CELL, "strength"), [*CELL, "strength"], "ratio")
 lenet5, resnet20 = (code.xs(model, level="model") for model in ("lenet5_nss", "resnet20"))
-above = of_worse.cells.assign(above=of_worse.cells["mean"] > 1).groupby("model")["above"]
 says(
     f"**What it means.** Is the worse network the more sensitive one? The verdict is *{of_worse.state}*.",
-    (f"Where it is the less sensitive one, it has {by_network['mean'].min()[below].min():.2f} to "
-     f"{by_network['mean'].max()[below].max():.2f} times the sensitivity of the better one. The networks clearly differ: "
-     "the intervals of some lie wholly above those of others.", by_network["mean"].max()[below].max() < 1
-     and ends.loc[below, "high"].max() < ends.loc[holds, "low"].min()),
+    (f"Where it is the less sensitive one, it has {less.min():.2f} to {less.max():.2f} times the sensitivity of the better one. "
+     "The networks clearly differ: the intervals of some lie wholly above those of others.",
+     less.max() < 1 and of_each.loc[below, "high"].max() < of_each.loc[holds, "low"].min()),
     "With LeNet-1, the better network was trained longer, but also with momentum and weight decay; we did not test which of "
     "these matters.",
     ("The result also depends on how the difference is measured. The code squares it and divides it by the largest "
      f"activation. Then the claim holds in no cell of LeNet-5, with ratios of at most {lenet5['mean'].max():.2f}; with "
      "ResNet-20, all mean ratios are still above 1.", not (lenet5["low"] > 1).any() and (resnet20["mean"] > 1).all()))
+
+# %% tags=["hide-input", "statements"]
+above, under = everywhere(of_each["mean"] > 1, ["model"]), everywhere(of_each["mean"] <= 1, ["model"])
 says(
     "We do not know why the networks differ. The difference has the unit of the activations, and training changes their "
     "scale.",
     ("Batch normalisation sets this scale anew, but it cannot be the whole reason. ResNet-20 and VGG16 have it, and the "
      "LeNets do not. Of either pair, one network has all means above 1 and the other all below.",
-     above.all()[["resnet20", "lenet5_nss"]].all() and not above.any()[["vgg16", "lenet1_nss"]].any()),
+     {*above} == {"resnet20", "lenet5_nss"} and {*under} == {"vgg16", "lenet1_nss"}),
     "For the most sensitive neurons some lead is certain in advance: these neurons are chosen by the same number by which we "
     "then compare them.")
 

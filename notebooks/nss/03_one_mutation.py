@@ -15,8 +15,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-
 import pandas as pd
 import torch
 
@@ -27,8 +25,9 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import beside, wide
-from dnnbook.records import records, verdicts
+from dnnbook.records import evidence, records, verdicts
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.findings.nss import KNOWN, by_selector, everywhere
 from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, out_of
 from dnnlib import inference, selection
@@ -48,23 +47,18 @@ bet("nss-fdr-each-mutation")
 RESNET = dict(dataset="cifar10", model="resnet20", recipe="nss")
 
 # %% tags=["hide-input", "statements"]
-claim = {claim.id: claim for claim in published.claims("nss")}["nss-fdr-each-mutation"]
-text, known = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
-               for pair in ("remutated", "original"))
-means = {pair: cells.cells.set_index(["candidates", "rate"])["mean"].unstack("rate")
-         for pair, cells in (("text", text), ("known", known))}
-above, below = ((means["known"] > 0).all(axis=1), (means["known"] < 0).all(axis=1))
+text, known = (evidence.verdict("nss-fdr-each-mutation", pair=pair) for pair in ("remutated", "original"))
 CELL = ["dataset", "model", "candidates", "rate"]
-rates = records.frame("nss/fault_detection", **RESNET).query(
-    "quantity == 'fdr' and method in ('gini', 'nss') and difference != 'squared_normalised'")
-rates = rates.assign(who=rates["pair"].fillna("gini")).set_index([*CELL, "seed", "who"])["value"].unstack("who")
-ahead = over_seeds(rates["gini"] - rates["original"], CELL)
+rates = by_selector(records.frame("nss/fault_detection", **RESNET).query("quantity == 'fdr' and method in ('gini', 'nss')"), *CELL)
+ahead = over_seeds(rates["gini"] - rates[KNOWN], CELL)
 single = ahead.drop("random", level="candidates")
+means = known.cells.set_index(["candidates", "rate"])["mean"]
+above, below = everywhere(means > 0, ["candidates"]), everywhere(means < 0, ["candidates"])
 says(
     ("**The answer.** As the text describes it, NSS is clearly worse than random selection in "
      f"{out_of(text.fails, text.run)} cells (a mutation and a rate).", text.fails > text.run / 2),
     ("If the original is known, it does not only prefer the harshest mutation. For "
-     f"{listed(means['known'].index[above])}, its means are above random selection at every rate.", above.sum() > len(above) / 2),
+     f"{listed(above)}, its means are above random selection at every rate.", len(above) > means.index.unique("candidates").size / 2),
     ("Yet DeepGini, which knows neither the mutation nor the original, is above it in the mean of each mutation and rate.",
      (single["mean"] > 0).all()))
 
@@ -145,26 +139,28 @@ verdicts.with_readings(board, {"had the original been known": {"pair": "original
     columns="paper").set_index("claim")
 
 # %% tags=["hide-input", "statements"]
-mixed = means["known"].index[~above & ~below]
-least = means["text"].columns.min()
-fewer = means["text"].index[means["text"][least] < 0]
-mixture = over_seeds((rates["original"] - rates["gini"]).xs("random", level="candidates"), ["rate"])
+first = text.cells[text.cells["rate"] == text.cells["rate"].min()]
+mixed = means.drop([*above, *below], level="candidates")
 says(
     (f"**What it means.** As the text describes it, the verdict is *{text.state}*. NSS then draws one of seven fresh "
      "mutations for each candidate, and the score depends on this draw.", text.fails > text.holds),
-    f"At {least:.0f} %, its mean is below random selection for {out_of(len(fewer), len(means['text']))} mutations.",
+    f"At {first['rate'].min():.0f} %, its mean is below random selection for "
+    f"{out_of((first['mean'] < 0).sum(), len(first))} mutations.",
     f"If the original is known, the verdict is *{known.state}*. The score can then no longer tell harsh mutations "
     "from mild ones; what is left is how far each single image moves.",
-    (f"The means of NSS are below random selection at every rate for {listed(means['known'].index[below])}. For "
-     f"{listed(mixed)} they are within 5 points of it, sometimes above and sometimes below.",
-     below.any() and len(mixed) > 0 and means["known"].loc[mixed].abs().max(axis=None) < 5))
+    (f"The means of NSS are below random selection at every rate for {listed(below)}. For "
+     f"{listed(mixed.index.unique('candidates'))} they are within 5 points of it, sometimes above and sometimes below.",
+     len(below) > 0 and len(mixed) > 0 and mixed.abs().max() < 5))
+
+# %% tags=["hide-input", "statements"]
+of_all = ahead.xs(("random", 5), level=("candidates", "rate"))  # candidates from all mutations
 says(
     (f"The lead of DeepGini over NSS with the known original is {single['mean'].min():.0f} to {single['mean'].max():.0f} "
      f"points. In {out_of((single['low'] > 0).sum(), len(single))} cells it is more than chance.",
      (single["low"] > 0).mean() > 0.5),
     ("With [candidates from all seven mutations](02_fault_detection.ipynb), NSS with the known original is ahead of DeepGini "
      "at 5 %. So part of that lead may come from telling harsh mutations from mild ones.",
-     mixture.loc[5, "low"] > 0 and (single["mean"] > 0).all()))
+     (of_all["high"] < 0).all() and (single["mean"] > 0).all()))
 
 # %% [markdown]
 # ## Exercises

@@ -15,9 +15,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-
-
 from dnnbook import published, reproducible, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
@@ -25,10 +22,11 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import curves, named
 from dnnbook.display.tables import headed, wide
-from dnnbook.records import records, verdicts
+from dnnbook.records import evidence, records
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.findings.nss import KNOWN, always_above, apart, by_selector
 from dnnbook.studies.ordering import Key
-from dnnbook.words import listed, networks
+from dnnbook.words import listed, networks, span
 from dnnlib import inference
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
@@ -44,11 +42,9 @@ bet("nss-diversity-best")
 
 # %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model"]
-area = records.frame("nss/diversity", recipe="nss").query("quantity == 'area'")
-area = area.assign(who=area["method"] + area["pair"].fillna("")).set_index(
-    [*CELL, "seed", "who"])["value"].unstack("who")
+area = by_selector(records.frame("nss/diversity", recipe="nss").query("quantity == 'area'"), *CELL)
 over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
-text, known = over["nssremutated"], over["nssoriginal"]
+text, known = over["nss"], over[KNOWN]
 beyond = known.query("low > 0").index  # where the known original helps by more than chance
 best = area.groupby(CELL).mean()
 says(
@@ -151,39 +147,33 @@ wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
 run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% tags=["hide-input", "statements"]
-claim = {claim.id: claim for claim in published.claims("nss")}["nss-diversity-best"]
-verdict, had = (verdicts.verdict(replace(claim, where=claim.where | {"pair": pair}))
-                for pair in ("remutated", "original"))
-always = [who for who, points in over.items() if (points["mean"] > 0).all()]
-sure = [who for who in always if (over[who]["low"] > 0).all()]
+verdict, had = (evidence.state("nss-diversity-best", pair=pair) for pair in ("remutated", "original"))
+behind = apart(area, "ats", "gini")["points"]
 says(
-    f"**What it means.** The claim that NSS shows the most kinds is *{verdict.state}* as the text describes it, and "
-    f"*{had.state}* with the known original.",
+    f"**What it means.** The claim that NSS shows the most kinds is *{verdict}* as the text describes it, and *{had}* with the "
+    "known original.",
     (f"As described, it is clearly below random selection with {networks(text.query('high < 0').index)}.",
      (text["high"] < 0).any()),
     ("With the known original it is above random selection with some networks and below with others, but by more than "
      f"chance only with {networks(beyond)}, above it.",
      known["mean"].min() < 0 < known["mean"].max() and 0 < len(beyond) < 3 and (known["high"] > 0).all()),
-    (f"Nor is NSS the only selector above random selection everywhere. {listed(sure)} are, each time by more than chance, and "
-     "NSS is not, whether the original is known or not.",
-     not any(who.startswith("nss") for who in always) and {"ats", "gini"} <= set(sure)),
-    (f"DeepGini was not made for diversity; it is {(best['ats'] - best['gini']).min():.0f} to "
-     f"{(best['ats'] - best['gini']).max():.0f} points behind ATS.", (best["ats"] > best["gini"]).all()))
+    (f"Nor is NSS the only selector above random selection everywhere. {listed(always_above(over))} are, each time by more than "
+     "chance, and NSS is not, whether the original is known or not.", {"ats", "gini"} <= {*always_above(over)}
+     and text["mean"].min() <= 0 and known["mean"].min() <= 0),
+    (f"DeepGini was not made for diversity; it is {span(behind)} points behind ATS.", (behind > 0).all()))
 
 # %% tags=["hide-input", "statements"]
-fdr = records.frame("nss/fault_detection", recipe="nss", candidates="random").query("quantity == 'fdr' and rate == 20")
-chance = fdr.query("method == 'random, expected'").set_index([*CELL, "seed"])["value"]
-found = {pair: over_seeds(fdr.query(
-    f"method == 'nss' and pair == '{pair}' and difference == 'l1' and share == 10").set_index(
-        [*CELL, "seed"])["value"] - chance, CELL) for pair in ("remutated", "original")}
-more = found["remutated"].query("low > 0").index
+fdr = by_selector(records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
+    "quantity == 'fdr' and rate == 20"), *CELL)
+fresh, told = (over_seeds(fdr[who] - fdr["random, expected"], CELL) for who in ("nss", KNOWN))
+more = fresh.query("low > 0").index
 says(
     ("A method can find more faults and fewer kinds of fault than random selection: NSS as the text describes it does, with "
      f"{networks(more)} at 20 %. So a tester should look at both numbers.",
      len(more) > 0 and (text.loc[more, "high"] < 0).all()),
     ("With the known original it finds at least "
-     f"{found['original']['mean'].min():.0f} points more faults at 20 % than a random order, but clearly more kinds only "
-     f"with {networks(beyond)}.", (found["original"]["low"] > 0).all() and 0 < len(beyond) < 3),
+     f"{told['mean'].min():.0f} points more faults at 20 % than a random order, but clearly more kinds only "
+     f"with {networks(beyond)}.", (told["low"] > 0).all() and 0 < len(beyond) < 3),
     "Perhaps it takes the candidates of the harshest mutations first, and one mutation leads to the same few confusions over "
     "and over. Without the original the score does not know the mutation; our records cannot tell why it shows few kinds then.")
 

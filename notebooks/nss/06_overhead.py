@@ -19,15 +19,16 @@ import time
 import pandas as pd
 from matplotlib.ticker import LogLocator
 
-from dnnbook import published, studies, training
+from dnnbook import studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import curves
 from dnnbook.display.tables import wide
-from dnnbook.records import records, verdicts
+from dnnbook.records import evidence, records
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.findings.nss import everywhere
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.perturb import mutations
@@ -44,19 +45,16 @@ bet("nss-overhead")
 # %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model", "method"]
 rows = records.frame("nss/overhead")
-multiples = over_seeds(rows.query("quantity == 'times_nss' and method != 'random'").set_index(
-    [*CELL, "seed"])["value"], CELL, "ratio")
-by_method = {method: part for method, part in multiples.groupby(level="method")}
-lasting = rows.query("quantity == 'seconds' and candidates == 10000").groupby(
-    ["dataset", "model", "method"])["value"].mean().unstack("method")
+multiples = over_seeds(evidence.by_seed(rows, "quantity == 'times_nss' and method != 'random'", *CELL), CELL, "ratio")
+nac, kmnc = (multiples.xs(method, level="method") for method in ("nac", "kmnc"))
+lasting = rows.query("quantity == 'seconds' and candidates == 10000").groupby(CELL)["value"].mean().unstack("method")
 passes = lasting["nss"] / lasting["one pass"]
 says(
     (f"**The answer.** NSS is cheap, as the paper says. It takes {span(passes, 1)} times as long as one pass: its two "
      "passes and little more.", 2 <= passes.min() and passes.max() < 3),
-    (f"But NAC takes only {span(by_method['nac']['mean'], 1)} times as long as NSS, so it is faster.",
-     (by_method["nac"]["high"] < 1).all()),
-    (f"KMNC takes {span(by_method['kmnc']['mean'], 1)} times as long: seconds and not hours, with these networks and "
-     "channels as neurons.", by_method["kmnc"]["high"].max() < 10 and lasting[["nac", "kmnc"]].max(axis=None) < 60))
+    (f"But NAC takes only {span(nac['mean'], 1)} times as long as NSS, so it is faster.", (nac["high"] < 1).all()),
+    (f"KMNC takes {span(kmnc['mean'], 1)} times as long: seconds and not hours, with these networks and "
+     "channels as neurons.", kmnc["high"].max() < 10 and lasting[["nac", "kmnc"]].max(axis=None) < 60))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 5 from the records: seconds to select from 10,000 candidates, against the share selected, mean over the seeds. Each selector orders all candidates once, whatever share is taken, so each line is flat. Random selection takes no time.", "name": "fig-nss-overhead-rates"}}
 RATES = (5, 10, 15, 20)
@@ -154,28 +152,28 @@ run.verdicts()
 # It does not matter here whether the original was known: both pairs take two passes.
 
 # %% tags=["hide-input", "statements"]
-faster, slower = ([method for method, part in by_method.items() if every(part).all()]
-                  for every in (lambda part: part["high"] < 1, lambda part: part["low"] > 1))
-claim = {claim.id: claim for claim in published.claims("nss")}["nss-overhead"]
-slow, quick = lasting.xs("resnet20", level="model"), lasting.drop("resnet20", level="model")
-one_pass = ["nac", "gini", "ats"]
+faster, slower = (everywhere(found, ["method"]) for found in (multiples["high"] < 1, multiples["low"] > 1))
 says(
     "**What it means.** The claim that NSS is faster than NAC and KMNC by an order of magnitude is *"
-    f"{verdicts.verdict(claim).state}*.",
+    f"{evidence.state('nss-overhead')}*.",
     (f"Nor is only DeepGini faster than NSS. {listed(map(shown, faster))} are, and {listed(map(shown, slower))} is slower, "
-     "with every network that was timed.", {"gini", "nac"} <= set(faster) and slower == ["npc"]),
+     "with every network that was timed.", {"gini", "nac"} <= set(faster) and [*slower] == ["npc"]),
     f"The slowest selector takes {multiples['mean'].max():.1f} times as long as NSS.",
     "A likely reason why the greedy search is fast here is how it is programmed. The section of a neuron is stored as one "
     "integer. An inverted list updates what each candidate still adds, so that only additions are left.")
+
+# %% tags=["hide-input", "statements"]
+ONE_PASS = ["nac", "gini", "ats"]
+slow, quick = lasting.xs("resnet20", level="model"), lasting.drop("resnet20", level="model")
+there, elsewhere = multiples.xs("resnet20", level="model"), multiples.drop("resnet20", level="model")
+single = there[there.index.isin(ONE_PASS, level="method")]
 says(
     (f"With {shown('resnet20')}, one pass takes {span(slow['one pass'] / quick['one pass'].mean())} times as long as with "
-     f"the LeNets. There {listed(map(shown, one_pass))}, which need one pass, take about half as long as NSS, which needs two.",
-     all(by_method[name]["high"].xs("resnet20", level="model").max() < 0.7
-         and by_method[name]["mean"].xs("resnet20", level="model").min() > 0.4 for name in one_pass)
-     and (slow[one_pass].div(slow["one pass"], axis=0) < 1.3).all(axis=None)),
+     f"the LeNets. There {listed(map(shown, ONE_PASS))}, which need one pass, take about half as long as NSS, which needs two.",
+     single["high"].max() < 0.7 and single["mean"].min() > 0.4
+     and (slow[ONE_PASS].div(slow["one pass"], axis=0) < 1.3).all(axis=None)),
     ("So ATS, which is slower than NSS with the LeNets, is faster with ResNet-20.",
-     (by_method["ats"]["low"].drop("resnet20", level="model") > 1).all()
-     and (by_method["ats"]["high"].xs("resnet20", level="model") < 1).all()),
+     elsewhere["low"].xs("ats", level="method").min() > 1 > there["high"].xs("ats", level="method").max()),
     "One limit remains: the coverage-guided selectors watched channels, while NSS watched the units of one layer. If "
     "they watched all units, they would take longer; we did not measure how much.")
 

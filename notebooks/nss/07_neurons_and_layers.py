@@ -14,8 +14,6 @@ device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
@@ -27,8 +25,9 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import headed, wide
-from dnnbook.records import records, verdicts
+from dnnbook.records import evidence, records
 from dnnbook.records.intervals import over_seeds
+from dnnbook.studies.findings.nss import by_option, lenets
 from dnnbook.words import networks, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
@@ -47,27 +46,24 @@ bet("nss-neurons-more")
 
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model"]
+rows = records.frame("nss/neurons", recipe="nss")
+known_layers, known_shares = (by_option(rows, option, "original").groupby(CELL).mean() for option in ("layer", "share"))
+paper_layers, paper_shares = (published.table("nss", number).set_index([*CELL, name])["value"].unstack(name).reindex(known_layers.index)
+                              for number, name in ((10, "layer"), (9, "share")))
 
 # %% tags=["hide-input", "statements"]
-rates = records.frame("nss/neurons", recipe="nss").query("quantity == 'fdr'").set_index(
-    ["pair", *CELL, "seed", "layer", "share"])["value"]
-by_layer, by_share = rates.xs(20, level="share").unstack("layer"), rates.xs(-1, level="layer").unstack("share")
-of_layers, of_shares = (found.loc["original"].groupby(CELL).mean() for found in (by_layer, by_share))
-paper_layers, paper_shares = (published.table("nss", number).set_index([*CELL, name])["value"].unstack(name).loc[of_layers.index]
-                              for number, name in ((10, "layer"), (9, "share")))
-lenets = [cell for cell in of_layers.index if cell[1].startswith("lenet")]
-deep = of_layers.index.difference(lenets)
-chance = records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
-    "quantity == 'fdr' and method == 'random, expected' and rate == 20").set_index([*CELL, "seed"])["value"]
-from_chance = rates["remutated"].unstack(["layer", "share"]).sub(chance, axis=0).groupby(CELL).mean()
-of_share, of_layer = (found.max(axis=1) - found.min(axis=1) for found in (of_shares, of_layers))
+shallow, deep = lenets(known_layers.index), known_layers.index.difference(lenets(known_layers.index))
+of_share, of_layer = (found.max(axis=1) - found.min(axis=1) for found in (known_shares, known_layers))
+chance = evidence.by_seed(records.frame("nss/fault_detection", recipe="nss", candidates="random"),
+                          "quantity == 'fdr' and method == 'random, expected' and rate == 20", *CELL)
+fresh = evidence.by_seed(rows, "quantity == 'fdr' and pair == 'remutated'", "layer", "share", *CELL)
+above = (fresh - chance).groupby([*CELL, "layer", "share"]).mean()
 says(
     ("**The answer.** If the original is known, the share of the neurons matters more with the LeNets, and the layer with "
-     "the deeper networks.", (of_share > of_layer)[lenets].all() and (of_share < of_layer)[deep].all()),
+     "the deeper networks.", (of_share > of_layer)[shallow].all() and (of_share < of_layer)[deep].all()),
     ("Neither option replaces the known original. As the text describes it, NSS stays between "
-     f"{-from_chance.min(axis=None):.0f} points below random order and {from_chance.max(axis=None):.0f} above it, whatever "
-     "the layer and the share are.",
-     from_chance.abs().max(axis=None) < 10))
+     f"{-above.min():.0f} points below random order and {above.max():.0f} above it, whatever "
+     "the layer and the share are.", above.abs().max() < 10))
 
 # %% [markdown]
 # **In one picture.** Do the lines rise, with more neurons (left) or from layer to layer (right)? The broken lines are
@@ -165,17 +161,18 @@ ours = run.recorded(recipe="nss")
 wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 
 # %% tags=["hide-input", "statements"]
-rise, steps = of_shares[20] - of_shares[1], paper_shares[20] - paper_shares[1]
-inner = rates.xs(-2, level="layer").unstack("share").loc["original"].groupby(CELL).mean().loc[lenets]
-onwards = over_seeds((by_share[100] - by_share[20])["original"], CELL)
+rise, steps = (table[20] - table[1] for table in (known_shares, paper_shares))
+inner = rows.query("quantity == 'fdr' and pair == 'original' and layer == -2").groupby([*CELL, "share"])["value"].mean().unstack()
+further = by_option(rows, "share", "original")
+onwards = over_seeds(further[100] - further[20], CELL)
 says(
     ("If the original is known, the FDR is lowest with the most sensitive 1 % of the neurons, in the mean of every network.",
-     of_shares.idxmin(axis=1).eq(1).all()),
+     known_shares.idxmin(axis=1).eq(1).all()),
     (f"From 1 % to 20 % of the neurons it rises by {span(rise[deep])} points with the deeper networks.", (rise > 0).all()),
     f"In the paper it rises by {span(steps[deep])} points with these.",
-    (f"With the LeNets it rises by {span(rise[lenets])} points. For these, Table IX has at 20 % the values that Table X has "
-     f"for the last layer but one. In that layer ours rises by {span(inner[20] - inner[1])} points, and the paper's by "
-     f"{span(steps[lenets])}.", (paper_shares[20] - paper_layers[-2])[lenets].abs().max() < 0.06),
+    (f"With the LeNets it rises by {span(rise[shallow])} points. For these, Table IX has at 20 % the values that Table X has "
+     f"for the last layer but one. In that layer ours rises by {span((inner[20] - inner[1])[shallow])} points, and the paper's by "
+     f"{span(steps[shallow])}.", (paper_shares[20] - paper_layers[-2])[shallow].abs().max() < 0.06),
     (f"From 20 % to all neurons it changes by {onwards['mean'].min():+.1f} to {onwards['mean'].max():+.1f} points. The "
      f"fall is more than chance with {networks(onwards.query('high < 0').index)}, and the rise with "
      f"{networks(onwards.query('low > 0').index)}.", (onwards["high"] < 0).any() and (onwards["low"] > 0).any()))
@@ -189,9 +186,10 @@ says(
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],
            digits=1, recipe="nss")
 
-# %% tags=["hide-input", "statements"]
-headed(pd.DataFrame({"first layer": of_layers[1].round(1), "paper's first": paper_layers[1],
-                     "last layer": of_layers[-1].round(1), "paper's last": paper_layers[-1]}))
+# %% tags=["hide-input"]
+None if known_layers.empty else headed(pd.DataFrame({
+    "first layer": known_layers[1].round(1), "paper's first": paper_layers[1],
+    "last layer": known_layers[-1].round(1), "paper's last": paper_layers[-1]}))
 
 # %% [markdown]
 # ## Verdict
@@ -200,38 +198,35 @@ headed(pd.DataFrame({"first layer": of_layers[1].round(1), "paper's first": pape
 run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% tags=["hide-input", "statements"]
-gap = {pair: over_seeds((by_layer[-1] - by_layer[1])[pair], CELL) for pair in ("original", "remutated")}
-printed_gap = paper_layers[-1] - paper_layers[1]
+known, fresh = (over_seeds(layers[-1] - layers[1], CELL)
+                for layers in (by_option(rows, "layer", pair) for pair in ("original", "remutated")))
+printed = paper_layers[-1] - paper_layers[1]
 says(
-    (f"**What it means.** If the original is known, the deeper networks gain {span(gap['original'].loc[deep, 'mean'])} "
+    (f"**What it means.** If the original is known, the deeper networks gain {span(known.loc[deep, 'mean'])} "
      "points from the first layer to the last. Each gap is more than chance, and the paper has such gaps, too.",
-     (gap["original"].loc[deep, "mean"] > 5).all() and (printed_gap[deep] > 5).all() and len(deep) > 1
-     and (gap["original"].loc[deep, "low"] > 0).all()),
+     known.loc[deep, "mean"].min() > 5 and printed[deep].min() > 5 and len(deep) > 1 and known.loc[deep, "low"].min() > 0),
     ("With the LeNets the two differ by less than 5 points, as in the paper.",
-     gap["original"].loc[lenets, "mean"].abs().max() < 5 and printed_gap[lenets].abs().max() < 5),
+     known.loc[shallow, "mean"].abs().max() < 5 and printed[shallow].abs().max() < 5),
     ("If NSS runs as the text describes it, there is no such gap. The last layer is clearly better than the first with no "
-     f"network, and clearly worse with {networks(gap['remutated'].query('high < 0').index)}.",
-     (gap["remutated"]["low"] <= 0).all() and (gap["remutated"]["high"] < 0).any()),
-    ("This is the strongest sign in this book that the paper's numbers were made with the known original. But the "
-     "layer that the released code takes for ResNet-20, the first, would not give them.",
-     (gap["original"].loc[deep, "low"] > 0).all() and (gap["remutated"]["low"] <= 0).all()
-     and (of_layers[1] < paper_layers[-1] - 5)[[cell for cell in deep if cell[1] == "resnet20"]].all()))
+     f"network, and clearly worse with {networks(fresh.query('high < 0').index)}.",
+     (fresh["low"] <= 0).all() and (fresh["high"] < 0).any()),
+    ("This is the strongest sign in this book that the paper's numbers were made with the known original. But the layer that "
+     "the released code takes for ResNet-20, the first, would not give them.", known.loc[deep, "low"].min() > 0
+     and (fresh["low"] <= 0).all() and (known_layers[1] < paper_layers[-1] - 5).xs("resnet20", level="model").all()))
 
 # %% tags=["hide-input", "statements"]
-everyone = over_seeds((by_share[100] - by_share[1])["remutated"], CELL)
-claims = {claim.id: claim for claim in published.claims("nss")}
-more, last_layer = (verdicts.verdict(claims[key]) for key in ("nss-neurons-more", "nss-layer-last"))
-more_known, last_known = (
-    verdicts.verdict(replace(found.claim, where=found.claim.where | {"pair": "original"}))
-    for found in (more, last_layer))
+every = by_option(rows, "share", "remutated")
+every = over_seeds(every[100] - every[1], CELL)
+text, told = ([evidence.state(claim, pair=pair) for claim in ("nss-neurons-more", "nss-layer-last")]
+              for pair in ("remutated", "original"))
 says(
     ("Whether more than a fifth of the neurons help depends on the network.",
      (onwards["high"] < 0).any() and (onwards["low"] > 0).any()),
     ("If NSS runs as the text describes it, more neurons do not help. All neurons find clearly fewer faults than the most "
-     f"sensitive 1 % with {networks(everyone.query('high < 0').index)}, and clearly more with no network.",
-     (everyone["high"] < 0).any() and (everyone["low"] <= 0).all()),
-    f"As the text describes NSS, the verdicts are *{more.state}* for the share of the neurons and *{last_layer.state}* for the "
-    f"layer. With the known original they are *{more_known.state}* and *{last_known.state}*.",
+     f"sensitive 1 % with {networks(every.query('high < 0').index)}, and clearly more with no network.",
+     (every["high"] < 0).any() and (every["low"] <= 0).all()),
+    f"As the text describes NSS, the verdicts are *{text[0]}* for the share of the neurons and *{text[1]}* for the "
+    f"layer. With the known original they are *{told[0]}* and *{told[1]}*.",
     "The claim about the layer asks much: the last layer must be better than each other layer, with every network.")
 
 # %% [markdown]

@@ -31,6 +31,7 @@ from dnnbook.display.fragility_plots import decays
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
+from dnnbook.studies.findings.peacepact import by_split
 from dnnbook.words import listed
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
@@ -185,8 +186,8 @@ run.verdicts({"with NSATP's Net-1": {"model": "net1"}, "on training images": {"s
 
 # %% tags=["hide-input", "statements"]
 beyond = evidence.by_seed(rows, "quantity == 'beyond_line' and points == 'examples'", *CELL)
-own = beyond["net1_peacepact"]
-unsure = [name for name, line in evidence.spread(own).iterrows() if line["low"] <= 0]
+own = evidence.spread(beyond["net1_peacepact"])
+unsure = own.index[own["low"] <= 0]
 says(
     ("**What it means.** An average over many inputs follows a smooth curve. It hides how far single inputs lie from this "
      "curve.", (single < bins).all()),
@@ -196,14 +197,13 @@ says(
     ("*Non-linear:* in every run, an exponential through Eff of all inputs correlates better with them than a straight line "
      f"does. The verdict is *{evidence.state('peacepact-nonlinear')}*.", (beyond > 0).all()),
     *([(f"On {listed(unsure)} the interval of this lead over the seeds includes zero.",
-        (own.groupby("dataset").min() > 0)[unsure].all())] if unsure else []))
-known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp",
-                      model="net1_peacepact").query("quantity in ('accuracy', 'mean_eff')")
+        (beyond["net1_peacepact"].groupby("dataset").min() > 0)[unsure].all())] if len(unsure) else []))
+
+# %% tags=["hide-input", "statements"]
+known = records.frame("peacepact/correlation", trials=100, patch="random", recipe="nsatp", model="net1_peacepact")
+read_right, broken = by_split(known, "accuracy"), by_split(known, "mean_eff")
+apart, changed = (read_right["train"] - read_right["test"]).abs(), (broken["train"] / broken["test"] - 1).abs()
 reached, weak = evidence.reached(known.query("split == 'test'"))
-known = known.set_index(["quantity", "split", "dataset", "seed"])["value"].sort_index()
-apart = (known["accuracy", "train"] - known["accuracy", "test"]).groupby("dataset").mean().abs()
-eff_on = {split: known["mean_eff", split].groupby("dataset").mean() for split in ("test", "train")}
-changed = (eff_on["train"] / eff_on["test"] - 1).abs()
 says(
     ("*Training images as candidates:* its own Net-1 hardly knows them better, with a mean accuracy at most "
      f"{100 * apart.max():.1f} points from that on the test images. They break about as often: the mean Eff differs by at "

@@ -31,6 +31,7 @@ from dnnbook.display.fragility_plots import orders
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
+from dnnbook.studies.findings.peacepact import by_split, left_to_save
 from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
 
@@ -163,11 +164,9 @@ wide(run.recorded(f"quantity in {LEFT}", **PAPER), index=["dataset", "model"], c
 run.verdicts({"with NSATP's Net-1": {"model": "net1"}, "on training images": {"split": "train"}})
 
 # %% tags=["hide-input", "statements"]
-gap = rows[rows["quantity"].isin(["inc", "inc_bound"])].pivot_table(
-    "value", ["model", "dataset", "seed"], "quantity").eval("inc_bound - inc")
-samples = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp")
-samples = samples.query("distance == 'pd' and definition == 'samples' and quantity == 'inc'")[
-    "value"].groupby([samples["model"], samples["dataset"]]).mean()
+gap = left_to_save(rows)
+samples = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp").query(
+    "distance == 'pd' and definition == 'samples' and quantity == 'inc'").groupby(["model", "dataset"])["value"].mean()
 short = (table - samples["net2"]).dropna()
 says(
     f"**What it means.** Between {100 * share.min():.1f} and {100 * share.max():.1f} % of the inputs are fragile. So random "
@@ -178,12 +177,12 @@ says(
     ("With Net-2, whose numbers the table has, that is more than printed on MNIST, and up to "
      f"{short.max():.1f} points less on Fashion-MNIST and CIFAR-10. PEACEPACT's own Net-1 was not counted so.",
      short["mnist"] < 0 < short.drop("mnist").min()))
-trained = records.frame("peacepact/against_random", trials=100, patch="random", split="train", recipe="nsatp",
-                        model="net1_peacepact")
-trained = trained[trained["quantity"] == "inc"].groupby("dataset")["value"].mean()
-apart = (trained - saved["net1_peacepact"].loc[trained.index]).abs()
-known = [rows[rows["model"] == "net1_peacepact"],
-         records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp")]
+
+# %% tags=["hide-input", "statements"]
+COUNTED = dict(trials=100, patch="random", recipe="nsatp")  # of both papers
+saved = by_split(records.frame("peacepact/against_random", model="net1_peacepact", **COUNTED), "inc")
+apart = (saved["train"] - saved["test"]).abs()
+known = [rows[rows["model"] == "net1_peacepact"], records.frame("nsatp/rq1", **COUNTED)]
 (own, _), (theirs, _), (_, weak) = map(evidence.reached, [*known, pd.concat(known)])
 says(
     ("With training images as candidates, which the paper names in III.A, PEACEPACT's own Net-1 saves about as much: the "

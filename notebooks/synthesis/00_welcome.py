@@ -14,7 +14,9 @@ from dnnbook.display import plots, verdict_plots
 from dnnbook.display.cards import Card, cards
 from dnnbook.display.colours import colour
 from dnnbook.records import intervals, records, verdicts
-from dnnbook.words import shown
+from dnnbook.studies.findings.nss import KNOWN, by_selector
+from dnnbook.studies.findings.synthesis import as_published
+from dnnbook.words import shown, span
 from dnnlib import fuzzing, inference
 from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches
@@ -94,8 +96,6 @@ axis.legend()
 plt.show()
 
 # %% tags=["remove-input", "statements"]
-from dnnbook.words import span
-
 judged = {claim.id: verdicts.verdict(claim) for claim in published.claims()}
 sooner = judged["nsatp-rq2-better"]
 ends = 100 * bins.sort_values("x").groupby(["dataset", "seed"])["value"].agg(["first", "last"]).groupby("dataset").mean()
@@ -151,9 +151,8 @@ plt.show()
 
 # %% tags=["remove-input", "statements"]
 CELL = ["dataset", "model"]
-gini, known, fresh = (part[part["rate"] == 20].groupby([*CELL, "seed"])["value"].mean()
-                      for part in list(lines.values())[:3])
-times, told = ((a / b).groupby(CELL).mean() for a, b in ((gini, fresh), (known, gini)))
+fifth = by_selector(rates[rates["rate"] == 20], *CELL)
+times, told = ((fifth[one] / fifth[other]).groupby(CELL).mean() for one, other in (("gini", "nss"), (KNOWN, "gini")))
 says(
     ("Selection by sensitive neurons ([NSS](../nss/02_fault_detection.ipynb)), run as its paper describes it, "
      "finds fewer faults than DeepGini, which only reads the softmax vector. Among the first fifth of the "
@@ -166,11 +165,8 @@ says(
 # ### Ask how far an error is from its input
 
 # %% tags=["remove-input", "records"] mystnb={"figure": {"caption": "Test errors among the examples of four fuzzers, by how far an example may be from its input; on the right, without a bound. MNIST, mean over the LeNets. A swarm with a constant fitness is DeepSensor with its guide switched off.", "name": "fig-found-distance"}}
-found = records.frame("deepsensor_sensitivity/test_errors").query(
-    "quantity == 'error_rate' and dataset == 'mnist'")
-found = found.assign(who=found["fuzzer"].where(
-    found["fuzzer"] != "deepsensor", "deepsensor, " + found["swarm"].fillna("")))
-found = found[(found["setting"].fillna("paper") == "paper") | (found["fuzzer"] == "noise")]
+found = as_published(records.frame("deepsensor_sensitivity/test_errors").query(
+    "quantity == 'error_rate' and dataset == 'mnist'"))
 SHOWN = {"dlfuzz": "DLFuzz: a gradient", "deepsensor, paper": "DeepSensor: a guided swarm",
          "deepsensor, constant": "a swarm with a constant fitness", "noise": "noise"}
 FREE = 15  # where "none" stands on the axis
@@ -190,26 +186,28 @@ free, guided = (found.query("budget == 'none' and who == @who").groupby("model")
                 for who in ("deepsensor, constant", "deepsensor, paper"))
 printed = published.table("deepsensor_sensitivity", 2).query(
     "quantity == 'test_errors' and fuzzer == 'deepsensor'").set_index("model")["value"][free.index] / 200
-near = found.query("bound == 2").groupby("who")["value"].mean()
-first, second = (published.table(paper, number).set_index(["dataset", "model", "fuzzer", "quantity"])["value"]
-                 for paper, number in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
 says(
     "Both DeepSensor papers search with a [swarm](../deepsensor_sensitivity/13_swarm_by_hand): images that fly and follow "
     "the best of them. They count errors at any distance, and as we read them, the flight starts at random pixels.",
     ("We ran the first paper's swarm on MNIST without its guide, the count of sensitive neurons. "
      f"{free.min():.0f} to {free.max():.0f} % of its images were errors, about as many as the paper prints.",
      (free - printed).abs().max() < 5),
-    (f"With the guide it was only {guided.min():.0f} to {guided.max():.0f} %.", guided.max() < free.min()),
+    (f"With the guide it was only {guided.min():.0f} to {guided.max():.0f} %.", guided.max() < free.min()))
+
+# %% tags=["remove-input", "statements"]
+first, second = (published.table(paper, number).set_index(["dataset", "model", "fuzzer", "quantity"])["value"]
+                 for paper, number in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
+near, middle = (found[found["bound"] == bound].groupby("who")["value"].mean() for bound in (2, 8))
+says(
     ("The second paper has another guide, but [prints the same counts](../deepsensor_excitable/01_test_errors): "
      f"{(first == second[first.index]).sum()} of {len(second)} are the same.", (first == second[first.index]).all()),
     (f"Near the inputs, [a gradient breaks more](02_fuzzers). Within an L2 distance of {2}, "
      f"{near['dlfuzz']:.0f} % of the examples of DLFuzz, which follows a gradient, are errors with its paper's "
      f"settings, and only {near['deepsensor, paper']:.1f} % of those of the swarm.",
-     near["dlfuzz"] > 20 * near["deepsensor, paper"]))
-middle = found.query("bound == 8").groupby("who")["value"].mean()
-says((f"On MNIST at a distance of {8}, the neurons do guide the swarm, but a gradient still breaks more. The chapter [Who "
-      "breaks a given input?](02_fuzzers) shows with which networks.",
-      middle["deepsensor, constant"] < middle["deepsensor, paper"] < middle["dlfuzz"]))
+     near["dlfuzz"] > 20 * near["deepsensor, paper"]),
+    (f"On MNIST at a distance of {8}, the neurons do guide the swarm, but a gradient still breaks more. The chapter [Who "
+     "breaks a given input?](02_fuzzers) shows with which networks.",
+     middle["deepsensor, constant"] < middle["deepsensor, paper"] < middle["dlfuzz"]))
 
 # %% [markdown]
 # ## Three doors

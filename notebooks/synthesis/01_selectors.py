@@ -25,8 +25,8 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import Dataset, load, profile_limit
 from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed, mean_and_interval
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
+from dnnbook.studies.findings.synthesis import selectors_by_network
 from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import checks, inference, selection
@@ -94,9 +94,9 @@ early = gain.query("rate == 5")
 order = best_first(early)
 
 # %% tags=["hide-input", "statements"]
-SOFTMAX, COUNTED = ["gini", "least_confidence", "pd", "margin"], ["nac", "kmnc", "npc", "nss"]
-mean = early.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
-sure, counted, dsa = mean.loc[SOFTMAX], mean.loc[COUNTED], mean.loc["dsa"]
+SOFTMAX = ["gini", "least_confidence", "pd", "margin"]
+mean = selectors_by_network(early)
+sure, counted, dsa = mean.loc[SOFTMAX], mean.loc[["nac", "kmnc", "npc", "nss"]], mean.loc["dsa"]
 says(
     (f"**The answer.** Those of which the network is unsure. {listed(SOFTMAX)} take one number from the softmax vector, "
      "and at 5 % labelled each gains more than half of what the best order does, on average in every cell.",
@@ -271,55 +271,61 @@ headed(pd.DataFrame(best).T)
 # %% [markdown]
 # ## What it means
 
+# %% tags=["hide-input", "records"]
+COUNTED = ["nac", "kmnc", "npc", "nss"]
+ends = evidence.spread(evidence.by_seed(early, f"selector in {COUNTED}", "selector", *CELL))
+clearly = pd.DataFrame({"cells": True, "interval below 0": ends["high"] < 0, "interval above 0": ends["low"] > 0})
+headed(clearly.groupby("selector").sum())
+
 # %% tags=["hide-input", "statements"]
-ends = early[early["selector"].isin(COUNTED)].groupby(["selector", *CELL])["value"].agg(interval)
-behind, beyond = ends.map(lambda end: end[1] < 0), ends.map(lambda end: end[0] > 0 or end[1] < 0)
+behind, ahead = clearly["interval below 0"], clearly["interval above 0"]
 says(
     (f"Which of the four with the softmax vector you use matters less: within a cell, their gains differ by at most "
      f"{np.ptp(sure, axis=0).max():.0f} percentage points.", np.ptp(sure, axis=0).max() < 15),
     (f"In {behind.sum()} of their {len(ends)} cells, coverage, NPC and NSS find fewer faults than random order, by more "
      "than chance explains.", behind.sum() > 0),
-    (f"But these orders are not simply random: {beyond.sum()} intervals exclude 0, some above it and some below. So most "
+    (f"But these orders are not simply random: {(behind | ahead).sum()} intervals exclude 0, some above it and some below. So most "
      "of the orders measure something, but it has little to do with what the network gets wrong.",
-     beyond.sum() > behind.sum() > 0 and (beyond.groupby(level=0).sum() >= 3).sum() >= 3),
+     behind.sum() > 0 < ahead.sum() and ((behind | ahead).groupby("selector").sum() >= 3).sum() >= 3),
     (f"DSA gains more than any of the four with {networks([dsa.idxmax()])}, and less than any of them, but "
      f"more than random order, with {networks([dsa.idxmin()])}.",
      dsa.max() > sure[dsa.idxmax()].max() and 0 < dsa.min() < sure[dsa.idxmin()].min()))
-told, guessed = mean.loc[str(KNOWN)], mean.drop(str(KNOWN))
-late = apfd.groupby(["selector", *CELL])["value"].mean().unstack(CELL)
+
+# %% tags=["hide-input", "statements"]
+told, guessed = mean.loc[KNOWN_NAME], mean.drop(KNOWN_NAME)
+late = selectors_by_network(apfd)
 says(
-    (f"*{shown(str(KNOWN))}* compares each candidate with the clean image that it was made from, which the others do not "
+    (f"*{shown(KNOWN_NAME)}* compares each candidate with the clean image that it was made from, which the others do not "
      f"have. At 5 % labelled, it finds the most faults in {int((told > guessed.max()).sum())} of {len(told)} cells. But "
      "over the whole order its APFD is below DeepGini's in every cell.",
-     (told > guessed.max()).mean() > 0.5 and (late.loc[str(KNOWN)] < late.loc["gini"]).all()))
-headed(pd.DataFrame({"cells": ends.groupby(level=0).size(), "interval below 0": behind.groupby(level=0).sum(),
-                     "interval above 0": (beyond & ~behind).groupby(level=0).sum()}))
+     (told > guessed.max()).mean() > 0.5 and (late.loc[KNOWN_NAME] < late.loc["gini"]).all()))
 
 # %% [markdown]
 # ### What to use
 
 # %% tags=["hide-input", "statements"]
-kinds = area.groupby("selector")["value"].mean().drop(str(KNOWN))
+fifth = selectors_by_network(gain[gain["rate"] == 20]).drop(KNOWN_NAME).mean(axis=1)
+kinds = area.groupby("selector")["value"].mean().drop(KNOWN_NAME)
 price = passes[passes["selector"] == "ats"].groupby("model")["value"].mean()
-rates = repair.groupby(["selector", *CELL])["value"].mean().unstack(CELL).drop(str(KNOWN))
-above = (rates - rates.loc["random"]).drop("random")
 says(("- *You have unlabelled images and a model*: use DeepGini or least confidence. At 20 % labelled, no "
       "selector that works without the originals has a better mean over the cells.",
-      set(gain.query("rate == 20 and selector != @KNOWN_NAME").groupby("selector")["value"].mean()
-          .nlargest(2).index) == {"gini", "least_confidence"}))
+      {*fifth.nlargest(2).index} == {"gini", "least_confidence"}))
 says((f"- *You want many different kinds of fault*, for example to debug: use ATS. With ten "
       f"classes it takes about {price.drop('resnet20').mean():.0f} times as long as a pass of a LeNet, and hardly longer "
       "than a pass of ResNet-20; with more classes, [it takes longer](../../book/scales).",
       kinds.idxmax() == "ats" and price.drop("resnet20").min() > 2 and price["resnet20"] < 1.2))
-confident = SITUATIONS["confident faults: FDR at 10 % of those above 0.9 (%)"].groupby(["selector", *CELL])[
-    "value"].mean().unstack(CELL)
+
+# %% tags=["hide-input", "statements"]
+confident = selectors_by_network(SITUATIONS["confident faults: FDR at 10 % of those above 0.9 (%)"])
 worse = confident.loc["dsa"] < confident.loc["gini"]
+repaired = selectors_by_network(repair).drop(KNOWN_NAME)
+above = (repaired - repaired.loc["random"]).drop("random")
 says(("- *You fear confident faults*: use DSA beside DeepGini, if you have the training images. DSA finds more such "
       "faults than random order in the mean of every cell. First label a few dozen images from each: with the networks of "
       "CIFAR-10, DSA finds fewer than DeepGini.", {cell[0] for cell in worse.index[worse]} == {"cifar10"}
       and worse["cifar10"].all() and (confident.loc["dsa"] > confident.loc["random"]).all()))
-says((f"- *You retrain on 20 %*: use DSA. Random order gains {rates.loc['random'].min():.1f} to "
-      f"{rates.loc['random'].max():.1f} points of accuracy. Of all selectors that were run, DSA gains most in each "
+says((f"- *You retrain on 20 %*: use DSA. Random order gains {repaired.loc['random'].min():.1f} to "
+      f"{repaired.loc['random'].max():.1f} points of accuracy. Of all selectors that were run, DSA gains most in each "
       f"cell, {above.loc['dsa'].min():.1f} to {above.loc['dsa'].max():.1f} points more than that.",
       above.idxmax().eq("dsa").all() and above.loc["dsa"].min() > 0))
 

@@ -30,9 +30,10 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots, whose
 from dnnbook.display.colours import colours
-from dnnbook.display.tables import mean_and_interval
-from dnnbook.records import intervals, records
+from dnnbook.display.tables import headed, mean_and_interval
+from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.synthesis import by_fuzzer, lead, of_each_paper
 from dnnbook.words import listed, shown, span
 from dnnlib import checks, fuzzing
 
@@ -43,9 +44,7 @@ from dnnbook.chapters.practice import quiz
 
 asked = records.existing("deepsensor_sensitivity/test_errors").query(
     "quantity == 'error_rate' and dataset == 'mnist' and bound == 2")
-asked = asked[(asked["setting"].fillna("paper") == "paper") | (asked["fuzzer"] == "noise")]
-asked = asked[(asked["fuzzer"] != "deepsensor") | (asked["swarm"] == "paper")]
-asked = asked.groupby("fuzzer")["value"].mean()
+asked = of_each_paper(asked)
 quiz("MNIST, at most an L2 distance of 2 from the input: whose examples are most often errors?",
      {"DLFuzz, which follows a gradient": asked["dlfuzz"] == asked.max(),
       "DeepSensor's swarm": asked["deepsensor"] == asked.max(),
@@ -75,55 +74,30 @@ bounded = pd.concat([named(sensitive.query("bound.notna()")).assign(run="sensiti
     CELL, kind="stable")
 rates = bounded[bounded["quantity"] == "error_rate"]
 PAIR = [*CELL, "bound", "seed"]
-
-# %% tags=["hide-input", "statements"]
-def rates_of(name: str, rows: pd.DataFrame = rates) -> pd.Series:
-    """A fuzzer's value for each network, bound and seed; a rival's in its best recorded setting."""
-    mine = rows[rows["fuzzer"].str.split(", ").str[0] == name] if name in RIVALS else (
-        rows[rows["fuzzer"] == name])
-    if name in RIVALS and "reading" in mine:
-        mine = mine[mine["reading"] != "single"]
-    return mine.groupby(PAIR)["value"].max()
-
-
-RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 SENSITIVE, CONSTANT = "deepsensor, sensitive", "deepsensor, constant"
 EXCITABLE, SCALED = "deepsensor, excitable", "deepsensor, excitable_scaled"
+errors = by_fuzzer(rates)
+means = errors.groupby([*CELL, "bound"]).mean()
+per_pass, per_pass_second = (by_fuzzer(found[found["quantity"] == "errors_per_1000_passes"])
+                             for found in (bounded, second))
+beside = by_fuzzer(second.query("quantity == 'error_rate' and swarm.notna()"))  # all swarms of one network
 
-
-def means(name: str, where: str) -> pd.Series:
-    """The mean over the seeds of each network and bound that a query picks."""
-    found = rates_of(name).reset_index().query(where)
-    return found.groupby([*CELL, "bound"])["value"].mean()
-
-
-def lead(name: str, other: str, where: str, rows: pd.DataFrame = rates) -> dict[str, intervals.Estimate]:
-    """By network: a fuzzer's rate less another's of the same seed."""
-    found = (rates_of(name, rows) - rates_of(other, rows)).dropna().reset_index().query(where)
-    return {shown(model): intervals.estimate(part["value"]) for model, part in found.groupby("model")
-            if len(part) > 2}
-
-
-near, room = "dataset == 'mnist' and bound == 2", "dataset == 'mnist' and bound == 8"
-gradient, rest = means("dlfuzz", near), pd.concat(
-    [means(name, near) for name in ("deepxplore", "deephunter", SENSITIVE, CONSTANT, "noise")])
-nearest, next_best = (pd.concat([means(name, "dataset == 'cifar10' and bound == 1"),
-                                 means(name, "dataset == 'imagenet' and bound == 2")])
-                      for name in ("dlfuzz", "deepxplore"))
-above = (rates_of(SENSITIVE) - rates_of("noise")).dropna().reset_index().query(room).groupby("model")["value"].mean()
-per_pass = bounded[bounded["quantity"] == "errors_per_1000_passes"]
-theirs = second[second["quantity"] == "errors_per_1000_passes"]
-dear = [(rates_of(name, per_pass) - rates_of("noise", rows)).dropna().groupby([*CELL, "bound"]).mean()
-        for name, rows in ((SENSITIVE, per_pass), (EXCITABLE, theirs), (SCALED, theirs))]
+# %% tags=["hide-input", "statements"]
+near = means.query("dataset == 'mnist' and bound == 2")
+gradient, rest = near["dlfuzz"], near.drop(columns="dlfuzz")
+nearest = means.query("dataset == 'cifar10' and bound == 1 or dataset == 'imagenet' and bound == 2")[["dlfuzz", "deepxplore"]]
+same_cost = [(table[swarm] - table["noise"]).dropna().groupby([*CELL, "bound"]).mean() for table, swarm in (
+    (per_pass, SENSITIVE), (per_pass_second, EXCITABLE), (per_pass_second, SCALED))]
+above = lead(errors, SENSITIVE, "noise", "dataset == 'mnist' and bound == 8").groupby("model").mean()
 says(
-    ("**The answer.** Near an input, DLFuzz finds by far the most errors: it follows the gradient of the network's "
-     "decision.", gradient.min() > 10 * rest.max() and nearest.min() > 3 * next_best.max()),
+    ("**The answer.** Near an input, DLFuzz finds by far the most errors: it follows the gradient of the network's decision.",
+     gradient.min() > 10 * rest.max(axis=None) and nearest["dlfuzz"].min() > 3 * nearest["deepxplore"].max()),
     f"Within a distance of {2} on MNIST, at least {gradient.min():.0f} % of its examples are errors in its better setting, "
-    f"and at most {rest.max():.1f} % of any other fuzzer's that ran there.",
+    f"and at most {rest.max(axis=None):.1f} % of any other fuzzer's that ran there.",
     (f"The swarm needs a large distance: at {8}, sensitive neurons guide it to more errors than noise has, on average with "
      "every LeNet.", len(above) == 3 and above.min() > 0),
-    ("But for the same number of passes, each swarm with a fitness is below noise, at every distance and "
-     "with every network.", all((each < 0).all() for each in dear)))
+    ("But for the same number of passes, each swarm with a fitness is below noise, at every distance and with every network.",
+     max(over.max() for over in same_cost) < 0))
 
 # %% [markdown]
 # ## In one picture
@@ -222,7 +196,7 @@ by_bound(bounded, "error_rate", *CELL)
 # %% tags=["hide-input", "statements"]
 says(("DeepXplore follows a gradient too. But its gradient leads to disagreement between networks and to more "
       "coverage, and it may only change the light of the image or a patch. DeepHunter makes changes that keep "
-      "the meaning of an image, so they mostly keep its class as well.", means("deephunter", near).max() < 50))
+      "the meaning of an image, so they mostly keep its class as well.", near["deephunter"].max() < 50))
 
 # %% [markdown]
 # ### At the same cost
@@ -249,43 +223,45 @@ by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *
 # %% [markdown]
 # ## What it means
 
+# %% tags=["hide-input", "records"]
+FAR = "dataset == 'mnist' and bound == 8"
+LEADS = {what: evidence.spread(found) for what, found in {
+    "sensitive over noise": lead(errors, SENSITIVE, "noise", "bound == 8"),
+    "sensitive over constant": lead(errors, SENSITIVE, CONSTANT, "bound == 8"),
+    "excitable over sensitive": lead(beside, EXCITABLE, SENSITIVE, FAR),
+    "scaled over excitable": lead(beside, SCALED, EXCITABLE, FAR),
+    "DLFuzz over scaled": lead(errors, "dlfuzz", SCALED, FAR)}.items()}
+headed(pd.DataFrame({
+    what: {model: f"{each['mean']:.1f} ({each['low']:.1f} to {each['high']:.1f})" for model, each in found.iterrows()}
+    for what, found in LEADS.items()}).fillna("").rename_axis("points at L2 8"))
+
 # %% tags=["hide-input", "statements"]
-def surely(found: dict[str, intervals.Estimate]) -> str:
-    """The networks with which a lead is more than chance; in brackets, those still undecided."""
-    more = [name for name, each in found.items() if each.low > 0]
-    rest = [name for name in found if name not in more]
-    return listed(more) + (f" ({listed(rest)}: not decided)" if rest else "")
-
-
-over_noise, unguided = lead(SENSITIVE, "noise", "bound == 8"), lead(SENSITIVE, CONSTANT, "bound == 8")
-beside = second.query("quantity == 'error_rate' and swarm.notna()")  # all swarms of one network
-better, scaled = lead(EXCITABLE, SENSITIVE, room, beside), lead(SCALED, EXCITABLE, room, beside)
-behind, wide = lead("dlfuzz", SCALED, room), "dataset == 'mnist' and bound == 12"
-far, follow = means(SENSITIVE, wide), means("dlfuzz", wide)
-away = lead(EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8", beside)
 says(
     "Each rival counts here with its paper's setting or its best one, whichever is better for the network, distance and "
     "random seed; *single* is left out.",
-    f"On CIFAR-10 and ImageNet, at least {nearest.min():.0f} % of DLFuzz's examples are errors, even at the "
-    f"smallest distance that we tried. For DeepXplore there, it is {next_best.min():.0f} to {next_best.max():.0f} %.")
+    f"On CIFAR-10 and ImageNet, at least {nearest['dlfuzz'].min():.0f} % of DLFuzz's examples are errors, even at the "
+    f"smallest distance that we tried. For DeepXplore there, it is {span(nearest['deepxplore'])} %.")
+
+# %% tags=["hide-input", "statements"]
+unguided, better, scaled, behind = (LEADS[what] for what in (
+    "sensitive over constant", "excitable over sensitive", "scaled over excitable", "DLFuzz over scaled"))
 says(
     (f"At a distance of {8}, sensitive neurons guide the swarm to more errors than a constant fitness does, with "
-     f"{surely(unguided)}.", sum(each.low > 0 for each in unguided.values()) > len(unguided) / 2),
+     f"{evidence.surely_above(unguided)}.", (unguided["low"] > 0).mean() > 0.5),
     (f"On MNIST and with as many particles, excitable neurons guide it to more errors than sensitive ones do, with "
-     f"{surely(better)}.",
-     sum(each.low > 0 for each in better.values()) >= 2),
+     f"{evidence.surely_above(better)}.", (better["low"] > 0).sum() >= 2),
     ("With scaled values it finds even more errors, with every LeNet, but on average still fewer than DLFuzz.",
-     len(scaled) == 3 and all(each.low > 0 for each in scaled.values())
-     and (means(SCALED, room) < means("dlfuzz", room)).all() and any(each.low > 0 for each in behind.values())),
-    (f"At a distance of {12}, the swarm of sensitive neurons finds about as many errors as DLFuzz, {span(far)} %.",
-     (far - follow).abs().max() < 5),
-    (f"On CIFAR-10 with {listed(away)}, and with values in nats, the swarm of excitable neurons has exactly as many "
+     len(scaled) == 3 and (scaled["low"] > 0).all() and (behind["mean"] > 0).all() and (behind["low"] > 0).any()))
+
+# %% tags=["hide-input", "statements"]
+wide = means.query("dataset == 'mnist' and bound == 12")[[SENSITIVE, "dlfuzz"]]
+away = evidence.spread(lead(beside, EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8"))
+says(
+    (f"At a distance of {12}, the swarm of sensitive neurons finds about as many errors as DLFuzz, {span(wide[SENSITIVE])} %.",
+     (wide[SENSITIVE] - wide["dlfuzz"]).abs().max() < 5),
+    (f"On CIFAR-10 with {listed(away.index)}, and with values in nats, the swarm of excitable neurons has exactly as many "
      "errors as one with a constant fitness, with every random seed.",
-     {(each.low, each.high) for each in away.values()} == {(0, 0)}))
-pd.DataFrame({what: {name: f"{each.mean:.1f} ({each.low:.1f} to {each.high:.1f})" for name, each in found.items()}
-              for what, found in (("sensitive over noise", over_noise), ("sensitive over constant", unguided),
-                                  ("excitable over sensitive", better), ("scaled over excitable", scaled),
-                                  ("DLFuzz over scaled", behind))}).fillna("").rename_axis("points at L2 8")
+     len(away) > 0 and (away[["low", "high"]] == 0).all(axis=None)))
 
 # %% [markdown]
 # **What to use.**

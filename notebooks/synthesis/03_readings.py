@@ -17,6 +17,7 @@ from dnnbook.chapters.statements import says
 from dnnbook.display import plots
 from dnnbook.display.tables import sentences
 from dnnbook.records import verdicts
+from dnnbook.studies.findings.synthesis import in_two_readings
 from dnnbook.words import shown
 
 plots.style()
@@ -185,15 +186,7 @@ sentences(side_by_side(rest))
 # ## What it means
 
 # %% tags=["hide-input", "statements"]
-def of(column: str) -> pd.DataFrame:
-    """A line for each claim that was judged in more than one reading of a column."""
-    part = rows[rows["column"] == column].groupby("id", sort=False)
-    return pd.DataFrame({"judged": part["share"].first(), "otherwise": part["share"].last(),
-                         "holds": part["holds"].first(), "run": part["run"].first(),
-                         "depends": part["verdict"].nunique() > 1})
-
-
-pair, budget, swarm = of("pair"), of("budget"), of("swarm")
+pair, budget, swarm = (in_two_readings(rows, column) for column in ("pair", "budget", "swarm"))
 faulty, lost = pair[pair.index.str.startswith("nss-fdr")], budget[budget["judged"] > 0]
 says((f"- **What the method knows** (`pair`). {len(faulty)} claims say how many faults NSS finds. Without the original that a "
       f"candidate was made from, they hold in {faulty['holds'].sum()} of {faulty['run'].sum()} cells. With it, "
@@ -204,6 +197,8 @@ says(f"- **How far the method may search** (`budget`). {len(lost)} claims hold s
      f"distance. Within the chapter's small distance, {int((lost['otherwise'] == 0).sum())} of them hold nowhere.")
 says("- **Which algorithm runs** (`swarm`): the first DeepSensor paper's equations or its released script, the second "
      f"paper's values in nats or scaled. {int(swarm['depends'].sum())} of {len(swarm)} verdicts depend on these choices.")
+
+# %% tags=["hide-input", "statements"]
 tried, some = counts.loc["difference"]
 says((f"The other choices were tried with fewer claims, and change at most {most.iloc[3]} verdicts each.",
       counts["claims judged"].drop(["pair", "budget", "swarm"]).max() < counts["claims judged"].nlargest(3).min()),

@@ -31,7 +31,8 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import headed, mean_and_interval, wide
-from dnnbook.records import records
+from dnnbook.records import evidence, records
+from dnnbook.studies.findings.synthesis import over_networks
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults, fragility
@@ -41,28 +42,22 @@ plots.style()
 run = Experiment("synthesis/same_inputs", profile, dataset=dataset, model_name=model_name,
                  recipe=recipe, seed=seed, trials=trials, references=references, inputs=inputs)
 
-# %% tags=["hide-input", "statements"]
-kept = records.frame("synthesis/same_inputs")
+# %% tags=["hide-input", "records"]
 CELLS = ["dataset", "model"]
+kept = records.frame("synthesis/same_inputs")
+means = over_networks(kept)
+auc = means["auc"]  # by method, and by the way to break that it finds
 
-
-def means(quantity: str, method: str, other: str) -> pd.Series:
-    """The mean over the seeds for each network; missing where one of them is."""
-    found = kept[(kept["quantity"] == quantity) & (kept["method"] == method)
-                 & (kept["other"] == other)]
-    return found.groupby(CELLS)["value"].agg(lambda v: v.astype(float).mean(skipna=False))
-
-
-between = means("spearman", "gini", "nss")
+# %% tags=["hide-input", "statements"]
+between = means["spearman", "gini", "nss"]
 says(
     ("**The answer.** No. Uncertainty (DeepGini) and sensitivity under a fresh mutation (NSS) are almost uncorrelated: "
      f"their {len(between)} rank correlations are {span(between, 2)}.", between.abs().max() < 0.2),
     ("The scores look at different kinds of failure: NSATP's (PD) best finds the inputs that a small patch changes, and "
      "NSS those that its own mutation flips.",
-     all((means("auc", name, best) > means("auc", name, way)).all() for name, best, others in (
-         ("pd", "fragile", ("wrong", "flipped")), ("nss", "flipped", ("wrong", "fragile"))) for way in others)),
+     all((auc[name][best] > auc[name].drop(columns=best).max(axis=1)).all() for name, best in (("pd", "fragile"), ("nss", "flipped")))),
     ("The inputs that the network gets wrong, the faults of its paper, NSS finds hardly better than chance.",
-     (means("auc", "nss", "wrong") - 0.5).abs().max() < 0.06))
+     (auc["nss", "wrong"] - 0.5).abs().max() < 0.06))
 
 # %% [markdown]
 # **What you will learn.** How to tell whether two scores measure the same thing; and that "this input is
@@ -194,33 +189,34 @@ mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"
 # %% [markdown]
 # ## What it means
 
+# %% tags=["hide-input"]
+headed(pd.DataFrame({way: {name: span(auc[name, way], 2) for name in ("gini", "pd", "nss", "excitable", "dsa")}
+                     for way in ("wrong", "fragile", "flipped")}).rename_axis("area under the ROC curve"))
+
 # %% tags=["hide-input", "statements"]
-fragile, wrong, flipped = (pd.concat([means("auc", name, way) for name in ("gini", "pd")])
-                           for way in ("fragile", "wrong", "flipped"))
-knows = pd.concat([means("auc", "nss", way) for way in ("wrong", "fragile")])
-also, turned, distant = means("also_broken", "wrong", "fragile"), means("also_broken", "wrong", "flipped"), means("auc", "dsa", "wrong")
+fragile, wrong, flipped = (auc.xs(way, level="other", axis=1)[["gini", "pd"]].stack() for way in ("fragile", "wrong", "flipped"))
+also, turned = means["also_broken", "wrong", "fragile"], means["also_broken", "wrong", "flipped"]
 says(
     ("DeepGini and PD find the *fragile* inputs almost perfectly. A small patch changes the class of the inputs that are "
      "near a boundary between two classes, and the softmax vector says how near they are.", fragile.min() > 0.9),
     ("They find the *wrong* inputs well, and those that one mutation *flips* less well.",
      0.75 < wrong.min() and flipped.max() < wrong.min()),
     ("NSS finds the flipped inputs, but it measures the effect of the same mutation; for the others it is near chance.",
-     means("auc", "nss", "flipped").min() > flipped.max() and (knows - 0.5).abs().max() < 0.06),
+     auc["nss", "flipped"].min() > flipped.max() and (auc["nss"][["wrong", "fragile"]] - 0.5).abs().max(axis=None) < 0.06),
     ("DSA, which compares activations with those of the training images, finds wrong inputs about as well.",
-     distant.min() > wrong.min() - 0.05 and distant.max() < wrong.max() + 0.05),
+     auc["dsa", "wrong"].min() > wrong.min() - 0.05 and auc["dsa", "wrong"].max() < wrong.max() + 0.05),
     (f"Being wrong goes together with being fragile: at least {also.min():.0f} % of the wrong inputs are fragile, and at "
      f"most {turned.max():.0f} % are flipped.", also.min() > turned.max()))
-count = means("spearman", "nss", "excitable")  # missing if all inputs have one number, with at least one seed
-tied, lenets = count.index[count.isna()], count.dropna().index
-found = kept.query("method == 'excitable' and quantity == 'auc'").astype({"value": float}).set_index(CELLS)["value"]
-others = pd.concat([means("auc", "excitable", way)[lenets] for way in ("wrong", "fragile")])
+
+# %% tags=["hide-input", "statements"]
+count = means["spearman", "nss", "excitable"]  # missing if all inputs have one number, with at least one seed
+tied, lenets = count.index[count.isna()], auc["excitable"].loc[count.notna()]
+found = evidence.by_seed(kept, "method == 'excitable' and quantity == 'auc'", "other", *CELLS)
 says(
     ("The number of excitable neurons finds flipped inputs a little with the LeNets, and does not find the others.",
-     means("auc", "excitable", "flipped")[lenets].min() > 0.55 and (others - 0.5).abs().max() < 0.05),
+     lenets["flipped"].min() > 0.55 and (lenets[["wrong", "fragile"]] - 0.5).abs().max(axis=None) < 0.05),
     (f"With {listed(shown(model) for _, model in tied)}, it hardly orders them: with at least one random seed, all inputs "
-     "have the same number.", len(tied) > 0 and (found[found.index.isin(tied)] - 0.5).abs().max() < 0.01))
-headed(pd.DataFrame({way: {name: span(means("auc", name, way), 2) for name in ("gini", "pd", "nss", "excitable", "dsa")}
-                     for way in ("wrong", "fragile", "flipped")}).rename_axis("area under the ROC curve"))
+     "have the same number.", len(tied) > 0 and (found.unstack(CELLS)[tied] - 0.5).abs().max(axis=None) < 0.01))
 
 # %% [markdown]
 # ## Exercises

@@ -34,6 +34,9 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots
 from dnnbook.records import records
+from dnnbook.studies.findings.nss import KNOWN, by_selector
+from dnnbook.studies.findings.synthesis import of_each_paper
+from dnnbook.words import span
 from dnnlib import custom, files
 
 plots.style()
@@ -67,53 +70,37 @@ plt.show()
 # %% tags=["remove-input", "records"]
 CELL = ["dataset", "model"]
 rates = records.frame("nss/fault_detection", recipe="nss", candidates="random").query("quantity == 'fdr'")
-
-
-def mean(where, rate=20):
-    """Faults among the first ``rate`` percent, in percent, for each network."""
-    return rates.query(where).query("rate == @rate").groupby(CELL)["value"].mean()
-
-
-WITH_ORIGINALS = "method == 'nss' and difference == 'l1' and pair == 'original' and share == 10"
-chance, gini, known = mean("method == 'random'"), mean("method == 'gini'"), mean(WITH_ORIGINALS)
-gini_first, known_first = mean("method == 'gini'", 5), mean(WITH_ORIGINALS, 5)
+faults = by_selector(rates, *CELL, "rate").groupby([*CELL, "rate"]).mean()
+first, fifth = (faults.xs(rate, level="rate") for rate in (5, 20))
 kinds = records.frame("nss/diversity", recipe="nss", candidates="random").query(
     "quantity == 'area'").groupby("method")["value"].mean()
-near = records.frame("deepsensor_sensitivity/test_errors").query(
-    "quantity == 'error_rate' and bound == 2 and dataset == 'mnist'")
-near = near[(near["setting"].fillna("paper") == "paper") | (near["fuzzer"] == "noise")]
-near = near[(near["fuzzer"] != "deepsensor") | (near["swarm"] == "paper")]
-near = near.groupby("fuzzer")["value"].mean()
+near = of_each_paper(records.frame("deepsensor_sensitivity/test_errors").query(
+    "quantity == 'error_rate' and bound == 2 and dataset == 'mnist'"))
 photographs = records.frame("deepsensor_sensitivity/your_own_model", dataset="imagenet")
 photographs = 100 * photographs[photographs["quantity"] == "broken"].groupby("method")["value"].mean()
 
-
-def between(values, digits: int = 0) -> str:
-    """The least and the greatest of some values."""
-    return f"{min(values):.{digits}f} to {max(values):.{digits}f}"
-
-
 # %% tags=["remove-input", "statements"]
-says(
-    "| Your situation | Use | Because |\n|---|---|---|\n",
-    ("| You have unlabelled images, and can label a few | `rank --by gini` "
-     f"| Among the first fifth, it finds {between(gini / chance, 1)} times as many faults as random order, "
-     "for one pass of the network. |\n", (gini / chance).min() > 1.5),
+gini, known, known_first = fifth["gini"] / fifth["random"], fifth[KNOWN] / fifth["gini"], first[KNOWN] / first["gini"]
+to_label = [
+    (f"| You have unlabelled images, and can label a few | `rank --by gini` | Among the first fifth, it finds {span(gini, 1)} "
+     "times as many faults as random order, for one pass of the network. |\n", gini.min() > 1.5),
     ("| You have only the outputs of a network, from any framework | `rank --outputs probs.npy --by gini` "
      "| It needs nothing but the softmax vectors. |\n"),
     ("| You can label a few images, and want many kinds of fault among them | `rank --by ats` "
      f"| The kinds of fault that it finds cover {kinds['ats']:.0f} % of the possible area. DeepGini's cover "
      f"{kinds['gini']:.0f} %, and those of random order {kinds['random']:.0f} %. |\n",
      kinds["ats"] == kinds.max() and kinds["gini"] > kinds["random"]),
-    ("| You have changed copies of images and the unchanged images too, and can label very few | `NSS` in Python, "
-     "with `originals` | If it knows the original of each copy, it finds, among the first twentieth, "
-     f"{between(known_first / gini_first, 1)} times as many faults as DeepGini. Among the first fifth, it is "
-     f"{between(known / gini, 1)} times as many: there, use either. |\n",
-     (known_first / gini_first).min() > 1 and (known / gini).max() < 1.2),
-    ("| You have images that the network gets right, and want failing inputs near them "
-     "| `fuzz --by dlfuzz --l2 2` "
-     f"| Within that distance on MNIST, {near['dlfuzz']:.0f} % of its examples are errors with its paper's settings. For the swarm, it "
-     f"is {near['deepsensor']:.1f} %. It also breaks {photographs['dlfuzz']:.0f} of 100 photographs. |\n",
+    ("| You have changed copies of images and the unchanged images too, and can label very few | `NSS` in Python, with "
+     "`originals` | If it knows the original of each copy, it finds, among the first twentieth, "
+     f"{span(known_first, 1)} times as many faults as DeepGini. Among the first fifth, it is {span(known, 1)} times as many: "
+     "there, use either. |\n", known_first.min() > 1 and known.max() < 1.2)]
+
+# %% tags=["remove-input", "statements"]
+says(
+    "| Your situation | Use | Because |\n|---|---|---|\n", *to_label,
+    ("| You have images that the network gets right, and want failing inputs near them | `fuzz --by dlfuzz --l2 2` "
+     f"| Within that distance on MNIST, {near['dlfuzz']:.0f} % of its examples are errors with its paper's settings. For the "
+     f"swarm, it is {near['deepsensor']:.1f} %. It also breaks {photographs['dlfuzz']:.0f} of 100 photographs. |\n",
      near["dlfuzz"] == near.max() and photographs["dlfuzz"] == photographs.max()),
     ("| You want the same, but your model gives no gradients (ONNX, TorchScript) | `fuzz --by noise` "
      "| Such a file gives outputs only. The other fuzzers need its gradients or its layers; noise needs neither. |\n"),

@@ -34,6 +34,17 @@ def spread(values: pd.Series, scale: str = "linear") -> pd.DataFrame:
                          for key, e in found.items()}).T.rename_axis(cell or None)
 
 
+def surely_above(found: pd.DataFrame) -> str:
+    """The cells of a :func:`spread` whose interval lies above 0; in brackets, those undecided.
+
+    >>> surely_above(pd.DataFrame({"low": [1.0, -1.0]}, index=["lenet1", "lenet5"]))
+    'LeNet-1 (LeNet-5: not decided)'
+    """
+    sure = found["low"] > 0
+    rest = f" ({listed(found.index[~sure])}: not decided)" if not sure.all() else ""
+    return listed(found.index[sure]) + rest
+
+
 def left_out(rows: pd.DataFrame) -> list[str]:
     """A sentence that says that random seed 0 was left out, and why; none where it was not.
 
@@ -82,10 +93,15 @@ def estimator(rows: pd.DataFrame) -> tuple[str, bool]:
             "(00_players).", len(points) > 0)
 
 
-def state(claim: str, **reading) -> str:
-    """The verdict on the claim of an id, in the scoreboard's words.
+def verdict(claim: str, **reading) -> verdicts.Verdict:
+    """The verdict on the claim of an id.
 
     ``reading``: what replaces parts of its ``where``, such as ``model="lenet5"``.
     """
     found = {each.id: each for each in published.claims()}[claim]
-    return verdicts.verdict(replace(found, where=found.where | reading)).state
+    return verdicts.verdict(replace(found, where=found.where | reading))
+
+
+def state(claim: str, **reading) -> str:
+    """The :func:`verdict` on a claim, in the scoreboard's words."""
+    return verdict(claim, **reading).state
