@@ -1,0 +1,1 @@
+"""What the sentences of the chapters rest on: a module a paper."""
