@@ -46,6 +46,13 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
+from dnnbook.studies.findings.deepsensor import (
+    mean_of,
+    of_estimators,
+    of_the_most,
+    seeds_of,
+    times_as_many,
+)
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
@@ -66,17 +73,9 @@ bet("deepsensor-excitable-neurons")
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/players")
 diagonal = rows[rows["estimator"] == "diagonal"]
-AT = "`lambda` == 0.5 and estimator == '{}' and "
-
-
-def times(by: str) -> pd.DataFrame:
-    """Errors' excitable neurons over those of noise, by scale, by one estimator."""
-    return evidence.spread(evidence.by_seed(
-        rows, AT.format(by) + "quantity == 'error_over_noise'", "scale"), "ratio")
-
-
-nats, scaled = times("diagonal").loc["none"], times("diagonal").loc["total"]
-change = evidence.by_seed(diagonal, "quantity == 'total'", "group").groupby("group").mean()
+ratio = evidence.spread(times_as_many(diagonal, "noise", "scale"), "ratio")
+nats, scaled = ratio.loc["none"], ratio.loc["total"]
+change = mean_of(diagonal, "group", quantity="total")
 says((f"**The answer.** Yes, but this is close to true by definition. An error has a high loss, and the Shapley values "
       "add up to the change of the loss.", nats["low"] > 1 and change["error"] > 2 * change["noise"]),
      (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length. Their loss "
@@ -438,11 +437,10 @@ run.show()
 run.save(data, device=device)
 
 # %% tags=["hide-input", "statements"]
-ends = evidence.by_seed(diagonal, "quantity == 'last_share'", "scale")
+ends = seeds_of(diagonal, "scale", quantity="last_share")
 guides = diagonal[diagonal["quantity"] == "swarm_gradients"]["value"]
-vgg = 100 * evidence.by_seed(
-    records.frame("deepsensor_excitable/thresholds", model="vgg16"),
-    "quantity == 'excitable' and threshold == 0.5 and varied == 'lambda'", "swarm").groupby("swarm").mean()
+vgg = 100 * mean_of(records.frame("deepsensor_excitable/thresholds", model="vgg16"), "swarm",
+                    quantity="excitable", threshold=0.5, varied="lambda")
 says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not come near Fig. 3. Guided by {span(guides)} "
       f"gradients, it ends with at most {ends['none'].max():.1f} % of the neurons above the threshold.",
       ends["none"].max() < 20),
@@ -472,32 +470,29 @@ wide(ours, "players == 'network' and estimator == 'diagonal'", index=["dataset",
 # ## How exact are few gradients?
 
 # %% tags=["hide-input", "statements"]
-network = diagonal.query("players == 'network'")
-missed, rank, gaps = (evidence.by_seed(network, f"quantity == '{quantity}'", "by", "setting").groupby(
-    ["by", "setting"]).mean() for quantity in ("error", "rank", "gap"))
-most = {by: max(missed[by].index) for by in ("diagonal", "permutation")}
+estimates = of_estimators(diagonal)
+by_gradients, by_orders = (estimates.loc[name] for name in ("diagonal", "permutation"))
+errors, most, orders = 100 * by_gradients["error"], by_gradients.iloc[-1], by_orders.iloc[-1]
 says(f"The counts and the verdict use the diagonal ({sizes(diagonal)}).",
-     (f"In the small network, its error is {span(100 * missed['diagonal'])} % of the length of the true values, however "
-      f"many points it takes. More points close its gap (to {100 * gaps['diagonal', most['diagonal']]:.1f} %), but the "
-      "error stays.", missed["diagonal"].min() > 0.5 and gaps["diagonal", most["diagonal"]] < 0.05),
+     (f"In the small network, its error is {span(errors)} % of the length of the true values, however "
+      f"many points it takes. More points close its gap (to {100 * most['gap']:.1f} %), but the "
+      "error stays.", errors.min() > 50 and most["gap"] < 0.05),
      (f"It orders the neurons better than it measures them: its rank correlation with the reference is "
-      f"{rank['diagonal', 4]:.2f} with four gradients, and {rank['diagonal', 1]:.2f} with one.",
-      rank["diagonal", 4] > rank["diagonal", 1] + 0.1),
-     (f"With {most['permutation']:.0f} permutations, the error is "
-      f"{100 * missed['permutation', most['permutation']]:.0f} %.",
-      missed["permutation", most["permutation"]] < missed["diagonal"].min()))
-above = evidence.by_seed(records.frame("deepsensor_excitable/thresholds"),
-                         "quantity == 'share' and scale == 'none' and swarm == 'excitable'",
-                         "model", "gradients").groupby(["model", "gradients"]).mean()
-some, large = ({n: 100 * above[name][n] / above[name][8] for n in (1, 2)} for name in ("lenet5", "vgg16"))
-corner_cases = evidence.by_seed(diagonal, "model == 'lenet5' and quantity == 'share'", "gradients").groupby("gradients").mean()
-two, four = (100 * corner_cases[n] / corner_cases.iloc[-1] for n in (2, 4))
+      f"{by_gradients['rank'][4]:.2f} with four gradients, and {by_gradients['rank'][1]:.2f} with one.",
+      by_gradients["rank"][4] > by_gradients["rank"][1] + 0.1),
+     (f"With {by_orders.index[-1]:.0f} permutations, the error is {100 * orders['error']:.0f} %.",
+      100 * orders["error"] < errors.min()))
+
+# %% tags=["hide-input", "statements"]
+above = mean_of(records.frame("deepsensor_excitable/thresholds"), "model", "gradients",
+                who="excitable", quantity="share", scale="none")
+some, large = (of_the_most(above[name]) for name in ("lenet5", "vgg16"))
+corner_cases = of_the_most(mean_of(diagonal, "gradients", model="lenet5", quantity="share"))
 says((f"[How many neurons are above half a nat](09_thresholds)? For the swarm's examples in LeNet-5, one gradient finds "
-      f"{some[1]:.0f} % as many as eight do, and two find {some[2]:.0f} %.",
-      some[1] < 50 < some[2] and above["lenet5"].index.max() == 8),
-     (f"In VGG16, two find {large[2]:.0f} % as many as eight.", large[2] < 50),
-     (f"For corner cases in LeNet-5, two find {two:.0f} % as many as {corner_cases.index.max():g} do, and four "
-      f"{four:.0f} %.", two < 75 < four))
+      f"{some[1]:.0f} % as many as eight do, and two find {some[2]:.0f} %.", some[1] < 50 < some[2] and max(some.index) == 8),
+     (f"In VGG16, two find {large[2]:.0f} % as many as eight.", large[2] < 50 and max(large.index) == 8),
+     (f"For corner cases in LeNet-5, two find {corner_cases[2]:.0f} % as many as {max(corner_cases.index):g} do, and four "
+      f"{corner_cases[4]:.0f} %.", corner_cases[2] < 75 < corner_cases[4]))
 
 # %% [markdown]
 # ## Verdict
@@ -509,18 +504,20 @@ run.verdicts()
 # **What it means.**
 
 # %% tags=["hide-input", "statements"]
-with_loss = evidence.by_seed(diagonal, AT.format("diagonal") + "quantity == 'count_with_loss'", "scale", "group")
+with_loss = seeds_of(diagonal, "scale", "group", **{"lambda": 0.5}, quantity="count_with_loss")
 sampled = rows[rows["estimator"] == "permutation"]
-by_orders = times("permutation") if len(sampled) else pd.DataFrame()
 says(f"The interval of the ratio is {nats['low']:.1f} to {nats['high']:.1f} in nats, and {scaled['low']:.2f} to "
      f"{scaled['high']:.2f} on the scale `total`. Means of ratios are geometric.",
      ("So a swarm that counts excitable neurons in nats climbs the loss by a detour: the rank correlation of the count "
       f"with the loss is at least {with_loss['none', 'all'].min():.2f}.", with_loss["none", "all"].min() > 0.7),
-     "[The next chapter](01_test_errors) asks whether this detour is worth its passes.",
-     *([(f"With permutations, we counted in {listed(map(shown, sampled['model'].unique()))}, another network. There the "
-         f"ratio is {by_orders.loc['none', 'mean']:.1f} in nats and {by_orders.loc['total', 'mean']:.2f} scaled, both more "
+     "[The next chapter](01_test_errors) asks whether this detour is worth its passes.")
+
+# %% tags=["hide-input", "statements"]
+counted_so = evidence.spread(times_as_many(sampled, "noise", "scale"), "ratio") if len(sampled) else pd.DataFrame()
+says(*([(f"With permutations, we counted in {listed(map(shown, sampled['model'].unique()))}, another network. There the "
+         f"ratio is {counted_so.loc['none', 'mean']:.1f} in nats and {counted_so.loc['total', 'mean']:.2f} scaled, both more "
          "than chance. Whether the network or the estimator makes the difference is not tested.",
-         by_orders["low"].min() > 1)] if len(by_orders) else
+         counted_so["low"].min() > 1)] if len(counted_so) else
        ["As a check, one could also count with permutations; no such count has been recorded yet."]))
 
 # %% [markdown]

@@ -41,7 +41,16 @@ from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.words import listed, networks, shown, span
+from dnnbook.studies.findings.deepsensor import (
+    lead_of,
+    mean_of,
+    printed_rates,
+    same_numbers,
+    seeds_of,
+    sides_of,
+    table_of,
+)
+from dnnbook.words import listed, networks, span
 from dnnlib import fuzzing, inference
 
 plots.style()
@@ -57,42 +66,24 @@ from dnnbook.chapters.practice import bet
 bet("deepsensor-excitable-errors")
 
 # %% tags=["hide-input", "statements"]
-rows = at_best(records.existing("deepsensor_excitable/test_errors"), "dataset", "model")
 CELLS = ["dataset", "model"]
-
-
-def errors_of(name: str, budget: str, *, fuzzer: str = "deepsensor") -> pd.Series:
-    """Test errors in percent of all examples, by network and seed; ``name``: of a swarm."""
-    where = f"quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(rows, where + (f" and swarm == '{name}'" if name else ""), *CELLS)
-
-
-def mnist(found: pd.DataFrame) -> pd.DataFrame:
-    """The cells of MNIST, by network."""
-    return found.loc["mnist"]
-
-
-def ahead(name: str, other: str, budget: str) -> pd.DataFrame:
-    """Points that a swarm is ahead of another of the same seed, with its interval."""
-    return evidence.spread(errors_of(name, budget) - errors_of(other, budget))
-
-
-first_counts, second_counts = (published.table(paper, n).query("fuzzer == 'deepsensor'").set_index(
-    ["dataset", "model", "quantity"])["value"] for paper, n in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
-free, unguided = (mnist(evidence.spread(errors_of(name, "none"))) for name in ("excitable", "constant"))
-small, gradient = (evidence.spread(each) for each in (errors_of("excitable", "near"), errors_of("", "near", fuzzer="dlfuzz")))
-over = evidence.spread(evidence.by_seed(
-    rows, "quantity == 'errors_over' and budget == 'none' and swarm == 'excitable'", *CELLS, "baseline"),
-    "ratio")["mean"]
+rows = at_best(records.existing("deepsensor_excitable/test_errors"), *CELLS)
+rates = rows[rows["quantity"] == "error_rate"]
+small, gradient = (evidence.spread(seeds_of(rates, *CELLS, who=who, budget="near"))["mean"] for who in ("excitable", "dlfuzz"))
+over = evidence.spread(seeds_of(rows, *CELLS, "baseline", who="excitable", quantity="errors_over", budget="none"), "ratio")["mean"]
 says(("**The answer.** Far from the inputs, the swarm finds more errors than the rivals do on average. Near them, it "
-      "finds far fewer than DLFuzz.",
-      over.xs("mean", level="baseline").min() > 1 and (gradient["mean"] > 2 * small["mean"]).all()),
-     (f"Without a bound on the distance, {span(unguided['mean'])} % of random images are errors too, on MNIST.",
-      unguided["mean"].min() > 85),
-     (f"Within the first paper's bound, at most {small['mean'].max():.1f} % of its examples are errors; DLFuzz, which "
-      f"follows a gradient, has at least {gradient['mean'].min():.0f} %.", (gradient["mean"] > 2 * small["mean"]).all()),
+      "finds far fewer than DLFuzz.", over.xs("mean", level="baseline").min() > 1 and (gradient > 2 * small).all()))
+
+# %% tags=["hide-input", "statements"]
+free, unguided = (mean_of(rates, *CELLS, who=who, budget="none")["mnist"] for who in ("excitable", "constant"))
+first, second = (published.table(paper, number).query("fuzzer == 'deepsensor'")
+                 for paper, number in (("deepsensor_sensitivity", 2), ("deepsensor_excitable", 3)))
+says((f"Without a bound on the distance, {span(unguided)} % of random images are errors too, on MNIST.",
+      unguided.min() > 85),
+     (f"Within the first paper's bound, at most {small.max():.1f} % of its examples are errors; DLFuzz, which "
+      f"follows a gradient, has at least {gradient.min():.0f} %.", (gradient > 2 * small).all()),
      ("The paper's own counts cannot tell: they are those that its first paper prints for another fitness.",
-      (first_counts[second_counts.index] == second_counts).all()))
+      same_numbers(second, first)))
 
 # %% [markdown]
 # ## In one picture
@@ -137,9 +128,9 @@ run.show(recorded=True)
 both = table_3.merge(published.table("deepsensor_sensitivity", 2), validate="1:1",
                      on=["dataset", "model", "fuzzer", "quantity"], suffixes=("", " before"))
 same = both["value"] == both["value before"]
-deepsensor = both["fuzzer"] == "deepsensor"
+of_deepsensor = both["fuzzer"] == "deepsensor"
 print(f"{same.sum()} of {len(table_3)} are the same, "
-      f"{(same & deepsensor).sum()} of {deepsensor.sum()} for DeepSensor")
+      f"{(same & of_deepsensor).sum()} of {of_deepsensor.sum()} for DeepSensor")
 
 # %% [markdown]
 # So Table 3 cannot say what excitable neurons change. Nor does it give the factor of the text. In
@@ -296,11 +287,10 @@ wide(run.live, "budget == 'none' and baseline.notna()", index=["quantity", "swar
 # Parameters, and accuracy in percent of the test images.
 
 # %% tags=["hide-input", "statements"]
-counts = [published.table(paper, 1).query("quantity == 'neurons'").set_index("model")["value"]
-          for paper in ("deepsensor_excitable", "deepsensor_sensitivity")]
+of_neurons = [published.table(paper, 1).query("quantity == 'neurons'")
+              for paper in ("deepsensor_excitable", "deepsensor_sensitivity")]
 says(("For the image networks, the paper prints the same numbers of neurons as the first paper, and [our count "
-      "agrees with them](../deepsensor_sensitivity/00_networks).",
-      (counts[0][counts[1].index] == counts[1]).all()))
+      "agrees with them](../deepsensor_sensitivity/00_networks).", same_numbers(*of_neurons)))
 
 # %% tags=["hide-input"]
 table_1 = published.table("deepsensor_excitable", 1)
@@ -347,41 +337,30 @@ wide(ours, "quantity == 'errors_per_1000_passes'",
      index=["dataset", "model", "fuzzer", "swarm", "setting"], columns="budget")
 
 # %% tags=["hide-input", "statements"]
-guided, paid, scaled = (mnist(ahead("excitable", "constant", "8")),
-                        mnist(ahead("excitable", "sensitive_same_passes", "8")),
-                        mnist(ahead("excitable_scaled", "excitable", "8")))
-
-
-def surely(found: pd.DataFrame, sign: int = 1) -> str:
-    """The networks whose interval lies on one side of zero."""
-    return listed([shown(name) for name, line in found.iterrows()
-                            if (line["low"] if sign > 0 else -line["high"]) > 0] or ["none of them"])
-
-
-def passes(name: str) -> pd.Series:
-    return evidence.by_seed(rows, f"quantity == 'passes' and budget == '8' and swarm == '{name}' and dataset == 'mnist'",
-                            "model")
-
-
-less = [shown(name) for name, line in paid.iterrows() if line["high"] < 0]
-unclear = [shown(name) for name, line in paid.iterrows() if line["low"] <= 0 <= line["high"]]
+guided, paid, scaled = (evidence.spread(lead_of(rates, *pair, *CELLS, budget="8")).loc["mnist"] for pair in (
+    ("excitable", "constant"), ("excitable", "sensitive_same_passes"), ("excitable_scaled", "excitable")))
+passes = table_of(rows[rows["dataset"] == "mnist"], ["sensitive_same_passes", "excitable"], "model", quantity="passes", budget="8")
+against = sides_of(paid)
 says((f"At a distance of {8}, nearly that of a black image, excitable neurons do guide the swarm. On MNIST it finds "
       f"{span(guided['mean'])} points more errors than with a constant fitness. This is more than chance with "
-      f"{surely(guided)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
+      f"{listed(sides_of(guided).ahead)}.", guided["mean"].min() > 10 and (guided["low"] > 0).any()),
      ("The swarm of sensitive neurons is the other comparison, with as many passes.",
-      ((passes("sensitive_same_passes") / passes("excitable") - 1).abs() < 0.01).all()),
-     *([f"Excitable neurons find more errors than it does with {surely(paid)}."] if (paid["low"] > 0).any() else []),
-     *([f"They find fewer with {listed(less)}."] if less else []),
-     *([f"With {listed(unclear)} the seeds do not decide."] if unclear else []),
-     (f"Values in units of their mean absolute value find {span(scaled['mean'])} points more than nats do. This is more "
-      f"than chance with {surely(scaled)}. So on MNIST, at this distance, nats are the weaker unit for the printed "
+      ((passes["sensitive_same_passes"] / passes["excitable"] - 1).abs() < 0.01).all()),
+     *([f"Excitable neurons find more errors than it does with {listed(against.ahead)}."] if against.ahead else []),
+     *([f"They find fewer with {listed(against.behind)}."] if against.behind else []),
+     *([f"With {listed(against.undecided)} the seeds do not decide."] if against.undecided else []))
+
+# %% tags=["hide-input", "statements"]
+says((f"Values in units of their mean absolute value find {span(scaled['mean'])} points more than nats do. This is more "
+      f"than chance with {listed(sides_of(scaled).ahead)}. So on MNIST, at this distance, nats are the weaker unit for the printed "
       "threshold.", (scaled["low"] > 0).sum() >= 2 and scaled["mean"].min() > 0))
-colour = {bound: (errors_of("excitable", bound) - errors_of("constant", bound)).drop("mnist", errors="ignore")
-          for bound in ("8", "16", "none")}
-large = networks(colour["8"].index.droplevel("seed").unique())
-scaled_lead = evidence.spread((errors_of("excitable_scaled", "8") - errors_of("constant", "8"))[colour["8"].index])
-says(f"In the larger networks ({large}; CIFAR-10 is a JPEG copy), scaled values lead a constant fitness at this distance by "
-     f"{span(scaled_lead['mean'], 1)} points. This is more than chance with {surely(scaled_lead.droplevel('dataset'))}.")
+
+# %% tags=["hide-input", "statements"]
+colour = rates[rates["dataset"] != "mnist"]
+scaled_lead = evidence.spread(lead_of(colour, "excitable_scaled", "constant", *CELLS, budget="8"))
+surely = [model for _, model in sides_of(scaled_lead).ahead]
+says(f"In the larger networks ({networks(scaled_lead.index)}; CIFAR-10 is a JPEG copy), scaled values lead a constant fitness "
+     f"at this distance by {span(scaled_lead['mean'], 1)} points. This is more than chance with {listed(surely or ['none of them'])}.")
 
 # %% [markdown]
 # The records also have the passes and the different wrong classes of all inputs. Below them are the settings that
@@ -411,21 +390,21 @@ says(f"The rivals ran {of_rivals(rows)}.", *rows_kept(rows), evidence.estimator(
 # still looks like its input, is an argument for excitable neurons.
 
 # %% tags=["hide-input", "statements"]
-close = evidence.by_seed(rows, "quantity == 'share_near' and budget == 'none' and swarm == 'excitable'",
-                         *CELLS)
-aims = published.table("deepsensor_excitable", 3).query("quantity == 'test_errors' and fuzzer == 'deepsensor'")
-aim = aims.set_index("model")["value"][free.index.get_level_values("model")].to_numpy() / 200
+close = seeds_of(rows, *CELLS, who="excitable", quantity="share_near", budget="none").max()
+aims = printed_rates(published.table("deepsensor_excitable", 3), 20_000)["deepsensor"]
 average, hardest = (over.xs(name, level="baseline") for name in ("mean", "dlfuzz"))
-says((f"Without a bound, at least {free['mean'].min():.0f} % of its examples on MNIST are errors, no fewer than the paper prints.",
-      (free["mean"] > aim).all()),
-     (f"{f'At most {100 * close.max():.2g} %' if close.max() else 'None'} of its errors in any network lie within "
+says((f"Without a bound, at least {free.min():.0f} % of its examples on MNIST are errors, no fewer than the paper prints.",
+      (free > aims[free.index]).all()),
+     (f"{f'At most {100 * close:.2g} %' if close else 'None'} of its errors in any network lie within "
       "the first paper's bound. That they resemble their inputs is "
-      f"*{evidence.state('deepsensor-excitable-near')}*.", close.max() < 0.05),
+      f"*{evidence.state('deepsensor-excitable-near')}*.", close < 0.05),
      (f"Compared with DLFuzz there are at most {hardest.max():.1f} times as many. The average over the rivals says little "
-      "about a method, because the weak ones decide it.", average.min() > hardest.max()),
-     (f"In the larger networks, values in nats hardly guide the swarm: with each seed, at a distance of {8}, of {16} and "
+      "about a method, because the weak ones decide it.", average.min() > hardest.max()))
+
+# %% tags=["hide-input", "statements"]
+says((f"In the larger networks, values in nats hardly guide the swarm: with each seed, at a distance of {8}, of {16} and "
       "without a bound, it has exactly as many errors as with a constant fitness.",
-      all((lead == 0).all() for lead in colour.values())),
+      all((lead_of(colour, "excitable", "constant", *CELLS, budget=bound) == 0).all() for bound in ("8", "16", "none"))),
      "We have not tested why; a likely reason is that more neurons share the loss, so fewer reach the threshold.")
 
 # %% [markdown]

@@ -39,6 +39,14 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import (
+    always_most,
+    lead_of,
+    mean_of,
+    seeds_of,
+    sides_of,
+    table_of,
+)
 from dnnbook.training import faulty, pollution
 from dnnbook.words import out_of, span
 from dnnlib import fuzzing, inference
@@ -59,18 +67,9 @@ bet("deepsensor-excitable-polluted")
 every = records.existing("deepsensor_excitable/polluted")
 rows = at_best(every[every["patches"] == "each"], "dataset", "model", "alpha")
 shares = outcomes.error_shares(rows)
-
-
-def ending(name: str, network: str = "polluted", fuzzer: str = "deepsensor") -> pd.DataFrame:
-    """Percent of the last examples given the polluted class, by share polluted and seed."""
-    where = f"network == '{network}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(shares, where + (f" and swarm == '{name}'" if name else ""), "alpha")
-
-
-guided, unguided, random = ending("excitable"), ending("constant"), ending("", fuzzer="noise")
+guided, unguided, random = (seeds_of(shares, "alpha", who=who, network="polluted") for who in ("excitable", "constant", "noise"))
 lead = evidence.spread(guided - unguided)
-over = evidence.spread(evidence.by_seed(
-    rows, "quantity == 'errors_over' and swarm == 'excitable' and baseline == 'mean'", "alpha"), "ratio")
+over = evidence.spread(seeds_of(rows, "alpha", who="excitable", quantity="errors_over", baseline="mean"), "ratio")
 says((f"**The answer.** The swarm ends at the polluted class for {guided.mean():.0f} % of the inputs on average. But a constant "
       f"fitness and noise end there too, for {unguided.mean():.0f} and {random.mean():.0f} %.",
       lead["mean"].abs().max() < 3 and min(unguided.mean(), random.mean()) > guided.mean() - 3),
@@ -293,41 +292,40 @@ says("In these records each polluted image has a patch of its own, as the text h
 # particular.
 
 # %% tags=["hide-input", "statements"]
-learned = evidence.by_seed(rows, "quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
-neurons = evidence.by_seed(rows, "quantity == 'excitable' and change == 'patch'", "network", "alpha")
-
-
-def passes(name: str) -> pd.Series:
-    """Passes in the polluted network, by share polluted and seed."""
-    return evidence.by_seed(rows, f"quantity == 'passes' and network == 'polluted' and swarm == '{name}'", "alpha")
-
-
-clean, hunter = ending("excitable", "clean"), ending("", fuzzer="deephunter")
-other = evidence.spread(guided - ending("sensitive"))
-same = outcomes.error_shares(at_best(every[every["patches"] == "one"], "dataset", "model", "alpha"))
-cheaper, dearer, alone = (evidence.by_seed(same, f"network == 'polluted' and swarm == '{name}'", "alpha")
-                          for name in ("sensitive", "excitable", "constant"))
-by_patch, by_noise = (evidence.by_seed(
-    every, f"patches == 'one' and quantity == 'excitable' and change == '{change}' and network == 'polluted'", "alpha")
-    for change in ("patch", "noise"))
-led = evidence.spread(dearer - alone)
-spoiled = evidence.by_seed(every, "patches == 'one' and quantity == 'stamped_given_class' and network == 'polluted'", "alpha")
+learned = seeds_of(rows, "alpha", network="polluted", quantity="stamped_given_class")
+excited = seeds_of(rows, "alpha", network="polluted", quantity="excitable", change="patch").max()
+clean = seeds_of(shares, "alpha", who="excitable", network="clean")
 says((f"The networks learn such patches badly: they give the polluted class to {span(learned)} % of the stamped images of other "
-      f"classes. The patch makes at most {neurons['polluted'].max():.1f} % of their neurons excitable, so the first step of "
-      "the paper's explanation fails.", learned.mean() < 50 and neurons["polluted"].max() < 1),
+      f"classes. The patch makes at most {excited:.1f} % of their neurons excitable, so the first step of "
+      "the paper's explanation fails.", learned.mean() < 50 and excited < 1),
      (f"Yet the pollution counts: in the clean network the swarm ends at the polluted class for at most {clean.max():.0f} % of "
-      "the inputs.", guided.min() > clean.max()),
-     (f"Sensitive neurons, which take fewer passes, lead there for {span(other['mean'])} points less.",
-      other["mean"].min() > -1 and (passes("sensitive") < passes("excitable")).all()),
-     (f"Of the rivals, DeepHunter ends there for the fewest, {span(hunter)} %.",
-      all((hunter < ending("", fuzzer=name)).all() for name in ("deepxplore", "dlfuzz"))))
+      "the inputs.", guided.min() > clean.max()))
+
+# %% tags=["hide-input", "statements"]
+other = evidence.spread(lead_of(shares, "excitable", "sensitive", "alpha", network="polluted"))
+passes = table_of(rows, ["sensitive", "excitable"], "alpha", network="polluted", quantity="passes")
+rivals = table_of(shares, ["deephunter", "deepxplore", "dlfuzz"], "alpha", network="polluted")
+says((f"Sensitive neurons, which take fewer passes, lead there for {span(other['mean'])} points less.",
+      other["mean"].min() > -1 and (passes["sensitive"] < passes["excitable"]).all()),
+     (f"Of the rivals, DeepHunter ends there for the fewest, {span(rivals['deephunter'])} %.",
+      always_most(-rivals, "deephunter")))
+
+# %% tags=["hide-input", "statements"]
+same_patch = at_best(every[every["patches"] == "one"], "dataset", "model", "alpha")
+spoiled = seeds_of(same_patch, "alpha", network="polluted", quantity="stamped_given_class")
+led = evidence.spread(lead_of(outcomes.error_shares(same_patch), "excitable", "constant", "alpha", network="polluted"))
+by_swarm = mean_of(outcomes.error_shares(same_patch), "swarm", "alpha", network="polluted")
+by_patch, by_noise = (seeds_of(same_patch, "alpha", network="polluted", quantity="excitable", change=change)
+                      for change in ("patch", "noise"))
 says((f"If all polluted images have the same patch, which is another reading, the networks learn it: {span(spoiled)} % of the "
       f"stamped images get the polluted class. The swarm then leads a constant fitness by {span(led['mean'])} points on average, "
-      f"which is more than chance for {out_of((led['low'] > 0).sum(), len(led))} shares polluted.",
+      f"which is more than chance for {out_of(len(sides_of(led).ahead), len(led))} shares polluted.",
       spoiled.min() > 50 and led["mean"].min() > 0),
      ("Sensitive neurons end at the polluted class less often there, on average.",
-      (cheaper.groupby("alpha").mean() < dearer.groupby("alpha").mean()).all()),
-     (f"Here the patch makes at least {by_patch.min():.1f} % of the neurons excitable, and noise of the same length at "
+      (by_swarm["sensitive"] < by_swarm["excitable"]).all()))
+
+# %% tags=["hide-input", "statements"]
+says((f"Here the patch makes at least {by_patch.min():.1f} % of the neurons excitable, and noise of the same length at "
       f"most {by_noise.max():.2f} %. So in this reading the first step of the paper's explanation holds.",
       by_patch.min() > 10 * by_noise.max()))
 

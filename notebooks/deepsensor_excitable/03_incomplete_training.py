@@ -36,6 +36,7 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import change_of, seeds_of, sides_of, table_of
 from dnnbook.training import faulty
 from dnnbook.words import out_of, span
 from dnnlib import fuzzing, inference
@@ -54,23 +55,15 @@ bet("deepsensor-excitable-incomplete")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/incomplete"), "dataset", "model")
-
-
-def last_errors(name: str, fuzzer: str = "deepsensor", of: pd.DataFrame | None = None) -> pd.Series:
-    """Percent of the last examples that are errors, by training and seed; or other rows' values."""
-    where = f"fuzzer == '{fuzzer}'" + (f" and swarm == '{name}'" if name else "")
-    return evidence.by_seed(outcomes.error_shares(rows) if of is None else of, where, "training")
-
-
-guided, unguided, gradient = last_errors("excitable"), last_errors("constant"), last_errors("", "dlfuzz")
-lead = evidence.spread(guided - unguided)
+ends = table_of(outcomes.error_shares(rows), ["excitable", "constant", "dlfuzz"], "training")
+guided, gradient = (ends[who].groupby("training").mean() for who in ("excitable", "dlfuzz"))
+lead = evidence.spread(ends["excitable"] - ends["constant"])
 states = {what: evidence.state(f"deepsensor-excitable-incomplete{what}") for what in ("", "-more")}
-says((f"**The answer.** The swarm finds errors for {span(guided.groupby('training').mean())} % of the inputs, and a swarm "
-      "with a constant fitness hardly fewer.", lead["mean"].abs().max() < 10 and guided.groupby("training").mean().min() > 80),
-     (f"Its lead is {span(lead['mean'], 1)} points, and more than chance in {out_of((lead['low'] > 0).sum(), len(lead))} "
+says((f"**The answer.** The swarm finds errors for {span(guided)} % of the inputs, and a swarm "
+      "with a constant fitness hardly fewer.", lead["mean"].abs().max() < 10 and guided.min() > 80),
+     (f"Its lead is {span(lead['mean'], 1)} points, and more than chance in {out_of(len(sides_of(lead).ahead), len(lead))} "
       "networks. So it tells little about training.", lead["mean"].abs().max() < 10),
-     (f"DLFuzz finds errors for at least {gradient.groupby('training').mean().min():.0f} %.",
-      (gradient.groupby("training").mean() > guided.groupby("training").mean()).all()),
+     (f"DLFuzz finds errors for at least {gradient.min():.0f} %.", (gradient > guided).all()),
      f"That the swarm finds more than each rival is *{states['']}*. That it finds more in faulty networks "
      f"is *{states['-more']}*.")
 
@@ -275,21 +268,23 @@ says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.", 
 # noise changes its loss, and the more nats an error costs it.
 
 # %% tags=["hide-input", "statements"]
-change = evidence.by_seed(rows, "quantity == 'change_of_loss'", "training", "length")
-neurons = evidence.by_seed(rows, "quantity == 'excitable' and scale == 'none'", "training", "length")
-lower, above = (evidence.spread(change[state] - change["well_trained"]) for state in ("underfitted", "overfitted"))
-way = rows[rows["quantity"] == "l2"]
-farther = last_errors("", "dlfuzz", way) / last_errors("excitable", of=way)
+change = seeds_of(rows, "training", "length", quantity="change_of_loss")
+neurons = seeds_of(rows, "training", "length", quantity="excitable", scale="none")
+lower, above = (evidence.spread(change_of(change, "training", state, "well_trained")) for state in ("underfitted", "overfitted"))
+way = table_of(rows, ["dlfuzz", "excitable"], "training", quantity="l2")
+farther = way["dlfuzz"] / way["excitable"]
 says((f"In each of the three networks, and at each length, noise makes at most "
       f"{neurons.groupby(['training', 'length']).mean().max():.2f} % of the neurons excitable, in the mean.", neurons.max() < 1),
      (f"Noise changes the loss of the underfitted network most, at the largest length by "
       f"{change['underfitted'].groupby('length').mean().max():.2f} nats on average. "
-      + ("This is more than chance." if (lower["low"] > 0).any() else
+      + ("This is more than chance." if sides_of(lower).ahead else
          "But the seeds differ so much that this may be chance."),
-      (lower["mean"] > above["mean"]).all() and lower["mean"].min() > 0),
-     ("As a constant fitness finds nearly as many errors, the order of the networks may only show which class each of them gives to noise.", lead["mean"].abs().max() < 10),
+      (lower["mean"] > above["mean"]).all() and lower["mean"].min() > 0))
+
+# %% tags=["hide-input", "statements"]
+says(("As a constant fitness finds nearly as many errors, the order of the networks may only show which class each of them gives to noise.", lead["mean"].abs().max() < 10),
      (f"DLFuzz, which finds errors for nearly all inputs, goes only {span(100 * farther)} % as far from them as the swarm.",
-      farther.max() < 0.6 and gradient.min() > 95))
+      farther.max() < 0.6 and ends["dlfuzz"].min() > 95))
 
 # %% [markdown]
 # ## Exercises

@@ -54,6 +54,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
 from dnnbook.training import retraining
+from dnnbook.studies.findings.deepsensor import rises, table_of
 from dnnbook.words import shown
 from dnnlib import fuzzing, inference, robustness
 
@@ -74,32 +75,21 @@ bet("deepsensor-excitable-asr-pgd-at")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
-
-
-def of(attack: str, name: str, budget: str = "none", quantity: str = "asr") -> pd.Series:
-    """Success rates in percent, by seed, of a fuzzer or, by its name, a swarm's network."""
-    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
-    where = f"quantity == '{quantity}' and budget == '{budget}'"
-    return evidence.by_seed(mine, where + (f" and attack == '{attack}'" if attack else ""))
-
-
-def rise(attack: str, name: str, budget: str = "none") -> pd.Series:
-    """Points by which retraining raised an attack's success: mean, low and high over the seeds."""
-    return evidence.spread(of(attack, name, budget) - of(attack, "before", budget)).loc[0]
-
-
-smaller = pd.DataFrame({name: rise("pgd, small", name) for name in ("excitable", "constant", "sensitive", "pgd_at")}).T
-slow = pd.concat([of(attack, name) for attack in ("deepfool", "jsma") for name in ("before", "excitable", "pgd_at")])
+success = rows[rows["quantity"] == "asr"]
+smaller = rises(success, ["excitable", "constant", "sensitive", "pgd_at"], attack="pgd, small", budget="none")
+rise, low, high = evidence.spread(smaller["excitable"]).loc[0]
 says((f"**The answer.** No. At a small size, where PGD can fail, retraining on the excitable swarm's "
-      f"examples *raises* its success with every seed, by {smaller.loc['excitable', 'mean']:.0f} points on average.",
-      (of("pgd, small", "excitable") > of("pgd, small", "before")).all()
-      and smaller.loc["excitable", "mean"] > smaller.loc["constant", "mean"] > smaller.loc["sensitive", "mean"]),
-     (f"The interval is {smaller.loc['excitable', 'low']:.0f} to {smaller.loc['excitable', 'high']:.0f} points, so the "
-      "seeds do not decide.", smaller.loc["excitable", "low"] < 0),
-     (f"PGD's own examples raise it by {smaller.loc['pgd_at', 'mean']:.0f} points, clearly more than none.",
-      smaller.loc["pgd_at", "low"] > 0),
-     (f"DeepFool and JSMA succeed on at least {slow.min():.0f} % of the images before and after. So "
-      "they can hardly show a gain, nor that one network is no worse than another.", slow.min() >= 95),
+      f"examples *raises* its success with every seed, by {rise:.0f} points on average.", smaller["excitable"].min() > 0
+      and rise > smaller["constant"].mean() > smaller["sensitive"].mean()),
+     (f"The interval is {low:.0f} to {high:.0f} points, so the seeds do not decide.", low < 0),
+     (f"PGD's own examples raise it by {smaller['pgd_at'].mean():.0f} points, clearly more than none.",
+      evidence.spread(smaller["pgd_at"]).loc[0, "low"] > 0))
+
+# %% tags=["hide-input", "statements"]
+slow = success[success["attack"].isin(["deepfool", "jsma"])]
+slow = table_of(slow, ["before", "excitable", "pgd_at"], "attack", budget="none").min(axis=None)
+says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images before and after. So "
+      "they can hardly show a gain, nor that one network is no worse than another.", slow >= 95),
      f"The verdict on a fall by more than {70} points everywhere is "
      f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
 
@@ -360,23 +350,24 @@ says(f"Our records cover {sizes(rows)}. FGSM and PGD attack {rows['attacked'].ma
 # learnt from the very attack by which it is judged.
 
 # %% tags=["hide-input", "statements"]
-before, after, fell = of("pgd", "before"), of("pgd", "excitable"), rise("pgd", "excitable")
-accuracy = {name: of("", name, quantity="accuracy_unseen") for name in ("excitable", "dlfuzz", "pgd_at")}
-within = [rise("pgd, small", name, "2") for name in ("excitable", "constant", "sensitive")]
-says((f"At the paper's size, PGD succeeds on at least {min(before.min(), after.min()):.0f} % of the images, before "
-      f"retraining and after. The interval of the change is {fell['low']:.1f} to {fell['high']:.1f} points.",
-      before.min() > 90 and after.min() > 90),
+both = table_of(success, ["before", "excitable"], attack="pgd", budget="none").min(axis=None)
+fell = evidence.spread(rises(success, ["excitable"], attack="pgd", budget="none")["excitable"]).loc[0]
+accuracy = table_of(rows, ["excitable", "dlfuzz", "pgd_at"], quantity="accuracy_unseen", budget="none")
+harmed = accuracy[["dlfuzz", "pgd_at"]].max(axis=None)
+says((f"At the paper's size, PGD succeeds on at least {both:.0f} % of the images, before "
+      f"retraining and after. The interval of the change is {fell['low']:.1f} to {fell['high']:.1f} points.", both > 90),
      (f"After retraining on PGD's examples or DLFuzz's, the accuracy on all unseen images is at most "
-      f"{max(accuracy['dlfuzz'].max(), accuracy['pgd_at'].max()):.0f} %; after the excitable swarm's, it is at least "
-      f"{int(accuracy['excitable'].min())} %.",
-      max(accuracy["dlfuzz"].max(), accuracy["pgd_at"].max()) < accuracy["excitable"].min()),
+      f"{harmed:.0f} %; after the excitable swarm's, it is at least {int(accuracy['excitable'].min())} %.",
+      harmed < accuracy["excitable"].min()),
      ("The swarm may be no worse than this PGD-AT only because this PGD-AT does harm on average.",
-      smaller.loc["pgd_at", "mean"] > 10),
-     "Its examples are a few hundred images, made once against the network as it was. The method that is usually called "
+      smaller["pgd_at"].mean() > 10))
+
+# %% tags=["hide-input", "statements"]
+within = rises(success, ["excitable", "constant", "sensitive"], attack="pgd, small", budget="2").mean().abs().max()
+says("Its examples are a few hundred images, made once against the network as it was. The method that is usually called "
      "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success by at most "
-      f"{max(abs(each['mean']) for each in within):.1f} points on average.",
-      max(abs(each["mean"]) for each in within) < 5))
+      f"{within:.1f} points on average.", within < 5))
 
 # %% [markdown]
 # ## Exercises

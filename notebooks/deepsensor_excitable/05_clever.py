@@ -52,6 +52,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, clever
 from dnnbook.training import retraining
+from dnnbook.studies.findings.deepsensor import rises, seeds_of, table_of
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, robustness
 
@@ -70,23 +71,11 @@ bet("deepsensor-excitable-clever")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
-
-
-def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
-    """A quantity by seed, of a fuzzer or, by its name, of a swarm's network."""
-    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
-    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
-
-
-def longer(name: str, budget: str = "none") -> pd.Series:
-    """What retraining adds to DeepFool's way, by seed."""
-    return of("deepfool_l2", name, budget) - of("deepfool_l2", "before", budget)
-
-
-gain, way = (evidence.spread(each).loc[0] for each in (of("clever_gain", "excitable"), longer("excitable")))
-farther = [(name, bound) for name in (
-    "benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant", "random")
-    for bound in ("none", "2") if min(of("clever_gain", name, bound).min(), longer(name, bound).min()) > 0]
+NAMES = ["benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant", "random"]
+scores = {bound: table_of(rows, NAMES, quantity="clever_gain", budget=bound) for bound in ("none", "2")}
+ways = {bound: rises(rows, NAMES, quantity="deepfool_l2", budget=bound) for bound in ("none", "2")}
+gain, way = (evidence.spread(each["none"]["excitable"]).loc[0] for each in (scores, ways))
+farther = [(name, bound) for bound in ways for name in NAMES if min(scores[bound][name].min(), ways[bound][name].min()) > 0]
 says((f"**The answer.** Not on average: after retraining on the excitable swarm's examples the score changes by "
       f"{gain['mean']:.2f}, where the paper has a gain of {0.12}. The verdict on that gain is "
       f"*{evidence.state('deepsensor-excitable-clever-average')}*.", gain["mean"] < 0),
@@ -318,27 +307,31 @@ says(f"Our records cover {sizes(rows)}; {rows['images'].max()} images have a sco
 # gradients became smaller at the sampled points, and the distance need not have become larger.
 
 # %% tags=["hide-input", "statements"]
-lower = [name for name in ("constant", "dlfuzz", "deephunter") if of("clever_gain", name).mean() < 0]
-excess = evidence.spread(of("clever_excess", "excitable")).loc[0]
-score_gain, added_way = of("clever_gain", "sensitive"), longer("sensitive")
-old = at_best(records.frame("deepsensor_excitable/clever", random_starts=0), "dataset", "model").query("budget == 'none'")
-earlier = evidence.by_seed(old, "quantity == 'clever_gain' and swarm == 'sensitive'")
-old_way = {name: evidence.by_seed(old, f"quantity == 'deepfool_l2' and (swarm == '{name}' or fuzzer == '{name}')")
-           for name in ("sensitive", "before")}
-cost = of("accuracy", "before", "2") - of("accuracy", "dlfuzz", "2")
+score = scores["none"]
+lower = [name for name in ("constant", "dlfuzz", "deephunter") if score[name].mean() < 0]
+excess = evidence.spread(seeds_of(rows, who="excitable", quantity="clever_excess", budget="none")).loc[0]
 says(*([(f"The paper also claims three times the rivals' gain. Our excess over that is {excess['mean']:.2f} on average "
          f"({excess['low']:.2f} to {excess['high']:.2f}), but if everybody loses, this number can still be positive. So we "
          "cannot judge the claim while DeepSensor's own gain is not above zero.", excess["mean"] > 0 > gain["mean"]),
         (f"On average the examples of {listed('the constant fitness' if each == 'constant' else shown(each) for each in lower)} "
          "lower the score too.", len(lower) == 3)] if gain["low"] <= 0 else
        [f"The excess over three times the rivals' mean gain is {excess['mean']:.2f} ({excess['low']:.2f} to "
-        f"{excess['high']:.2f})."]),
-     (f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
+        f"{excess['high']:.2f})."]))
+
+# %% tags=["hide-input", "statements"]
+accuracies = table_of(rows, ["before", "dlfuzz"], quantity="accuracy", budget="2")
+cost = accuracies["before"] - accuracies["dlfuzz"]
+sensitive, added = score["sensitive"], ways["none"]["sensitive"]
+says((f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
      (f"The examples of the sensitive swarm without a bound lengthen DeepFool's way with every seed, by at least "
-      f"{added_way.min():.2f}. The score does not rise with every seed.",
-      added_way.min() > 0 > score_gain.min() and score_gain.mean() > 0),
-     ("In older records, where PGD starts at the image, it is the other way round, so this may be chance.",
-      earlier.min() > 0 > (old_way["sensitive"] - old_way["before"]).min()),
+      f"{added.min():.2f}. The score does not rise with every seed.", added.min() > 0 > sensitive.min() and sensitive.mean() > 0))
+
+# %% tags=["hide-input", "statements"]
+old = at_best(records.frame("deepsensor_excitable/clever", random_starts=0), "dataset", "model")
+earlier = seeds_of(old, who="sensitive", quantity="clever_gain", budget="none")
+old_way = rises(old, ["sensitive"], quantity="deepfool_l2", budget="none")["sensitive"]
+says(("In older records, where PGD starts at the image, it is the other way round, so this may be chance.",
+      earlier.min() > 0 > old_way.min()),
      ("DeepFool refuted no score: it never came nearer than the score allows.",
       rows.query("quantity == 'above_deepfool'")["value"].astype(float).max() == 0))
 

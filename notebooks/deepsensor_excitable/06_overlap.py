@@ -37,6 +37,7 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
+from dnnbook.studies.findings.deepsensor import lead_of, mean_of, seeds_of, sides_of
 from dnnbook.words import headed, out_of, shown, span
 from dnnlib import fuzzing, robustness
 from dnnlib.neurons import shapley
@@ -54,18 +55,9 @@ bet("deepsensor-excitable-overlap")
 
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/overlap")
-
-
-def values(quantity: str, name: str = "", *cell: str) -> pd.Series:
-    """A quantity by seed, of a swarm if one is named."""
-    return evidence.by_seed(rows, f"quantity == '{quantity}'" + (
-        f" and swarm == '{name}'" if name else ""), *cell)
-
-
-attacks_beyond, more_than_inputs = values("between_attacks_beyond", "", "attack", "other"), values("beyond", "excitable", "attack")
+attacks_beyond = seeds_of(rows, "attack", "other", quantity="between_attacks_beyond")
+more_than_inputs = seeds_of(rows, "attack", who="excitable", quantity="beyond")
 between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks_beyond, more_than_inputs))
-stable = evidence.by_seed(rows, "quantity == 'stability'", "kind")
-mean = {name: stable[name].mean() for name in ("excitable, another seed", "pgd, another start", "pgd, by permutations")}
 says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {ours_beyond.max():.1f} more with an "
       "attack's than examples of different inputs do.", ours_beyond.max() < 0.2),
      (f"Attacks share more with each other: {span(between, 1)}.", between.min() > max(0, ours_beyond.max())),
@@ -318,7 +310,7 @@ run.verdicts()
 # **How our runs were made.**
 
 # %% tags=["hide-input", "statements"]
-guides = values("swarm_gradients").max() if "swarm_gradients" in set(rows["quantity"]) else 1
+guides = rows.query("quantity == 'swarm_gradients'")["value"].max() if "swarm_gradients" in set(rows["quantity"]) else 1
 says(f"Our records cover {sizes(rows)}.", evidence.estimator(rows),
      "The top tens come from such values. The swarm itself was guided by values from "
      f"{guides:.0f} gradient{'s' if guides > 1 else ''} each"
@@ -331,18 +323,17 @@ says(f"Our records cover {sizes(rows)}.", evidence.estimator(rows),
 # exceed that of the swarm with a constant {term}`fitness`.
 
 # %% tags=["hide-input", "statements"]
-unguided = values("beyond", "constant", "attack")
-lead = evidence.spread(more_than_inputs - unguided)
-raw = evidence.spread(values("overlap", "excitable", "attack") - values("overlap", "constant", "attack"))
+lead, raw = (evidence.spread(lead_of(rows, "excitable", "constant", "attack", quantity=quantity)) for quantity in ("beyond", "overlap"))
+kept = mean_of(rows, "kind", quantity="stability")[["excitable, another seed", "pgd, another start", "pgd, by permutations"]]
 says((f"By the overlap beyond any two inputs', the constant swarm is at most {lead['mean'].abs().max():.1f} neurons from the "
-      f"excitable one. The excitable one is ahead beyond chance for {out_of((lead['low'] > 0).sum(), len(lead))} attacks.",
+      f"excitable one. The excitable one is ahead beyond chance for {out_of(len(sides_of(lead).ahead), len(lead))} attacks.",
       lead["mean"].abs().max() < 1),
      (f"By the overlap itself, the two differ by at most {raw['mean'].abs().max():.1f} neurons. Here it is ahead beyond "
-      f"chance for {out_of((raw['low'] > 0).sum(), len(raw))} attacks.", raw["mean"].abs().max() < 1),
-     (f"A top ten is stable only in part: when the swarm runs again with another seed, {mean['excitable, another seed']:.1f} "
-      "of its ten neurons stay.", 5 < min(mean.values()) and max(mean.values()) < 9),
-     (f"When PGD starts elsewhere, {mean['pgd, another start']:.1f} stay, and about as many when permutations replace the "
-      "diagonal.", abs(mean["pgd, another start"] - mean["pgd, by permutations"]) < 0.5))
+      f"chance for {out_of(len(sides_of(raw).ahead), len(raw))} attacks.", raw["mean"].abs().max() < 1),
+     (f"A top ten is stable only in part: when the swarm runs again with another seed, {kept['excitable, another seed']:.1f} "
+      "of its ten neurons stay.", kept.between(5, 9, inclusive="neither").all()),
+     (f"When PGD starts elsewhere, {kept['pgd, another start']:.1f} stay, and about as many when permutations replace the "
+      "diagonal.", abs(kept["pgd, another start"] - kept["pgd, by permutations"]) < 0.5))
 
 # %% [markdown]
 # ## Exercises

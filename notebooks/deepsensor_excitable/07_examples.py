@@ -40,6 +40,7 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key
+from dnnbook.studies.findings.deepsensor import seeds_of, table_of
 from dnnbook.words import shown
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
@@ -51,25 +52,19 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
                  points=points, near=near, far=far, others=others, references=references)
 
 # %% tags=["hide-input", "statements"]
-FAR = "distance_over_deephunter"
 rows = records.existing("deepsensor_excitable/examples")
-
-
-def of(quantity: str, budget: str, name: str) -> pd.Series:
-    """The values of the seeds, for one swarm."""
-    return evidence.by_seed(rows, f"quantity == '{quantity}' and budget == '{budget}' and swarm == '{name}'")
-
-
-guided, start = (of(FAR, "none", name) for name in ("excitable", "constant"))
-near_1 = of("told_apart", "1", "excitable")
+SWARMS = ["excitable", "constant"]
+far, far_8 = (table_of(rows, SWARMS, quantity="distance_over_deephunter", budget=budget) for budget in ("none", "8"))
+apart = seeds_of(rows, who="excitable", quantity="told_apart", budget="1")
+errors = seeds_of(rows, who="excitable", quantity="last_error_rate", budget="1")
 says((f"**The answer.** Not those that stand apart. Without a bound, the excitable swarm's examples lie at least "
-      f"{guided.min():.1f} times as far from the benign images as DeepHunter's; this is "
-      f"*{evidence.state('deepsensor-excitable-clusters')}*.", guided.min() > 1),
-     (f"But the swarm that nothing guides is at least {start.min():.1f} times as far away. So most of the distance comes "
-      "from the random start, and not from the neurons.", start.min() > 2),
-     (f"Within a distance of {1}, where examples look like their inputs, the test tells at most {100 * near_1.max():.0f} % of "
+      f"{far['excitable'].min():.1f} times as far from the benign images as DeepHunter's; this is "
+      f"*{evidence.state('deepsensor-excitable-clusters')}*.", far["excitable"].min() > 1),
+     (f"But the swarm that nothing guides is at least {far['constant'].min():.1f} times as far away. So most of the distance comes "
+      "from the random start, and not from the neurons.", far["constant"].min() > 2),
+     (f"Within a distance of {1}, where examples look like their inputs, the test tells at most {100 * apart.max():.0f} % of "
       "the points apart, about as many as for two sets that are alike. None of the swarm's examples is an error there.",
-      near_1.between(0.4, 0.6).all() and of("last_error_rate", "1", "excitable").max() == 0))
+      apart.between(0.4, 0.6).all() and errors.max() == 0))
 
 # %% [markdown]
 # **What you will learn.** How to test whether two sets of images can be told apart. And what the test says
@@ -307,20 +302,19 @@ says(f"Our records cover {sizes(rows)}, inputs of one class.", evidence.estimato
 # a swarm that has the same start and that nothing guides.
 
 # %% tags=["hide-input", "statements"]
-cluster = of("silhouette", "none", "excitable")
-hunter = evidence.by_seed(rows, "quantity == 'silhouette' and budget == 'none' and fuzzer == 'deephunter'")
-at_8, start_8, apart_8 = of(FAR, "8", "excitable"), of(FAR, "8", "constant"), of("told_apart", "8", "constant")
-errors_8, plain_8 = (of("last_error_rate", "8", name) for name in ("excitable", "constant"))
+cluster = table_of(rows, ["excitable", "deephunter"], quantity="silhouette", budget="none")
+errors_8 = table_of(rows, SWARMS, quantity="last_error_rate", budget="8")
+apart_8 = seeds_of(rows, who="constant", quantity="told_apart", budget="8")
 says((f"In the picture without a bound, the silhouette of the swarm's examples and their class is at least "
-      f"{cluster.min():.2f}, and that of DeepHunter's at most {hunter.max():.2f}. It is 0 where two sets are mixed, and 1 "
-      "where they are two clusters.", cluster.min() > hunter.max()),
+      f"{cluster['excitable'].min():.2f}, and that of DeepHunter's at most {cluster['deephunter'].max():.2f}. It is 0 where two sets "
+      "are mixed, and 1 where they are two clusters.", cluster["excitable"].min() > cluster["deephunter"].max()),
      (f"At an L2 distance of {8}, excitable neurons add to the distance from the benign images with each random seed.",
-      (at_8 > start_8).all()),
-     (f"They add errors as well: at least {errors_8.min():.0f} % of the examples, against at most {plain_8.max():.0f} % "
-      "without guidance.", (errors_8 > plain_8).all() and errors_8.min() > plain_8.max()),
+      (far_8["excitable"] > far_8["constant"]).all()),
+     (f"They add errors as well: at least {errors_8['excitable'].min():.0f} % of the examples, against at most "
+      f"{errors_8['constant'].max():.0f} % without guidance.", errors_8["excitable"].min() > errors_8["constant"].max()),
      (f"A cluster of its own is no sign of errors, though: the unguided examples are told apart for "
       f"{100 * apart_8.mean():.0f} % of the points as well, and few of them are errors.",
-      apart_8.min() > 0.9 and plain_8.max() < 15))
+      apart_8.min() > 0.9 and errors_8["constant"].max() < 15))
 
 # %% [markdown]
 # ## Exercises

@@ -41,6 +41,7 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import lead_of, seeds_of, sides_of, table_of
 from dnnbook.words import out_of, shown, span
 from dnnlib import checks, fuzzing, inference, models
 from dnnlib.data import audio
@@ -61,23 +62,17 @@ bet("deepsensor-excitable-speakers")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
-
-
-def errors_of(name: str, budget: str = "none", fuzzer: str = "deepsensor") -> pd.Series:
-    """Test errors in percent of all examples, by network and seed."""
-    where = f"table == 6 and quantity == 'error_rate' and budget == '{budget}' and fuzzer == '{fuzzer}'"
-    return evidence.by_seed(rows, where + (f" and swarm == '{name}'" if name else ""), "model")
-
-
-unmoved = evidence.by_seed(rows, "quantity == 'same_as_constant' and swarm == 'excitable'", "model", "budget")
-free, hissing = (evidence.spread(errors_of(*of))["mean"] for of in (("excitable",), ("", "none", "noise")))
+rates = rows[(rows["table"] == 6) & (rows["quantity"] == "error_rate")]
+found_by = table_of(rates, ["excitable", "constant", "noise", "dlfuzz"], "model", budget="none")
+free, hissing = (evidence.spread(found_by[who])["mean"] for who in ("excitable", "noise"))
+unmoved = seeds_of(rows, "model", "budget", who="excitable", quantity="same_as_constant")
 says(("**The answer.** Excitable neurons never guide the swarm here: with every seed, its examples are those of a swarm "
-      "with a constant fitness.", unmoved.min() == 100 and (errors_of("excitable") == errors_of("constant")).all()),
+      "with a constant fitness.", unmoved.min() == 100 and (found_by["excitable"] == found_by["constant"]).all()),
      (f"Without a bound, at least {free.min():.0f} % of them are errors all the same, because the networks take a "
       f"picture of noise for another speaker. Plain noise has {span(hissing)} % errors.",
       free.min() > 50 and (free - hissing).abs().max() < 10),
      ("DLFuzz in its best strategy finds more, with both networks and every seed.",
-      (errors_of("", fuzzer="dlfuzz") > errors_of("excitable")).all()),
+      (found_by["dlfuzz"] > found_by["excitable"]).all()),
      f"The verdict on the claim that the swarm finds more than each rival is *{evidence.state('deepsensor-excitable-speakers')}*.")
 
 # %% [markdown]
@@ -419,22 +414,23 @@ says(f"Our records cover six speakers. {sizes(rows)}.", f"The rivals ran {of_riv
 # failing input counts only if the voice is still that of the input, which your ear must judge.
 
 # %% tags=["hide-input", "statements"]
-excited = evidence.by_seed(rows, "quantity == 'excitable'", "model", "budget")
-stayed = evidence.by_seed(rows, "quantity == 'same_as_constant' and swarm == 'excitable_scaled'", "model", "budget")
-scaled = evidence.spread(errors_of("excitable_scaled") - errors_of("constant"))
-close = evidence.spread(errors_of("", "near", "dlfuzz"))["mean"]
-swarms_near = pd.concat([evidence.spread(errors_of(name, "near"))["mean"] for name in (
-    "excitable", "excitable_scaled", "sensitive", "constant")], axis=1).max(axis=1)
-empty = evidence.by_seed(rows, "table == 6 and quantity == 'test_errors' and budget == 'none' and "
-                         "fuzzer == 'deepxplore'", "model")
-says((f"At most {excited.max():.2g} % of the neurons of a random picture are above the threshold of half a nat.",
-      excited.max() < 0.1),
+excited = seeds_of(rows, "model", "budget", quantity="excitable").max()
+stayed = seeds_of(rows, "model", "budget", who="excitable_scaled", quantity="same_as_constant")
+scaled = evidence.spread(lead_of(rates, "excitable_scaled", "constant", "model", budget="none"))
+says((f"At most {excited:.2g} % of the neurons of a random picture are above the threshold of half a nat.",
+      excited < 0.1),
      (f"With scaled values the swarm moves: {span(stayed)} % of its examples are those of the constant swarm.",
       stayed.max() < 50),
      f"But its lead over a constant fitness is then {span(scaled['mean'], 1)} points, and more than chance in "
-     f"{out_of((scaled['low'] > 0).sum(), len(scaled))} networks.",
-     (f"Within the bound, where the voice can still be followed, DLFuzz has {span(close / swarms_near)} times as many "
-      "errors as the best swarm.", (close > swarms_near).all()),
+     f"{out_of(len(sides_of(scaled).ahead), len(scaled))} networks.")
+
+# %% tags=["hide-input", "statements"]
+SWARMS = ["excitable", "excitable_scaled", "sensitive", "constant"]
+near_by = table_of(rates, [*SWARMS, "dlfuzz"], "model", budget="near").groupby("model").mean()
+best_swarm = near_by[SWARMS].max(axis=1)
+empty = seeds_of(rows, "model", who="deepxplore", table=6, quantity="test_errors", budget="none")
+says((f"Within the bound, where the voice can still be followed, DLFuzz has {span(near_by['dlfuzz'] / best_swarm)} times as many "
+      "errors as the best swarm.", (near_by["dlfuzz"] > best_swarm).all()),
      *([f"In {(empty == 0).sum()} of {len(empty)} runs DeepXplore found no error. We then count one, so the ratio to "
         "DeepXplore is as large as the swarm's own count."] if (empty == 0).any() else []))
 

@@ -28,7 +28,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 from dataclasses import replace
 from itertools import product
 
-import pandas as pd
 import torch
 
 from dnnbook import studies
@@ -41,6 +40,13 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import (
+    ahead_of_one,
+    mean_of,
+    over_thresholds,
+    seeds_of,
+    sides_of,
+)
 from dnnbook.training import faulty
 from dnnbook.words import listed, span
 from dnnlib import checks, fuzzing
@@ -62,35 +68,26 @@ bet("deepsensor-excitable-lambda")
 # %% tags=["hide-input", "statements"]
 everything = records.existing("deepsensor_excitable/thresholds")
 large = everything[everything["model"] == "vgg16"]
-rows = everything.drop(large.index)
+rows, players = everything.drop(large.index), count("vgg16").neurons
+AT_HALF = {"quantity": "excitable", "threshold": 0.5, "varied": "lambda"}
+over_half, scaled = (100 * mean_of(rows, "errors", who=who, **AT_HALF) for who in ("excitable", "excitable_scaled"))
+in_vgg16, scaled_vgg16 = (100 * seeds_of(large, who=who, **AT_HALF).mean() for who in ("excitable", "excitable_scaled"))
+finely = seeds_of(large, who="excitable", quantity="share", gradients=8, scale="none").mean()
+most_vgg16 = max(in_vgg16, 100 * finely)
+says(("**The answer.** In nats, an example makes less than one neuron of VGG16 excitable, on average. The paper has "
+      f"{37} % of them.", players * most_vgg16 / 100 < 1))
+
+# %% tags=["hide-input", "statements"]
 error_shares = outcomes.error_shares(rows)
-SHARE = "quantity == 'excitable' and threshold == 0.5 and varied == 'lambda' and swarm == '{}'"
-POSSIBLE = "quantity == 'possible' and swarm == 'excitable'"
-FINE = "quantity == 'share' and gradients == 8 and scale == "
-over_half, scaled = (100 * evidence.by_seed(rows, SHARE.format(name), "errors").groupby("errors").mean()
-                 for name in ("excitable", "excitable_scaled"))
-vgg16, vgg16_scaled, vgg16_fine = (100 * evidence.by_seed(large, where).mean() for where in (
-    SHARE.format("excitable"), SHARE.format("excitable_scaled"), FINE + "'none' and swarm == 'excitable'"))
-of_scaled = 100 * evidence.by_seed(everything, FINE + "'total'", "swarm", "model").groupby(["swarm", "model"]).mean()
-players = count("vgg16").neurons
-
-
-def curve(kind: str) -> pd.DataFrame:
-    """Errors of the swarm in nats less those of a constant fitness, by the first threshold: points."""
-    where = f"errors == '{kind}' and swarm == "
-    found = evidence.by_seed(error_shares, where + "'excitable' and varied == 'lambda'", "threshold")
-    return evidence.spread(found - evidence.by_seed(error_shares, where + "'constant'"))
-
-
-curves = {kind: curve(kind) for kind in ("adversarial", "overfitted")}
-first, last = ([line["mean"].iloc[at] for line in curves.values()] for at in (0, -1))
-says((f"**The answer.** In nats, an example makes less than one neuron of VGG16 excitable, on average. The paper has {37} % "
-      "of them.", players * max(vgg16, vgg16_fine) / 100 < 1),
-     ("On average, raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from "
-      f"{span(first)} points to at most {max(last):.0f}.", all(line["mean"].iloc[0] > line["mean"].iloc[-1] for line in curves.values())),
-     f"Scaled, {span([*scaled, vgg16_scaled])} % of the neurons are excitable.",
+leads = {kind: evidence.spread(over_thresholds(error_shares, kind)) for kind in ("adversarial", "overfitted", "polluted")}
+clean = [leads[kind] for kind in ("adversarial", "overfitted")]
+first, last = ([found["mean"].iloc[at] for found in clean] for at in (0, -1))
+of_scaled = mean_of(everything, "swarm", "model", quantity="share", gradients=8, scale="total").unstack("swarm")
+says(("On average, raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from "
+      f"{span(first)} points to at most {max(last):.0f}.", all(low < high for low, high in zip(last, first))),
+     f"Scaled, {span([*scaled, scaled_vgg16])} % of the neurons are excitable.",
      ("But random images, which no swarm has moved, have most of these.",
-      all(of_scaled["constant", name] > 0.7 * of_scaled["excitable_scaled", name] for name in ("lenet5", "vgg16"))))
+      (of_scaled["constant"] > 0.7 * of_scaled["excitable_scaled"]).all()))
 
 # %% [markdown]
 # ## In one picture
@@ -302,31 +299,37 @@ says(*evidence.left_out(rows), f"Our records cover {sizes(rows)}, for each kind 
 # nothing.
 
 # %% tags=["hide-input", "statements"]
-possible, vgg16_possible = (100 * evidence.by_seed(table, POSSIBLE).mean() for table in (rows, large))
+possible, vgg16_possible = (100 * seeds_of(part, who="excitable", quantity="possible").mean() for part in (rows, large))
 says((f"If the sum of VGG16's positive values were shared out evenly, it would be enough for "
-      f"{players * vgg16_possible / 100:.0f} of its {players:,} neurons.", max(vgg16, vgg16_fine) < vgg16_possible < 1),
+      f"{players * vgg16_possible / 100:.0f} of its {players:,} neurons.", most_vgg16 < vgg16_possible < 1),
      (f"The LeNet-5 of MNIST has fewer neurons, and {span(over_half)} % of them are excitable in the examples. Shared out "
       f"evenly, the values in the well trained network would be enough for {possible:.0f} %.",
-      over_half.max() < 37 and over_half["adversarial"] < possible < 37),
-     *[f"In the {'well trained' if kind == 'adversarial' else 'overfitted'} network the lead over a constant fitness is more "
-       f"than chance at {listed(f'{t:g}' for t in sure) if len(sure) else 'no threshold'}."
-       for kind, line in curves.items() for sure in [line.index[line["low"] > 0]]],
-     ("With scaled values, all examples are errors at every threshold in these two networks.", error_shares.query(
-         "varied == 'lambda' and swarm == 'excitable_scaled' and errors != 'polluted'")["value"].min() == 100))
-steps = evidence.by_seed(error_shares, "varied == 'epsilon' and swarm == 'excitable'", "threshold")
-change = evidence.spread(steps - steps[max(steps.index.get_level_values("threshold"))])
-polluted = curve("polluted")
-given = evidence.by_seed(error_shares, "errors == 'polluted' and varied == 'lambda' and swarm == 'excitable'", "threshold")
-spoiled = given.groupby("seed").min().sort_values()
+      over_half.max() < 37 and over_half["adversarial"] < possible < 37))
+
+# %% tags=["hide-input", "statements"]
+surely = {name: sides_of(found).ahead for name, found in zip(("well trained", "overfitted"), clean)}
+says(*[f"In the {name} network the lead over a constant fitness is more than chance at "
+       f"{listed(f'{threshold:g}' for threshold in above) if above else 'no threshold'}." for name, above in surely.items()],
+     ("With scaled values, all examples are errors at every threshold in these two networks.", seeds_of(
+         error_shares[error_shares["errors"] != "polluted"], "errors", "threshold", who="excitable_scaled",
+         varied="lambda").min() == 100))
+
+# %% tags=["hide-input", "statements"]
+polluted = leads["polluted"]
+given = seeds_of(error_shares, "threshold", who="excitable", errors="polluted", varied="lambda").unstack("threshold")
+worst, *others = given.loc[given.min(axis=1).sort_values().index].to_numpy()
 says((f"For the polluted class there is no curve: at each threshold, the lead over a constant fitness is at most "
       f"{polluted['mean'].max():.0f} points on average, and may be chance.",
       (polluted["low"] < 0).all() and (polluted["high"] > 0).all()),
-     (f"With two of the three seeds, at least {spoiled.iloc[1]:.0f} % of the examples are given that class at each "
-      f"threshold; with the third, at most {given.xs(spoiled.index[0], level='seed').max():.0f} %.",
-      len(spoiled) == 3 and spoiled.iloc[1] > 90 and given.xs(spoiled.index[0], level="seed").max() < 50),
-     (f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, which may "
-      "be chance.", change["mean"].abs().max() < 10
-      and (change["low"] <= 0).all() and (change["high"] >= 0).all()))
+     (f"With two of the three seeds, at least {min(map(min, others)):.0f} % of the examples are given that class at each "
+      f"threshold; with the third, at most {max(worst):.0f} %.",
+      len(others) == 2 and min(map(min, others)) > 90 and max(worst) < 50))
+
+# %% tags=["hide-input", "statements"]
+stopping = seeds_of(error_shares, "threshold", who="excitable", varied="epsilon").unstack("threshold")
+change = evidence.spread(ahead_of_one(stopping, stopping.columns.max()))
+says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, which may "
+      "be chance.", change["mean"].abs().max() < 10 and len(sides_of(change).undecided) == len(change)))
 
 # %% [markdown]
 # ## Exercises

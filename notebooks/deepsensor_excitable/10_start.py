@@ -34,6 +34,7 @@ from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import lead_of, seeds_of, sides_of, table_of
 from dnnbook.training import faulty
 from dnnbook.words import out_of, span
 from dnnlib import fuzzing
@@ -53,23 +54,19 @@ bet("deepsensor-excitable-start")
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/start")
 error_shares = outcomes.error_shares(rows)
-
-
-def of(table: pd.DataFrame, name: str, start: str = "random", budget: str = "none") -> pd.DataFrame:
-    """Values: a line for each seed, a column for each kind of error."""
-    return evidence.by_seed(table, f"swarm == '{name}' and start == '{start}' and budget == '{budget}'",
-                            "errors").unstack("errors")
-
-
-clean = [kind for kind in error_shares["errors"].unique() if kind != "polluted"]
-from_random, at_input = of(error_shares, "excitable"), of(error_shares, "excitable", "seed")
-unguided, few = (of(table, "constant")[clean] for table in (error_shares, rows[rows["quantity"] == "excitable"]))
+CLEAN = ["adversarial", "overfitted"]  # errors in networks trained on clean data
+from_random, at_input = (seeds_of(error_shares, "errors", who="excitable", start=start, budget="none") for start in ("random", "seed"))
+unguided, few = (seeds_of(part, "errors", who="constant", start="random", budget="none")
+                 for part in (error_shares, rows[rows["quantity"] == "excitable"]))
+ours, theirs = (found[CLEAN].groupby("errors").mean() for found in (from_random, at_input))
 says(("**The answer.** Yes, in the two networks that were trained on clean data: errors for at least "
-      f"{from_random[clean].mean().min():.0f} % of the inputs from a random start, and for at most "
-      f"{at_input[clean].mean().max():.0f} % from the input.", (from_random[clean] > at_input[clean]).all(axis=None)),
-     (f"But this needs no excitable neurons. With a constant fitness there are errors for at least "
-      f"{unguided.min(axis=None):.0f} % too, and at most {few.max(axis=None):.2f} % of the neurons are excitable.",
-      unguided.min(axis=None) > 70 and few.max(axis=None) < 0.5),
+      f"{ours.min():.0f} % of the inputs from a random start, and for at most "
+      f"{theirs.max():.0f} % from the input.", (from_random[CLEAN] > at_input[CLEAN]).all()))
+
+# %% tags=["hide-input", "statements"]
+says((f"But this needs no excitable neurons. With a constant fitness there are errors for at least "
+      f"{unguided[CLEAN].min():.0f} % too, and at most {few[CLEAN].max():.2f} % of the neurons are excitable.",
+      unguided[CLEAN].min() > 70 and few[CLEAN].max() < 0.5),
      "Without a bound, a random start is a random image, and mostly an error before the first move.",
      f"The verdict on the claim is *{evidence.state('deepsensor-excitable-start')}*.")
 
@@ -238,28 +235,25 @@ says(f"Our records cover {sizes(rows)}, for each kind of error.", *evidence.left
 # black image; the other lies at the input.
 
 # %% tags=["hide-input", "statements"]
-away = rows[rows["quantity"] == "l2"]
-alone = of(error_shares, "constant")["polluted"]
-stays = f"{of(away, 'excitable', 'seed')[clean].max(axis=None):.1f}"
-cost = {name: evidence.by_seed(rows, f"quantity == 'passes' and swarm == '{name}' and start == 'random' and "
-                                     "budget == 'near'", "errors") for name in ("sensitive", "excitable")}
-ahead = {name: evidence.spread((of(error_shares, "excitable", budget="near")
-                                - of(error_shares, name, budget="near"))[clean].unstack())
-         for name in ("constant", "sensitive")}
+away = seeds_of(rows, "errors", who="excitable", start="seed", budget="none", quantity="l2")[CLEAN].max()
+polluted, alone = from_random["polluted"], unguided["polluted"]
 says(("In the networks that were trained on clean data, a swarm that starts at the input mostly stays there: the median "
-      f"distance of its examples is {'' if stays == '0.0' else 'at most '}{stays}.", float(stays) < 1),
-     (f"In the polluted network a random start ends in the polluted class for {span(from_random['polluted'])} % of the "
+      f"distance of its examples is {'at most ' if round(away, 1) else ''}{away:.1f}.", away < 1),
+     (f"In the polluted network a random start ends in the polluted class for {span(polluted)} % of the "
       f"inputs, by random seed, and a start at the input for at most {at_input['polluted'].max():.0f} %. With the same "
       f"random start a constant fitness ends there for {span(alone)} %.",
-      from_random["polluted"].min() > at_input["polluted"].max()
-      and abs((from_random["polluted"] - alone).mean()) < 5))
-says((f"Within the bound, in the other two networks, excitable neurons find {span(ahead['constant']['mean'])} points more "
+      polluted.min() > at_input["polluted"].max() and abs((polluted - alone).mean()) < 5))
+
+# %% tags=["hide-input", "statements"]
+over_none, over_sensitive = (evidence.spread(lead_of(error_shares, "excitable", other, "errors", start="random", budget="near")[CLEAN])
+                             for other in ("constant", "sensitive"))
+cost = table_of(rows, ["sensitive", "excitable"], "errors", quantity="passes", start="random", budget="near")
+says((f"Within the bound, in the other two networks, excitable neurons find {span(over_none['mean'])} points more "
       "errors than a constant fitness on average. This is more than chance for "
-      f"{out_of((ahead['constant']['low'] > 0).sum(), len(ahead['constant']))} kinds of error.",
-      ahead["constant"]["mean"].min() > 0),
-     (f"Their lead over sensitive neurons, which take fewer passes, is {span(ahead['sensitive']['mean'])} points. This "
-      f"lead is more than chance for {out_of((ahead['sensitive']['low'] > 0).sum(), len(ahead['sensitive']))} kinds.",
-      ahead["sensitive"]["mean"].min() > 0 and (cost["sensitive"] < cost["excitable"]).all()))
+      f"{out_of(len(sides_of(over_none).ahead), len(over_none))} kinds of error.", over_none["mean"].min() > 0),
+     (f"Their lead over sensitive neurons, which take fewer passes, is {span(over_sensitive['mean'])} points. This "
+      f"lead is more than chance for {out_of(len(sides_of(over_sensitive).ahead), len(over_sensitive))} kinds.",
+      over_sensitive["mean"].min() > 0 and (cost["sensitive"] < cost["excitable"]).all()))
 
 # %% [markdown]
 # ## Exercises

@@ -39,6 +39,7 @@ from dnnbook.display.tables import beside, wide
 from dnnbook.records import evidence, records
 from dnnbook.records.records import timed
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import table_of
 from dnnbook.words import headed, out_of, shown
 from dnnlib import fuzzing
 from dnnlib.neurons import shapley
@@ -57,21 +58,14 @@ bet("deepsensor-excitable-cost")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/cost"), "dataset", "model")
-
-
-def of(quantity: str, name: str, budget: str = "none") -> pd.Series:
-    """For 100 inputs, by seed, of a fuzzer or of a swarm by its name."""
-    mine = rows[(rows["fuzzer"] == name) | (rows["swarm"] == name)]
-    return evidence.by_seed(mine, f"quantity == '{quantity}' and budget == '{budget}'")
-
-
-dearer = (of("passes", "excitable") / of("passes", "sensitive")).mean()
+taken = table_of(rows, ["excitable", "sensitive", "deepxplore", "dlfuzz", "deephunter"], quantity="passes", budget="none")
+dearer = (taken["excitable"] / taken["sensitive"]).mean()
 gradients = round(dearer / 3)
-parts = [(of("passes", name) / of("passes", "excitable")).max() for name in ("deepxplore", "dlfuzz", "deephunter")]
+parts = taken[["deepxplore", "dlfuzz", "deephunter"]].div(taken["excitable"], axis=0)
 says((f"**The answer.** Much, but no factorial. With gradients a value takes three passes for each, so the excitable swarm takes "
       f"{dearer:.1f} times as many passes as the sensitive one.", abs(dearer - 3 * gradients) < 0.5),
-     (f"The rivals take about {100 * max(parts):.0f} % of its passes, or less. So the paper is right that excitable neurons "
-      "are expensive, but wrong about why.", max(parts) < 1),
+     (f"The rivals take about {100 * parts.max(axis=None):.0f} % of its passes, or less. So the paper is right that excitable neurons "
+      "are expensive, but wrong about why.", parts.max(axis=None) < 1),
      f"The verdict on the claim about seconds is *{evidence.state('deepsensor-excitable-cost')}*.")
 
 # %% [markdown]
@@ -312,14 +306,14 @@ says(f"Our records cover {sizes(rows)}.", f"The rivals ran {of_rivals(rows)}.",
 
 # %% tags=["hide-input", "statements"]
 possible = 100 * rows["iterations"].max()
-more, plain, unguided = (of("test_errors", name) for name in ("excitable_8", "excitable", "constant"))
-bounded = {name: of("test_errors", name, "near") for name in ("excitable", "excitable_8", "dlfuzz")}
+every_error = table_of(rows, ["excitable_8", "excitable", "constant"], quantity="test_errors", budget="none")
+bounded = table_of(rows, ["excitable", "excitable_8", "dlfuzz"], quantity="test_errors", budget="near")
 none = (bounded["excitable"] == 0).sum()
 says((f"Without a bound, the swarm finds nearly all of the {possible:,.0f} errors that are possible. With a constant fitness "
-      f"it finds {unguided.mean():,.0f} on average. So this count cannot show what more gradients buy.",
-      min(plain.min(), more.min()) > 1980 and unguided.max() < 1980),
+      f"it finds {every_error['constant'].mean():,.0f} on average. So this count cannot show what more gradients buy.",
+      every_error[["excitable", "excitable_8"]].min(axis=None) > 1980 and every_error["constant"].max() < 1980),
      (f"Within the bound it finds {bounded['excitable'].mean():.0f} errors on average, and none in "
-      f"{out_of(none, len(bounded['excitable']))} runs; eight gradients find the same. DLFuzz finds "
+      f"{out_of(none, len(bounded))} runs; eight gradients find the same. DLFuzz finds "
       f"{bounded['dlfuzz'].mean():,.0f}.", bounded["excitable"].max() < bounded["dlfuzz"].min() and none > 0
       and bounded["excitable"].equals(bounded["excitable_8"])),
      "So before you pay for a fitness, compare errors within a bound and for the same passes.")

@@ -32,6 +32,7 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.ordering import Key
+from dnnbook.studies.findings.deepsensor import seeds_of, sides_of, table_of
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
@@ -44,23 +45,18 @@ run = Experiment("deepsensor_excitable/selector", profile, dataset=dataset, mode
 
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/selector")
-rows = rows[rows["points"] == rows["points"].max()]
-
-
-def found_by(method: str, at: int = 20) -> pd.Series:
-    """Fault detection rate in percent, by network and seed; of the count in nats, not scaled."""
-    mine = rows[rows["scale"].isna()] if method == "excitable" else rows
-    return evidence.by_seed(mine, f"quantity == 'fdr' and method == '{method}' and rate == {at}", "model")
-
-
-zero = evidence.by_seed(rows[rows["scale"].isna()], "quantity == 'zero' and method == 'excitable'", "model")
-chance = pd.concat([evidence.spread(found_by("excitable", at) - found_by("random, expected", at))["mean"] for at in (5, 20)])
+rows = rows[(rows["points"] == rows["points"].max()) & rows["scale"].isna()]  # the count in nats, not scaled
+most, fewest = (table_of(rows, ["excitable", "random, expected", "gini", "flip"], "model", quantity="fdr", rate=at)
+                for at in (20, 5))
+zero = seeds_of(rows, "model", who="excitable", quantity="zero")
+chance = [evidence.spread(found["excitable"] - found["random, expected"])["mean"] for found in (fewest, most)]
+chance = pd.concat(chance)
 says((f"**The answer.** Hardly more than chance does: the fault detection rate differs from that of a random order by "
       f"{chance.min():.1f} to {chance.max():.1f} points on average.", chance.max() < 2),
      (f"For {span(zero)} % of the candidates the count is zero. It cannot order them: beyond the first few percent, the "
       "order is that of the data.", zero.min() > 90),
      ("DeepGini, which needs no neuron and one pass, finds more than twice as many faults.",
-      (found_by("gini") / found_by("excitable")).min() > 2 and (found_by("gini", 5) / found_by("excitable", 5)).min() > 2))
+      min((found["gini"] / found["excitable"]).min() for found in (most, fewest)) > 2))
 
 # %% [markdown]
 # ## In one picture
@@ -258,20 +254,20 @@ wide(run.recorded(), AHEAD, index=[*CELL, "quantity"], columns="rate")
 # the neurons added nothing.
 
 # %% tags=["hide-input", "statements"]
-flip, early = (evidence.spread(found_by("flip", at) - found_by("excitable", at)) for at in (20, 5))
-gini = found_by("gini") / found_by("excitable")
+all_tied = [name for name, least in zero.groupby("model").min().items() if least == 100]
 says(f"Our records cover {listed(map(shown, rows['model'].unique()))} on MNIST, with "
      f"{rows['seed'].nunique()} seeds.", evidence.estimator(rows))
 says(*([(f"With {listed(map(shown, all_tied))} the count is zero for all candidates, so the faults found there only show "
-         "the order of the data.",
-         evidence.by_seed(rows[rows["scale"].isna()], "quantity == 'auc' and method == 'excitable'", "model")[all_tied]
-         .eq(0.5).all())] if (all_tied := [m for m, v in zero.groupby("model").min().items() if v == 100])
-       else []),
-     (f"`flip` divides nothing among neurons: it asks whether the mutation changed the prediction, and then by how much the "
+         "the order of the data.", seeds_of(rows, "model", who="excitable", quantity="auc")[all_tied].eq(0.5).all())]
+       if all_tied else []))
+
+# %% tags=["hide-input", "statements"]
+flip, early = (evidence.spread(found["flip"] - found["excitable"]) for found in (most, fewest))
+gini, below = most["gini"] / most["excitable"], sides_of(early).behind
+says((f"`flip` divides nothing among neurons: it asks whether the mutation changed the prediction, and then by how much the "
       f"loss rose. With the most labels it is {span(flip['mean'])} points above the count.", flip["low"].min() > 0),
      (f"With the fewest labels it is {span(-early['mean'])} below on average, which is more than chance only with "
-      f"{listed(shown(name) for name in early.query('high < 0').index)}.",
-      early["mean"].max() < 0 < (early["high"] < 0).sum() < len(early)),
+      f"{listed(below)}.", early["mean"].max() < 0 < len(below) < len(early)),
      (f"With the most labels, DeepGini finds {span(gini, 1)} times as many faults as the count, in one pass.",
       gini.min() > 2))
 

@@ -34,8 +34,9 @@ from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
-from dnnbook.records import evidence, records
+from dnnbook.records import records
 from dnnbook.studies import clever
+from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
 from dnnbook.words import listed, shown, span
 from dnnlib import robustness
 
@@ -48,14 +49,8 @@ run = Experiment("deepsensor_excitable/clever_settings", profile, dataset=datase
 # %% tags=["hide-input", "statements"]
 recorded = records.existing("deepsensor_excitable/clever_settings")
 OURS, CODE, RADIUS = "as in our records", "authors' code", 2
-
-
-def of(quantity: str) -> pd.DataFrame:
-    """A line for each setting, a column for each seed."""
-    return evidence.by_seed(recorded, f"quantity == '{quantity}'", "choice").unstack("seed")
-
-
-scored, wrong = of("clever"), of("above_way").mean(axis=1)
+scored = seeds_of(recorded, "choice", quantity="clever").unstack("seed")
+wrong = mean_of(recorded, "choice", quantity="above_way")
 times = scored.drop([OURS, "DeepFool"]) / scored.loc[OURS]
 says((f"**The answer.** Yes. If probabilities are differentiated, the mean score is at least "
       f"{times.loc['probabilities'].min():.1f} times ours. In a large ball it is at most {times.loc['large ball'].max():.2f} times.",
@@ -199,9 +194,6 @@ wide(run.recorded(), index=["dataset", "model", "choice"], columns="quantity",
 
 # %% tags=["hide-input", "statements"]
 cells, seeds = recorded[["dataset", "model"]].drop_duplicates().to_numpy(), recorded["seed"].nunique()
-first = of("clever_first")
-printed_over = first.loc["printed"] / first.loc[OURS]
-order = of("same_order").mean(axis=1).drop(OURS)
 says(f"Our records cover {listed(f'{shown(model)} on {shown(dataset)}' for dataset, model in cells)}: "
      f"{recorded['images'].max():.0f} images, {seeds} random seed{'s' * (seeds > 1)}. Our setting gives a mean score "
      f"of {span(scored.loc[OURS], 2)}. DeepFool succeeds at a mean distance of {span(scored.loc['DeepFool'], 2)}.")
@@ -209,8 +201,12 @@ says("A score is cut at the radius, so with probabilities its ratio to ours is a
      "probabilities hardly change near an image of which the network is sure, so the gradients are tiny.",
      (f"All choices of the authors' code together give a mean score of {scored.loc[CODE].min():.2f} with one seed and "
       f"{scored.loc[CODE].max():.2f} with the other, which has another network and other images.",
-      scored.loc[CODE].max() > 2 * scored.loc[CODE].min() and len(scored.loc[CODE]) == 2),
-     f"With the printed numbers we scored {recorded['printed'].max() * seeds:.0f} images in all. Their scores are "
+      scored.loc[CODE].max() > 2 * scored.loc[CODE].min() and len(scored.loc[CODE]) == 2))
+
+# %% tags=["hide-input", "statements"]
+first = seeds_of(recorded, "choice", quantity="clever_first").unstack("seed")
+printed_over, order = first.loc["printed"] / first.loc[OURS], mean_of(recorded, "choice", quantity="same_order").drop(OURS)
+says(f"With the printed numbers we scored {recorded['printed'].max() * seeds:.0f} images in all. Their scores are "
      f"{span(printed_over, 2)} times those with our setting. "
      + ("So fewer points gave scores that are too large." if (printed_over < 0.98).all() else
         "So more points change these scores, but not in one direction."),

@@ -33,9 +33,10 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
-from dnnbook.records import evidence, records
+from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import of_estimators, table_of
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -47,23 +48,17 @@ run = Experiment("deepsensor_excitable/estimators", profile, dataset=dataset, mo
 
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/estimators")
-GRADIENTS = ["1 gradient", "4 gradients", "16 gradients"]
-
-
-def of(quantity: str, budget: str) -> pd.DataFrame:
-    """A line for each guide, a column for each seed."""
-    return evidence.by_seed(rows, f"quantity == '{quantity}' and budget == '{budget}'", "guide").unstack("seed")
-
-
-inside, sent = of("error_rate", "near"), of("passes", "near").mean(axis=1)
-ahead = inside.loc[GRADIENTS] - inside.loc["orders"]
-low, high = interval(ahead.loc["4 gradients"])
+GUIDES = ["no search", "1 gradient", "4 gradients", "16 gradients", "orders"]
+inside = table_of(rows, GUIDES, quantity="error_rate", budget="near")
+sent = table_of(rows, GUIDES, quantity="passes", budget="near").mean()
+ahead = inside.sub(inside["orders"], axis=0)[["4 gradients", "16 gradients"]]
+low, high = interval(ahead["4 gradients"])
 says((f"**The answer.** Orders, the dearest estimate, do not find the most errors here. Within a bound they have "
-      f"{inside.loc['orders'].mean():.0f} % errors, and four gradients {inside.loc['4 gradients'].mean():.0f} %.",
-      (ahead.loc[GRADIENTS[1:]] > 0).all(axis=None)),
+      f"{inside['orders'].mean():.0f} % errors, and four gradients {inside['4 gradients'].mean():.0f} %.",
+      ahead.min(axis=None) > 0),
      (f"Four and sixteen gradients find more than the orders with every random seed, but the interval of the mean lead of four "
       f"is {low:.0f} to {high:.0f} points" + (": more than chance." if low > 0 else ", so it may be chance."),
-      (ahead.loc[GRADIENTS[1:]] > 0).all(axis=None)),
+      ahead.min(axis=None) > 0),
      (f"Yet the orders take {sent['orders'] / sent['4 gradients']:.0f} times the passes of four gradients.",
       sent["orders"] > 10 * sent["4 gradients"]))
 
@@ -174,10 +169,7 @@ wide(run.recorded(), index=["dataset", "model", "budget", "guide"], columns="qua
 # Compare each guide with *orders*, on the same inputs and with the same random seeds.
 
 # %% tags=["hide-input", "statements"]
-reach, free, free_errors = of("reached", "near"), of("reached", "none"), of("error_rate", "none")
-parts = records.frame("deepsensor_excitable/players", estimator="diagonal").query(
-    "players == 'network' and quantity == 'error'")
-miss = parts.groupby(["by", "setting"])["value"].mean()
+miss = of_estimators(records.frame("deepsensor_excitable/players", estimator="diagonal"))["error"]
 rough = miss["permutation", rows["permutations"].max()]
 says(f"Our records cover {sizes(rows)}. *Orders* are {rows['permutations'].max():.0f}; the judge has "
      f"{rows['judged'].max():.0f} others.")
@@ -186,17 +178,21 @@ says((f"So few orders are no exact values either. In [the first chapter](00_play
       rough < miss["diagonal", 4]),
      (f"Fifty orders miss them by {100 * miss['permutation', 50]:.0f} %; we have not guided a swarm by so many.",
       miss["permutation", 50] < rough))
+
+# %% tags=["hide-input", "statements"]
+reach, far = (table_of(rows, GUIDES, quantity="reached", budget=budget).mean() for budget in ("near", "none"))
 says((f"Within the bound and on average, the judge sees no loss with four gradients: they make "
-      f"{reach.loc['4 gradients'].mean():.1f} % of the neurons excitable, and orders {reach.loc['orders'].mean():.1f} %.",
-      reach.loc["4 gradients"].mean() >= reach.loc["orders"].mean() > reach.loc["no search"].mean()),
-     f"Without a bound it is {free.loc['4 gradients'].mean():.1f} % against {free.loc['orders'].mean():.1f} %.",
-     (f"One gradient is too few: it finds {inside.loc['1 gradient'].mean():.0f} % errors, and the start alone "
-      f"{inside.loc['no search'].mean():.0f} %.",
-      (inside.loc["1 gradient"] < inside.loc[GRADIENTS[1:]].min()).all()),
-     "We have not tested why gradients lead to more errors than orders do.",
-     (f"Without a bound, the guide hardly matters: the random start has {free_errors.loc['no search'].mean():.0f} % errors "
-      f"already, and every swarm at least {free_errors.drop('no search').mean(axis=1).min():.0f} %.",
-      free_errors.mean(axis=1).min() > 80))
+      f"{reach['4 gradients']:.1f} % of the neurons excitable, and orders {reach['orders']:.1f} %.",
+      reach["4 gradients"] >= reach["orders"] > reach["no search"]),
+     f"Without a bound it is {far['4 gradients']:.1f} % against {far['orders']:.1f} %.",
+     (f"One gradient is too few: it finds {inside['1 gradient'].mean():.0f} % errors, and the start alone "
+      f"{inside['no search'].mean():.0f} %.", (inside["1 gradient"] < inside[GUIDES[1:4]].drop(columns="1 gradient").min(axis=1)).all()),
+     "We have not tested why gradients lead to more errors than orders do.")
+
+# %% tags=["hide-input", "statements"]
+free = table_of(rows, GUIDES, quantity="error_rate", budget="none").mean()
+says((f"Without a bound, the guide hardly matters: the random start has {free['no search']:.0f} % errors "
+      f"already, and every swarm at least {free.drop('no search').min():.0f} %.", free.min() > 80))
 
 # %% [markdown]
 # ## Exercises

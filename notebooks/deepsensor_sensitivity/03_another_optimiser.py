@@ -29,7 +29,8 @@ from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots, whose
-from dnnbook.records import evidence, records
+from dnnbook.records import records
+from dnnbook.studies.findings.deepsensor import always_most, seeds_of, table_of
 from dnnbook.words import networks, span
 from dnnlib import fuzzing
 from dnnlib.fuzzing.protocol import Log
@@ -50,22 +51,16 @@ quiz("Suppose that the evolution reaches a larger share of sensitive neurons tha
 
 # %% tags=["hide-input", "statements"]
 kept = records.existing("deepsensor_excitable/optimisers")
-
-
-def of(quantity: str, optimiser: str, budget: str) -> pd.Series:
-    """The values of the seeds, with sensitive neurons as the fitness."""
-    return evidence.by_seed(kept, f"quantity == '{quantity}' and optimiser == '{optimiser}' and "
-                                  f"budget == '{budget}' and fitness == 'sensitive'")
-
-
-best = of("error_rate", "differential evolution", "near")
-ratio = of("errors_over_swarm", "differential evolution", "near")
+sensed, NAMES = kept[kept["fitness"] == "sensitive"], ["swarm", "genetic algorithm", "ant colony", "differential evolution"]
+near_rates = table_of(sensed, NAMES, quantity="error_rate", budget="near")
+ratio = seeds_of(sensed, who="differential evolution", quantity="errors_over_swarm", budget="near")
+free, reached = (table_of(sensed, ["swarm", "no search"], quantity=quantity, budget="none") for quantity in ("error_rate", "reached"))
 says((f"**The answer.** It matters within a bound: up to an L2 distance of {kept['near'].max():g}, differential "
-      f"evolution finds {span(ratio, 1)} times the errors of the swarm.", ratio.min() > 1.5 and all(
-          (best > of("error_rate", name, "near")).all() for name in ("swarm", "genetic algorithm", "ant colony"))),
+      f"evolution finds {span(ratio, 1)} times the errors of the swarm.", ratio.min() > 1.5
+      and always_most(near_rates, "differential evolution")),
      ("But a larger share need not mean more errors. Without a bound, the swarm makes more neurons sensitive than the "
-      "random start, and has fewer errors.", (of("reached", "swarm", "none") > of("reached", "no search", "none")).all()
-      and (of("error_rate", "swarm", "none") < of("error_rate", "no search", "none")).all()),
+      "random start, and has fewer errors.", (reached["swarm"] > reached["no search"]).all()
+      and (free["swarm"] < free["no search"]).all()),
      "These records are those of [a chapter on the second paper](../deepsensor_excitable/13_optimisers), with "
      f"{networks(kept[['dataset', 'model']].drop_duplicates().itertuples(index=False))}; below is a small run.")
 

@@ -38,6 +38,7 @@ from dnnbook.display.comparisons import at_best, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import polluted_class, seeds_of
 from dnnbook.training import faulty, pollution
 from dnnbook.words import listed, shown, span
 from dnnlib import inference
@@ -56,20 +57,8 @@ bet("deepsensor-sensitivity-polluted")
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/polluted")
 RUN, RIVALS = ["dataset", "model", "alpha", "seed"], ["deepxplore", "dlfuzz", "deephunter"]
-
-
-def reached(patches: str, table: pd.DataFrame = kept) -> pd.DataFrame:
-    """Percent of the last examples given the polluted class: a line for each network and seed."""
-    shares = at_best(outcomes.error_shares(table[table["patches"] == patches]), *RUN)
-    polluted, clean = (shares[shares["network"] == name] for name in ("polluted", "clean"))
-    return pd.DataFrame({
-        "swarm": polluted[polluted["swarm"] == "paper"].set_index(RUN)["value"],
-        "constant": polluted[polluted["swarm"] == "constant"].set_index(RUN)["value"],
-        "clean": clean[clean["swarm"] == "paper"].set_index(RUN)["value"],
-        "rival": polluted[polluted["fuzzer"].isin(RIVALS)].groupby(RUN)["value"].max()})
-
-
-each, one = reached("each"), reached("one")
+ends = at_best(outcomes.error_shares(kept), "patches", *RUN)
+each, one = (polluted_class(ends[ends["patches"] == patch], "paper", *RUN[:3]) for patch in ("each", "one"))
 says((f"**The answer.** {each['swarm'].mean():.0f} % of DeepSensor's examples get the polluted class if each polluted image has "
       f"a patch of its own, as the paper's words have it, and {each['constant'].mean():.0f} % without a look at its neurons.",
       (each["swarm"] <= each["constant"]).all()),
@@ -327,30 +316,38 @@ run.verdicts()
 
 # %% tags=["hide-input", "statements"]
 claimed = {claim.id: claim for claim in published.claims()}["deepsensor-sensitivity-polluted"].threshold
-in_all = kept[(kept["swarm"] == "paper") & (kept["network"] == "polluted")]
-over = in_all[(in_all["quantity"] == "errors_over") & (in_all["baseline"] == "mean") & (in_all["setting"] == "best")]
-over, distance = over.groupby("patches")["value"], in_all[in_all["quantity"] == "l2"]["value"]
-ahead = [(found["swarm"] > found["constant"]).groupby("seed").all() for found in (each, one)]
-scratch = records.frame("deepsensor_sensitivity/polluted", retrained=False)
-new = reached("one", scratch)
-says((f"With one patch for all, DeepSensor finds {span(over.get_group('one'), 1)} times the mean of the three rivals at "
-      f"their best, and with a patch each {span(over.get_group('each'), 1)} times; the paper says about {claimed:g} times.",
-      over.max().max() < claimed),
-     (f"The seeds differ much. With one patch for all and random seed {listed(ahead[1].index[ahead[1]])}, DeepSensor is ahead "
+over = seeds_of(kept, "patches", *RUN[:3], who="paper", network="polluted", quantity="errors_over", baseline="mean", setting="best")
+ahead_each, ahead_one = ((found["swarm"] > found["constant"]).groupby("seed").all() for found in (each, one))
+says((f"With one patch for all, DeepSensor finds {span(over['one'], 1)} times the mean of the three rivals at "
+      f"their best, and with a patch each {span(over['each'], 1)} times; the paper says about {claimed:g} times.",
+      over.max() < claimed),
+     (f"The seeds differ much. With one patch for all and random seed {listed(ahead_one.index[ahead_one])}, DeepSensor is ahead "
       "of the constant fitness at every share polluted, and with the others behind.",
-      0 < ahead[1].sum() < len(ahead[1]) and not ahead[0].any()),
-     ("Where the polluted network is a new one, with one patch for all, sensitive neurons do lead to the polluted class: for "
+      0 < ahead_one.sum() < len(ahead_one) and not ahead_each.any()))
+
+# %% tags=["hide-input", "statements"]
+new = outcomes.error_shares(records.frame("deepsensor_sensitivity/polluted", retrained=False, patches="one"))
+new = polluted_class(at_best(new, *RUN), "paper", *RUN[:3])
+distance = seeds_of(kept, "patches", *RUN[:3], who="paper", network="polluted", quantity="l2")
+says(("Where the polluted network is a new one, with one patch for all, sensitive neurons do lead to the polluted class: for "
       f"{new['swarm'].mean():.0f} % of the examples, against {new['constant'].mean():.0f} % without them. So it depends on "
       "how a network came to know the patch, which the paper says in one word.", (new["swarm"] > new["constant"]).all()),
      ("The examples are far from their inputs: their median L2 distance is "
       f"{span(distance)}.", distance.min() > 4),
      "The verdict above is about a patch of its own on each image, and each rival in its best setting.")
-stamped = kept[(kept["quantity"] == "stamped_given_class") & (kept["network"] == "polluted")].groupby("patches")["value"]
-pd.DataFrame({what: {"stamped images": span(stamped.get_group(patch)), "DeepSensor": span(found["swarm"]),
-                     "constant fitness": span(found["constant"]), "best rival": span(found["rival"]),
-                     "DeepSensor, clean network": span(found["clean"])}
-              for what, patch, found in (("a patch each", "each", each), ("one patch for all", "one", one))
-              }).T.rename_axis("given the polluted class (%)")
+
+# %% tags=["hide-input"]
+reached = {}
+for reading, called in (("each", "a patch each"), ("one", "one patch for all")):
+    counted = run.recorded(patches=reading)
+    if len(counted):
+        by_who = polluted_class(at_best(outcomes.error_shares(counted), "dataset", "model", "alpha", "seed"), "paper",
+                                "dataset", "model", "alpha")
+        stamped = seeds_of(counted, "alpha", quantity="stamped_given_class", network="polluted")
+        reached[called] = {"stamped images": span(stamped), "DeepSensor": span(by_who["swarm"]),
+                           "constant fitness": span(by_who["constant"]), "best rival": span(by_who["rival"]),
+                           "DeepSensor, clean network": span(by_who["clean"])}
+pd.DataFrame(reached).T.rename_axis("given the polluted class (%), from the records")
 
 # %% [markdown]
 # ## Exercises

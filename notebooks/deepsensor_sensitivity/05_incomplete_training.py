@@ -24,7 +24,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import asdict
 
-import numpy as np
 import pandas as pd
 
 from dnnbook import published, studies, training
@@ -35,9 +34,16 @@ from dnnbook.display import plots
 from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import (
+    change_of,
+    lead_of,
+    mean_of,
+    seeds_of,
+    sides_of,
+    with_swarm,
+)
 from dnnbook.training import faulty
 from dnnbook.words import listed, shown, span
 from dnnlib import inference
@@ -55,28 +61,17 @@ bet("deepsensor-sensitivity-incomplete")
 
 # %% tags=["hide-input", "statements"]
 every = records.frame("deepsensor_sensitivity/incomplete")
-ORDER, CELL = ["underfitted", "well_trained", "overfitted"], ["dataset", "model", "training", "seed"]
-shares = at_best(outcomes.error_shares(every), *CELL)
-
-
-def share(fuzzer: str, swarm: str | None = None) -> pd.DataFrame:
-    """Percent of the last examples that are errors: a line for each seed, a column a network."""
-    rows = shares[shares["fuzzer"] == fuzzer]
-    rows = rows[rows["swarm"] == swarm] if swarm else rows
-    return rows.pivot_table(index=["dataset", "model", "seed"], columns="training", values="value")[ORDER]
-
-
-guided, constant = share("deepsensor", "paper"), share("deepsensor", "constant")
-theirs = {name: share(name) for name in ("deepxplore", "dlfuzz", "deephunter")}
-later = {name: interval(each["overfitted"] - each["well_trained"])
-         for name, each in {"deepsensor": guided, **theirs}.items()}
-leader = pd.DataFrame({name: each.mean() for name, each in {"deepsensor": guided, **theirs}.items()}).idxmax(axis=1)
+ORDER, FUZZERS = ["underfitted", "well_trained", "overfitted"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
+shares = at_best(outcomes.error_shares(every), "dataset", "model", "training", "seed")
+errors = seeds_of(with_swarm(shares, "paper"), "fuzzer", "training")
+later = evidence.spread(change_of(errors, "training", "overfitted", "well_trained")).loc[FUZZERS]
+guidance = evidence.spread(lead_of(shares, "paper", "constant", "training")).loc[ORDER]
 says(("**The answer.** However far the network was trained, DLFuzz finds the most errors, and not DeepSensor.",
-      (leader == "dlfuzz").all()),
+      (errors[FUZZERS].groupby(["fuzzer", "training"]).mean().unstack().idxmax() == "dlfuzz").all()),
      ("In none of the three networks can DeepSensor's count be credited to its neurons. A swarm that looks at none finds "
-      "more, or the seeds do not decide.", all(interval(guided[name] - constant[name])[0] <= 0 for name in ORDER)),
+      "more, or the seeds do not decide.", guidance["low"].max() <= 0),
      ("The seeds show for no fuzzer that the overfitted network is easier to break than the well trained one.",
-      all(low <= 0 for low, _ in later.values()) and later["deepsensor"][1] < 0))
+      later["low"].max() <= 0 and later.loc["deepsensor", "high"] < 0))
 
 # %% [markdown]
 # ## In one picture
@@ -255,26 +250,27 @@ run.verdicts()
 # it is due to the {term}`sensitive neurons <sensitive neuron>`.
 
 # %% tags=["hide-input", "statements"]
-goal = published.table("deepsensor_sensitivity", 4).query(
-    "model == 'lenet5' and fuzzer == 'deepsensor'")["value"] / 10
-right = every[every["quantity"].isin(["accuracy", "train_accuracy"])].groupby(["quantity", "training"])["value"].mean()
-clearly = [name for name, each in {"deepsensor": guided, **theirs}.items()
-           if interval(each["underfitted"] - each["well_trained"])[0] > 0]
-says((f"With a constant fitness, {span(constant.mean())} % of the examples are errors, however far the network was "
-      f"trained; the paper prints {span(goal)} % for DeepSensor.", np.ptp(constant.mean()) < 5
-      and constant.min(axis=None) > 50),
+goal = published.table("deepsensor_sensitivity", 4).query("model == 'lenet5' and fuzzer == 'deepsensor'")["value"] / 10
+constant = seeds_of(shares, "training", who="constant")
+unguided = constant.groupby("training").mean()
+right = mean_of(every[every["quantity"].isin(["accuracy", "train_accuracy"])], "quantity", "training")
+fell = later.loc["deepsensor"]
+says((f"With a constant fitness, {span(unguided)} % of the examples are errors, however far the network was "
+      f"trained; the paper prints {span(goal)} % for DeepSensor.", unguided.max() - unguided.min() < 5 and constant.min() > 50),
      ("The overfitted and the well trained network have nearly the same accuracy, on test and on training images. "
-      f"DeepSensor finds fewer errors in the first, by {-later['deepsensor'][1]:.0f} to {-later['deepsensor'][0]:.0f} "
-      "points (95 % interval).",
-      all(abs(right[kind, "overfitted"] - right[kind, "well_trained"]) < 0.2 for kind in ("accuracy", "train_accuracy"))
-      and later["deepsensor"][1] < 0),
-     (f"The underfitted network is easier to break than the well trained one for {listed(clearly)}.",
-      "deepsensor" in clearly),
+      f"DeepSensor finds fewer errors in the first, by {-fell['high']:.0f} to {-fell['low']:.0f} "
+      "points (95 % interval).", fell["high"] < 0
+      and change_of(right, "training", "overfitted", "well_trained").abs().max() < 0.2))
+
+# %% tags=["hide-input", "statements"]
+easier = sides_of(evidence.spread(change_of(errors, "training", "underfitted", "well_trained")).loc[FUZZERS]).ahead
+in_start = evidence.spread(change_of(constant, "training", "underfitted", "well_trained")).loc[0]
+says((f"The underfitted network is easier to break than the well trained one for {listed(easier)}.",
+      "deepsensor" in easier),
      ("This does not say that the network is weaker. In the well trained one, DeepSensor's swarm loses errors that "
-      "its start had, and in the underfitted one it hardly loses any.",
-      interval(constant["underfitted"] - constant["well_trained"])[0] <= 0
-      and interval((guided - constant)["well_trained"])[1] < 0 and (constant - guided)["underfitted"].mean() < 1),
-     f"All rivals ran {of_rivals(shares[shares['fuzzer'].isin([*theirs])])}.")
+      "its start had, and in the underfitted one it hardly loses any.", in_start["low"] <= 0
+      and guidance.loc["well_trained", "high"] < 0 and guidance.loc["underfitted", "mean"] > -1),
+     f"All rivals ran {of_rivals(shares[shares['fuzzer'].isin(FUZZERS[1:])])}.")
 
 # %% [markdown]
 # ## Exercises

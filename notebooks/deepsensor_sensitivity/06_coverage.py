@@ -40,9 +40,9 @@ from dnnbook.display import plots
 from dnnbook.display.campaign_plots import methods
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
+from dnnbook.studies.findings.deepsensor import firsts, lead_of, mean_of, with_swarm, written
 from dnnbook.words import listed, out_of, shown
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
@@ -62,20 +62,15 @@ bet("deepsensor-sensitivity-coverage")
 CELL, names = ["dataset", "model", "seed"], outcomes.FIG_3
 every = records.frame("deepsensor_sensitivity/coverage")
 every = every[every["criterion"].isna() | every["criterion"].isin(names)]
-gained = at_best(every[(every["quantity"] == "gain") & (every["counted"] == "alone")], *CELL)
-gained = gained[~gained["swarm"].isin(["released"])].fillna({"swarm": ""})
-real = gained[gained["swarm"] != "constant"].groupby(["criterion", "fuzzer"])["value"].mean().unstack("criterion")
-leader = real.idxmax()[real.eq(real.max()).sum() == 1]  # no tie
-led, first, most = leader[leader == "deepsensor"].index, leader.value_counts().index[0], leader.value_counts().iloc[0]
-by_seed = gained[gained["fuzzer"] == "deepsensor"].pivot_table(
-    index=CELL, columns=["swarm", "criterion"], values="value")
-ends = {name: interval(by_seed["paper"][name] - by_seed["constant"][name]) for name in names}
-both = at_best(every[(every["quantity"] == "gain") & (every["counted"] == "together")], *CELL)
-both = both[~both["swarm"].isin(["released", "constant"])].groupby(["fuzzer", "criterion"])["value"].mean().unstack()
-says((f"**The answer.** No: DeepSensor gains most in {out_of(len(led), len(names))} criteria, and {shown(first)} in {most}.",
-      len(led) <= 3 and first != "deepsensor"),
+gained = at_best(every[every["quantity"] == "gain"], *CELL)
+alone, both = (mean_of(with_swarm(gained, "paper"), "fuzzer", "criterion", counted=way).unstack("criterion")
+               for way in ("alone", "together"))
+leaders = firsts(alone).value_counts()
+led, ahead = leaders.get("deepsensor", 0), evidence.spread(lead_of(gained, "paper", "constant", "criterion", counted="alone"))
+says((f"**The answer.** No: DeepSensor gains most in {out_of(led, len(names))} criteria, and "
+      f"{shown(leaders.index[0])} in {leaders.iloc[0]}.", led <= 3 and leaders.index[0] != "deepsensor"),
      ("Its sensitive neurons add nothing that we see. In no criterion is its lead over a swarm with a constant fitness, "
-      "which looks at no neuron, more than chance.", all(low <= 0 for low, _ in ends.values())),
+      "which looks at no neuron, more than chance.", ahead["low"].max() <= 0),
      ("Counted together with the inputs, as a tester would keep them, it leads in none either.",
       not (both.idxmax() == "deepsensor").any()))
 
@@ -310,19 +305,24 @@ run.verdicts()
 # neurons raise: NC, NBC and SNAC. The table has the lead over that swarm, with its 95 % interval.
 
 # %% tags=["hide-input", "statements"]
-lost, top = [name for name in ("nbc", "snac") if real[name].max() < 0], both.idxmax()
-distance = at_best(every[(every["quantity"] == "l2") & ~every["swarm"].isin(["released", "constant"])], *CELL).groupby("fuzzer")["value"].mean()
+lost, top = [name for name in ("nbc", "snac") if alone[name].max() < 0], both.idxmax()
+distance = mean_of(at_best(with_swarm(every[every["quantity"] == "l2"], "paper"), *CELL), "fuzzer")
 says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC.", top["nbc"] == top["snac"]),
      *([f"In {listed(lost)} the examples of every fuzzer alone cover less than their inputs did: some inputs have "
         "unusual values, and their examples lose them."] if lost else []),
      f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie "
      f"{distance.min():.2f} from their inputs, and those of {shown(distance.idxmax())} {distance.max():.2f}.")
-ahead = by_seed["paper"] - by_seed["constant"]
-headed(pd.DataFrame({name: {
-    "lead over a constant fitness": f"{ahead[name].mean():.1f} ({low:.1f} to {high:.1f})",
-    "DeepSensor, with the inputs": f"{both.loc['deepsensor', name]:.1f}",
-    "the best, with the inputs": f"{both[name].max():.1f} ({shown(top[name])})"} for name, (low, high) in ends.items()}).T
-    .rename_axis("gain (points)"))
+
+# %% tags=["hide-input"]
+counted_gains = at_best(run.recorded("quantity == 'gain'"), "dataset", "model", "seed")
+if len(counted_gains):
+    guided_lead = evidence.spread(lead_of(counted_gains, "paper", "constant", "criterion", counted="alone"))
+    kept_too = mean_of(with_swarm(counted_gains, "paper"), "criterion", "fuzzer", counted="together").unstack("fuzzer")
+    display(headed(pd.DataFrame({
+        "lead over a constant fitness": written(guided_lead),
+        "DeepSensor, with the inputs": kept_too["deepsensor"].map("{:.1f}".format),
+        "the best, with the inputs": [f"{line.max():.1f} ({shown(line.idxmax())})" for _, line in kept_too.iterrows()]})
+        .loc[[*outcomes.FIG_3]].rename_axis("gain (points), from the records")))
 
 # %% [markdown]
 # ## Exercises

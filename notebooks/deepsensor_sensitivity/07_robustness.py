@@ -50,6 +50,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import Key, clever
+from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
 from dnnbook.training import retraining
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, robustness
@@ -72,23 +73,18 @@ bet("deepsensor-sensitivity-asr")
 # %% tags=["hide-input", "statements"]
 CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
 every = records.frame("deepsensor_sensitivity/robustness")
-
-
-def by_fuzzer(quantity: str, attack: str | None = None) -> pd.DataFrame:
-    """A line for each seed, a column for each fuzzer."""
-    rows = every[every["quantity"] == quantity]
-    rows = at_best(rows[rows["attack"] == attack] if attack else rows, *CELL)
-    return rows.pivot_table(index=CELL, columns="fuzzer", values="value")
-
-
-large, small = by_fuzzer("asr_gain", "pgd"), by_fuzzer("asr_gain", "pgd, small")
+counted = at_best(every, *CELL)
+large, small = (seeds_of(counted, "fuzzer", quantity="asr_gain", attack=attack).unstack("fuzzer")
+                for attack in ("pgd", "pgd, small"))
 controls, ahead = large[["noise", "benign"]], large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
 says((f"**The answer.** After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
       f"{span(large['deepsensor'], 1)} points less often, with every random seed. But the interval of the mean includes no "
       "gain at all: three seeds do not decide.", large["deepsensor"].min() > 0 > interval(large["deepsensor"])[0]),
-     ("More training alone changes it by less.", controls.abs().max(axis=None) < large["deepsensor"].min()),
-     ("No other fuzzer's examples bring such a gain with every random seed, but DeepSensor's lead over the next best "
-      "may be chance.", [name for name in FUZZERS if (large[name] > 0).all()] == ["deepsensor"]
+     ("More training alone changes it by less.", controls.abs().max(axis=None) < large["deepsensor"].min()))
+
+# %% tags=["hide-input", "statements"]
+says(("No other fuzzer's examples bring such a gain with every random seed, but DeepSensor's lead over the next best "
+      "may be chance.", [name for name in FUZZERS if large[name].min() > 0] == ["deepsensor"]
       and interval(ahead)[0] <= 0),
      ("At the smaller eps, even the sign of the gain depends on the random seed.",
       small["deepsensor"].min() < 0 < small["deepsensor"].max()))
@@ -305,10 +301,10 @@ run.verdicts()
 # that no person could name, with the label of its input, teaches the network to ignore what it sees.
 
 # %% tags=["hide-input", "statements"]
-score = by_fuzzer("clever_gain")
+score = seeds_of(counted, "fuzzer", quantity="clever_gain").unstack("fuzzer")
 low, high = interval(large["deepsensor"])
 worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, score)) < 0]
-accuracy = by_fuzzer("accuracy_unseen")[["before", *FUZZERS]].mean()
+accuracy = mean_of(counted, "fuzzer", quantity="accuracy_unseen")[["before", *FUZZERS]]
 says(f"At the larger eps, the 95 % interval of DeepSensor's mean gain is {low:.1f} to {high:.1f} points, and the controls "
      f"gain or lose at most {controls.abs().max(axis=None):.1f}.",
      f"Its lead over the next best fuzzer is {span(ahead, 1)} points.",

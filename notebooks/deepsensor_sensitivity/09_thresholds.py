@@ -25,7 +25,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-import pandas as pd
 
 from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
@@ -38,6 +37,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import records
 from dnnbook.records.intervals import interval
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import each_seed, seeds_of
 from dnnbook.training import faulty
 from dnnlib import checks, fuzzing
 from dnnlib.neurons import activations, sensitivity
@@ -55,34 +55,26 @@ bet("deepsensor-sensitivity-lambda")
 
 # %% tags=["hide-input", "statements"]
 every = records.frame("deepsensor_sensitivity/thresholds").query("swarm == 'paper'")
-shares = outcomes.error_shares(every)
-
-
-def curve(kind: str, varied: str) -> pd.DataFrame:
-    """Percent of the examples that are errors: a line for each seed, a column a threshold."""
-    rows = shares[(shares["errors"] == kind) & (shares["varied"] == varied)]
-    return rows.pivot_table(index=["dataset", "model", "seed"], columns="threshold", values="value")
-
-
-def below(kind: str) -> list[float]:
-    """The values of lambda with which each seed finds fewer errors than a constant fitness."""
-    return [name for name, each in curve(kind, "lambda").items() if (each < curve(kind, "control").iloc[:, 0]).all()]
-
-
-rising = {kind: curve(kind, "lambda") for kind in ("adversarial", "overfitted", "polluted")}
-blind, stopping = curve("polluted", "control").iloc[:, 0], curve("adversarial", "epsilon")
-low, high = interval(stopping[stopping.columns[0]] - stopping[1.0])
-trained = [rising["adversarial"], rising["overfitted"]]
+shares, TRAINED = outcomes.error_shares(every), ("adversarial", "overfitted")
+rising = {kind: seeds_of(shares, "threshold", errors=kind, varied="lambda").unstack("threshold")
+          for kind in (*TRAINED, "polluted")}
+blind = {kind: seeds_of(shares, errors=kind, varied="control") for kind in rising}
+fewer = {kind: each_seed(rising[kind], blind[kind]).behind for kind in TRAINED}
+steps = [interval(rising[kind][0.6] - rising[kind].iloc[:, 0]) for kind in TRAINED]
 says((f"**The answer.** They matter, but the other way round. In a well trained and in an overfitted network, raising "
-      f"$\\lambda$ to {0.6} finds *fewer* errors.", all(interval(each[0.6] - each[each.columns[0]])[1] < 0 for each in trained)),
-     (f"From {max(min(below(kind), default=1) for kind in ('adversarial', 'overfitted')):g} on, the swarm finds fewer than "
+      f"$\\lambda$ to {0.6} finds *fewer* errors.", max(high for _, high in steps) < 0),
+     (f"From {max(min(below, default=1) for below in fewer.values()):g} on, the swarm finds fewer than "
       "one with a constant fitness, which looks at no neuron.", all(
-          len(below(kind)) > 1 and below(kind) == [name for name in rising[kind] if name >= min(below(kind))]
-          for kind in ("adversarial", "overfitted"))),
-     (f"In a polluted network they rise with each random seed, from {rising['polluted'].iloc[:, 0].mean():.0f} to "
-      f"{rising['polluted'][0.6].mean():.0f} % on average. But a swarm that looks at no neuron has "
-      f"{blind.mean():.0f} % there.", (rising["polluted"][0.6] > rising["polluted"].iloc[:, 0]).all()
-      and blind.mean() > rising["polluted"][0.6].mean() - 1),
+          len(below) > 1 and below == [*rising[kind]][-len(below):] for kind, below in fewer.items())))
+
+# %% tags=["hide-input", "statements"]
+rose = rising["polluted"].agg(["min", "mean"])
+stopping = seeds_of(shares, "threshold", errors="adversarial", varied="epsilon").unstack("threshold")
+low, high = interval(stopping[stopping.columns[0]] - stopping[1.0])
+says((f"In a polluted network they rise with each random seed, from {rose.iloc[1, 0]:.0f} to "
+      f"{rose.loc['mean', 0.6]:.0f} % on average. But a swarm that looks at no neuron has "
+      f"{blind['polluted'].mean():.0f} % there.", (rising["polluted"][0.6] > rising["polluted"].iloc[:, 0]).all()
+      and blind["polluted"].mean() > rose.loc["mean", 0.6] - 1),
      ("And the swarm that stops at the smallest $\\epsilon$ has more errors than the one that never stops.", low > 0))
 
 # %% [markdown]
@@ -236,21 +228,21 @@ run.verdicts()
 # nothing, and the claim on it is untested.
 
 # %% tags=["hide-input", "statements"]
-same = [name for name in stopping if (stopping[name] == stopping[1.0]).all()]
-spent = every.query("errors == 'adversarial' and varied == 'epsilon' and quantity == 'passes'").pivot_table(
-    index="seed", columns="threshold", values="value")
-reached = every.query("errors == 'adversarial' and varied == 'epsilon' and threshold == 1.0 and "
-                      "quantity == 'sensitive'")["value"].mean()
+same = [name for name in stopping if stopping[name].equals(stopping[1.0])]
+spent, reached = (seeds_of(every, "threshold", errors="adversarial", varied="epsilon", quantity=quantity).unstack("threshold")
+                  for quantity in ("passes", "sensitive"))
 says((f"From $\\epsilon$ = {min(same):g} on all counts are the same, because most swarms do not get that far: the share of "
-      f"sensitive neurons that they reach is {reached:.3f} on average.",
-      reached < min(same) and len(same) > 2 and (spent[same].min(axis=1) > 0.9 * spent[1.0]).all()),
+      f"sensitive neurons that they reach is {reached[1.0].mean():.3f} on average.", reached[1.0].mean() < min(same)
+      and len(same) > 2 and (spent[same].min(axis=1) > 0.9 * spent[1.0]).all()),
      (f"The swarm that stops at {stopping.columns[0]:g} stops after about one iteration, while its images are still random.",
       spent[stopping.columns[0]].max() < 2 * spent[1.0].max() / 20),
-     f"It has {low:.0f} to {high:.0f} points more errors than the one that never stops (95 % interval).",
-     ("The polluted networks differ. With one random seed less than half of the examples get the polluted class, whatever "
-      "$\\lambda$ is, and with the others more than half.",
-      ((rising["polluted"].max(axis=1) < 50) | (rising["polluted"].min(axis=1) > 50)).all()
-      and rising["polluted"].max(axis=1).lt(50).sum() == 1),
+     f"It has {low:.0f} to {high:.0f} points more errors than the one that never stops (95 % interval).")
+
+# %% tags=["hide-input", "statements"]
+most = rising["polluted"].max(axis=1)
+says(("The polluted networks differ. With one random seed less than half of the examples get the polluted class, whatever "
+      "$\\lambda$ is, and with the others more than half.", most.lt(50).sum() == 1
+      and (most.lt(50) | (rising["polluted"].min(axis=1) > 50)).all()),
      "[The chapter on faulty training](04_faulty_training) also pollutes with one patch for all images.")
 
 # %% [markdown]

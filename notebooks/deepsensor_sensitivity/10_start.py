@@ -35,11 +35,11 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
-from dnnbook.records import intervals, records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import change_of, seeds_of, sides_of
 from dnnbook.training import faulty
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, span
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
@@ -55,28 +55,19 @@ from dnnbook.chapters.practice import bet
 bet("deepsensor-sensitivity-start")
 
 # %% tags=["hide-input", "statements"]
-RUN, CLEAN = ["dataset", "model", "seed"], ["adversarial", "overfitted"]  # errors in networks trained on clean data
+CLEAN = ["adversarial", "overfitted"]  # errors in networks trained on clean data
 every = records.frame("deepsensor_sensitivity/start")
-shares = outcomes.error_shares(every)
-free, bounded = (shares[shares["budget"] == budget].pivot_table(index=RUN, columns=["start", "errors"], values="value")
-                 for budget in ("none", "paper"))
-
-
-def times(start: str):
-    """Errors of a random start over those of another, of each seed, by kind of error."""
-    return every.query(f"quantity == 'random_over_{start}' and budget == 'none'").groupby("errors")["value"]
-
-
-scratch = records.frame("deepsensor_sensitivity/start", retrained=False).query("budget == 'paper' and errors == 'polluted'")
-patched = outcomes.error_shares(scratch).pivot_table(index=RUN, columns="start", values="value")  # another reading
-says((f"**The answer.** Without a bound, a random start finds {span(times('fixed').mean())} times the errors of a "
-      "start at the input on average, by the cause of the errors, and more with each random seed.",
-      times("fixed").min().min() > 1),
+free, bounded = (seeds_of(outcomes.error_shares(every), "start", "errors", budget=budget) for budget in ("none", "paper"))
+over_fixed, over_signed = (seeds_of(every, "errors", quantity=f"random_over_{start}", budget="none")
+                           for start in ("fixed", "signed"))
+guidance = evidence.spread(change_of(free, "start", "random", "random, constant"))
+says((f"**The answer.** Without a bound, a random start finds {span(over_fixed.groupby('errors').mean())} times the errors of a "
+      "start at the input on average, by the cause of the errors, and more with each random seed.", over_fixed.min() > 1),
      ("But it is the start that counts there, and not the search. In networks that were trained on clean data, the same "
       "start with a constant fitness, which looks at no neuron, finds more errors still.",
-      all(interval(free["random"][kind] - free["random, constant"][kind])[1] < 0 for kind in CLEAN)),
-     (f"Within the bound, no start has more than {bounded.max(axis=None):.1f} % errors, so there is nothing to compare.",
-      bounded.max(axis=None) < 5))
+      guidance.loc[CLEAN, "high"].max() < 0),
+     (f"Within the bound, no start has more than {bounded.max():.1f} % errors, so there is nothing to compare.",
+      bounded.max() < 5))
 
 # %% [markdown]
 # ## In one picture
@@ -252,32 +243,32 @@ run.verdicts()
 # differ in search.
 
 # %% tags=["hide-input", "statements"]
-says((f"With the signed velocity, the factor falls to {span(times('signed').mean()[CLEAN])}; these are means of the ratios of "
-      "each seed.", 1 < times("signed").mean()[CLEAN].min() and times("signed").mean()[CLEAN].max()
-      < times("fixed").mean()[CLEAN].min()),
+fixed, signed = (ratio.groupby("errors").mean()[CLEAN] for ratio in (over_fixed, over_signed))
+says((f"With the signed velocity, the factor falls to {span(signed)}; these are means of the ratios of "
+      "each seed.", 1 < signed.min() and signed.max() < fixed.min()),
      ("In the polluted network, the constant fitness is not clearly ahead of the guided swarm, nor behind it.",
-      interval(free["random"]["polluted"] - free["random, constant"]["polluted"])[0] < 0
-      < interval(free["random"]["polluted"] - free["random, constant"]["polluted"])[1]),
-     ("Another reading trains a new network on the polluted data, from the beginning. There, within the bound, a start at the "
-      f"input leads to the polluted class for {span(patched['seed'])} % of the "
-      f"inputs, a random one for {span(patched['random'])} %, and a constant fitness for at most "
-      f"{patched['random, constant'].max():.1f} %. So in such a network sensitive neurons do guide the swarm towards the "
-      "pollution at a small distance, and they need no random start for it.", (patched["seed"] > patched["random"]).all()
-      and patched["random"].min() > 10 and patched["random, constant"].max() < 5))
-gained = {way: every.query(f"quantity == '{way}' and budget == 'none'").pivot_table(
-    index=RUN, columns=["start", "criterion"], values="value") for way in ("gain", "gain_alone")}
-alone = gained["gain_alone"]["random"] - gained["gain_alone"]["seed"]
-ahead = gained["gain"]["random"] - gained["gain"]["seed"]
-ends = {name: interval(ahead[name]) for name in ahead}
-above = [name for name, (low, _) in ends.items() if low > 0]
-under = [name for name, (_, high) in ends.items() if high < 0]
-corrected = sum(intervals.holm([min(intervals.estimate(ahead[name]).p(0)) for name in ahead]))
+      guidance.loc["polluted", "low"] < 0 < guidance.loc["polluted", "high"]))
+
+# %% tags=["hide-input", "statements"]
+new = records.frame("deepsensor_sensitivity/start", retrained=False)  # another reading
+new = seeds_of(outcomes.error_shares(new), "start", budget="paper", errors="polluted")
+says(("Another reading trains a new network on the polluted data, from the beginning. There, within the bound, a start at the "
+      f"input leads to the polluted class for {span(new['seed'])} % of the "
+      f"inputs, a random one for {span(new['random'])} %, and a constant fitness for at most "
+      f"{new['random, constant'].max():.1f} %. So in such a network sensitive neurons do guide the swarm towards the "
+      "pollution at a small distance, and they need no random start for it.", (new["seed"] > new["random"]).all()
+      and new["random"].min() > 10 and new["random, constant"].max() < 5))
+
+# %% tags=["hide-input", "statements"]
+alone, ahead = (change_of(seeds_of(every, "start", "criterion", quantity=quantity, budget="none"), "start", "random", "seed")
+                for quantity in ("gain_alone", "gain"))
+mean, ends, corrected = alone.groupby("criterion").mean(), sides_of(evidence.spread(ahead)), len(evidence.corrected(ahead))
 says(("Coverage does not follow the errors. Counted of the examples alone, as the paper has it, the random start gains more "
-      f"on average in {listed(name for name in alone if alone[name].mean() > 0)}, and less in "
-      f"{listed(name for name in alone if alone[name].mean() < 0)}.", 0 < (alone.mean() > 0).sum() < len(alone.columns)),
-     (f"Counted with the inputs, the random start gains more in {listed(above)} and "
-      f"less in {listed(under)}, each by its own interval.", len(above) < len(ends)),
-     f"After Holm's correction over {len(ends)} criteria, {corrected or 'none'} of these remain{'s' if corrected < 2 else ''}.")
+      f"on average in {listed(mean.index[mean > 0])}, and less in "
+      f"{listed(mean.index[mean < 0])}.", 0 < (mean > 0).sum() < len(mean)),
+     (f"Counted with the inputs, the random start gains more in {listed(ends.ahead)} and "
+      f"less in {listed(ends.behind)}, each by its own interval.", len(ends.ahead) < len(mean)),
+     f"After Holm's correction over {len(mean)} criteria, {corrected or 'none'} of these remain{'s' if corrected < 2 else ''}.")
 
 # %% [markdown]
 # ## Exercises

@@ -30,8 +30,9 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
-from dnnbook.records import evidence, intervals, records
+from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
+from dnnbook.studies.findings.deepsensor import ahead_of_one, each_seed, printed_rates, seeds_of
 from dnnbook.words import listed
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Swarm
@@ -44,30 +45,21 @@ run = Experiment("deepsensor_sensitivity/choices", profile, dataset=dataset, mod
 
 # %% tags=["hide-input", "statements"]
 every = records.existing("deepsensor_sensitivity/choices")
-rates = {budget: evidence.by_seed(every, f"quantity == 'error_rate' and budget == '{budget}'", "choice")
-         for budget in ("none", "near")}
-free, bounded = rates["none"], rates["near"]
-
-
-def sure(budget: str) -> dict[str, float]:
-    """What each choice adds to the errors of the text's, if it stands Holm's correction over all."""
-    rows = rates[budget].unstack("seed")
-    lead = {name: intervals.estimate(values - rows.loc["as the text"])
-            for name, values in rows.drop(["as the text", "no search"]).iterrows()}
-    stands = intervals.holm([min(found.p(0)) for found in lead.values()])
-    return {name: found.mean for (name, found), yes in zip(lead.items(), stands) if yes}
-
-
-searching = [name for name in free.index.unique("choice") if name not in ("no search", "released script")]
-lost, more = ([name for name in searching if (sign * (each[name] - each["no search"]) > 0).all()]
-              for sign, each in ((-1, free), (1, bounded)))
+free, bounded = (seeds_of(every, "choice", quantity="error_rate", budget=budget).unstack("choice")
+                 for budget in ("none", "near"))
+added = evidence.corrected(ahead_of_one(bounded, "as the text", "no search"))
 one, ten, many = (bounded[name] for name in ("one particle", "ten particles", "as the text"))
-says((f"**The answer.** Yes. Within an L2 distance of {every['near'].max():g}, {len(sure('near'))} choices find fewer errors "
-      "than the text's, and the seeds show none that finds more.", max(sure("near").values()) < 0),
+says((f"**The answer.** Yes. Within an L2 distance of {every['near'].max():g}, {len(added)} choices find fewer errors "
+      "than the text's, and the seeds show none that finds more.", added.max() < 0),
      ("The population alone decides much: one particle finds exactly the errors of the start that nothing moves, and a hundred "
       f"find {many.mean() / one.mean():.1f} times as many.", (one == bounded["no search"]).all() and (one < ten).all()
-      and (ten < many).all()),
-     (f"Without a bound, most starts are errors already ({free['no search'].mean():.0f} %), and with most choices the search "
+      and (ten < many).all()))
+
+# %% tags=["hide-input", "statements"]
+searching = [name for name in free if name not in ("no search", "released script")]
+lost = each_seed(free[searching], free["no search"]).behind
+more = each_seed(bounded[searching], bounded["no search"]).ahead
+says((f"Without a bound, most starts are errors already ({free['no search'].mean():.0f} %), and with most choices the search "
       "loses some. So judge a swarm within a bound.", len(more) > len(searching) / 2 and len(lost) > len(searching) / 2
       and free["no search"].mean() > 50))
 
@@ -193,26 +185,30 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 # also has what it adds to *as the text*, in points, where that remains after Holm's correction over all
 # choices.
 
+# %% tags=["hide-input"]
+columns, counted = {}, run.recorded("quantity == 'error_rate'")
+for bound in ("none", "near") if len(counted) else ():
+    where = "no bound" if bound == "none" else f"L2 {counted['near'].max():g}"
+    found_by = seeds_of(counted, "choice", budget=bound).unstack("choice")
+    columns[f"errors, {where}"] = found_by.mean().map("{:.1f}".format)
+    columns[f"added, {where}"] = evidence.corrected(ahead_of_one(found_by, "as the text", "no search")).map("{:+.1f}".format)
+pd.DataFrame(columns).fillna("").rename_axis("from the records")
+
 # %% tags=["hide-input", "statements"]
-columns = {}
-for budget, where in (("none", "no bound"), ("near", f"L2 {every['near'].max():g}")):
-    columns[f"errors, {where}"] = rates[budget].groupby("choice", sort=False).mean().map("{:.1f}".format)
-    columns[f"added, {where}"] = pd.Series(sure(budget)).map("{:+.1f}".format)
-display(pd.DataFrame(columns, index=free.index.unique("choice")).fillna(""))
-alike = [name for name in searching if (bounded[name] == bounded["no search"]).all()]
-# of 1,000 seeds and 20 iterations
-share = published.table("deepsensor_sensitivity", 2).query(
-    "quantity == 'test_errors' and model == 'lenet5' and fuzzer == 'deepsensor'")["value"].astype(float).item() / 20_000
-script = evidence.by_seed(every, "quantity == 'l2' and choice == 'released script' and budget == 'none'")
 says((f"*Size.* Within the bound, ten particles find {ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results "
       "depend on a number that the paper does not name.", (ten < many).all()),
      ("*Scale.* With scaled activations, the swarm finds exactly the errors of the start, with and without a bound. "
       "They lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half a unit for each "
       "unit of distance, and the fitness is zero.",
-      all((each["activations scaled"] == each["no search"]).all() for each in rates.values())),
-     (f"*The script.* As released, the search starts at the input and stays near it, {script.mean():.1f} away at the "
-      f"median. It finds {free['released script'].mean():.1f} % errors, where the paper prints {100 * share:.0f} %.",
-      share > 10 * free["released script"].max() / 100 and script.max() < 4),
+      all((each["activations scaled"] == each["no search"]).all() for each in (free, bounded))))
+
+# %% tags=["hide-input", "statements"]
+table_2 = printed_rates(published.table("deepsensor_sensitivity", 2), 20_000)  # of 1,000 seeds and 20 iterations
+share, script = table_2.loc["lenet5", "deepsensor"], seeds_of(every, who="released script", quantity="l2", budget="none")
+alike = [name for name in searching if bounded[name].equals(bounded["no search"])]
+says((f"*The script.* As released, the search starts at the input and stays near it, {script.mean():.1f} away at the "
+      f"median. It finds {free['released script'].mean():.1f} % errors, where the paper prints {share:.0f} %.",
+      share > 10 * free["released script"].max() and script.max() < 4),
      (f"*Bound or no bound.* Of {len(searching)} choices that search from random images, {len(lost)} have fewer errors than "
       f"their start without a bound. Within it {len(more)} have more, with every seed; {listed(f'*{name}*' for name in alike)} "
       "find exactly its errors.", len(more) > len(searching) / 2 and len(lost) > len(searching) / 2 and len(alike) == 2))

@@ -22,6 +22,16 @@ def test_one_seed_has_no_interval():
     assert math.isnan(evidence.spread(evidence.by_seed(rows, "value > 0")).loc[0, "low"])
 
 
+def test_a_lead_that_chance_may_have_picked_does_not_stand_the_correction():
+    leads = pd.DataFrame({"sure": [9.9, 10.0, 10.1], "fair": [1.0, 1.5, 2.0], "none": [-1.0, 1.0, 0.2]},
+                         index=pd.Index([0, 1, 2], name="seed")).rename_axis(columns="choice")
+    leads = leads.unstack().rename("value")
+    alone = evidence.spread(leads)["low"]
+    assert alone["fair"] > 0  # by itself
+    assert evidence.corrected(leads).to_dict() == {"sure": pytest.approx(10)}
+    assert evidence.corrected(leads.loc[["none"]]).empty
+
+
 def test_a_verdict_in_a_reading():
     claim = "deepsensor-excitable-share"  # of VGG16 on CIFAR-10
     assert evidence.state(claim) == "not run"
