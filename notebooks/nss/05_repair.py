@@ -49,7 +49,7 @@ bet("nss-repair-best")
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model", "test"]
 rows = records.frame("nss/repair", recipe="nss").query("quantity == 'gain'")
-gained = by_selector(rows.assign(rate=rows.get("rate", pd.Series()).fillna(0)), *CELL, "rate")
+gained = by_selector(rows.fillna({"rate": 0}), *CELL, "rate")
 added = beyond_training(gained).groupby([*CELL, "rate"]).mean()  # what the candidates add
 
 # %% tags=["hide-input", "statements"]
