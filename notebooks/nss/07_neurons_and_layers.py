@@ -126,6 +126,7 @@ def orders(before, after, layer):
             for share, columns in chosen.items()}
 
 
+# %%
 pairs = {"remutated": (candidates, again), "original": (data.images, candidates)}
 fdr = {(pair, number): faults.detection_table(wrong, orders(*images, layer), [20])[20]
        for pair, images in pairs.items() for number, layer in layers.items()}
