@@ -365,8 +365,8 @@ run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity 
 # %% [markdown]
 # ## Table V, beside the paper's
 #
-# "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from our
-# mean over the seeds, for every network and each of the four rates.
+# "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from the
+# mean of our records, for every network and each of the four rates.
 
 # %% tags=["hide-input", "records"]
 above = less_printed(ours, printed).drop(columns=KNOWN).agg(["min", "max"]).T.set_axis(["least", "greatest"], axis=1)
@@ -419,8 +419,8 @@ reading_table(candidates="random", recipe="nss_second")
 # ## If the original is known
 #
 # Then NSS is another method, with another result. The released code knows it; the difference and the layer are
-# still those of the text here. The table says in how many cells NSS is first, with some rivals' printed numbers in
-# place of ours.
+# still those of the text here. The table says in how many cells of the records NSS is first, with some rivals' printed
+# numbers in place of ours.
 
 # %% tags=["hide-input", "records"]
 first = pd.Series({listed(of_paper): firsts_if_known(ours, printed, of_paper)
@@ -448,7 +448,7 @@ says(
 # ## The other selectors
 #
 # How many points are they above what a random order finds on average? Least and greatest over the four rates, in
-# means over the seeds:
+# means over the seeds of the records:
 
 # %% tags=["hide-input"]
 None if ours.empty else headed(pd.DataFrame({

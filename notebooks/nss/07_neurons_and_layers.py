@@ -181,7 +181,8 @@ says(
 # %% [markdown]
 # ## Table X, beside the paper's: which layer
 #
-# The tables use a fifth of the neurons. The second one has the known original, at the first layer and at the last.
+# The tables use a fifth of the neurons. The second one, from the records, has the known original, at the first layer and
+# at the last.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],

@@ -227,6 +227,8 @@ by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *
 
 # %% [markdown]
 # ## What it means
+#
+# The table has leads over another fuzzer in the records, and their 95 % {term}`intervals <interval>`.
 
 # %% tags=["hide-input", "records"]
 FAR = "dataset == 'mnist' and bound == 8"

@@ -194,6 +194,8 @@ mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"
 
 # %% [markdown]
 # ## What it means
+#
+# The table has, from the records, the least and the greatest of the networks' means.
 
 # %% tags=["hide-input"]
 headed(pd.DataFrame({way: {name: span(auc[name, way], 2) for name in ("gini", "pd", "nss", "excitable", "dsa")}
