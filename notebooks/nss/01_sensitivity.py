@@ -123,6 +123,7 @@ def activated(model, images):
                               neuron="unit").values
 
 
+# %%
 def sensitivity(before, after, difference, anyone):
     """The mean over the most sensitive neurons, and over as many of ``anyone``."""
     moved = nss.sensitivities(before, after, difference=difference)
@@ -130,18 +131,26 @@ def sensitivity(before, after, difference, anyone):
     return {"sensitive": moved[:, chosen].mean(), "random": moved[:, anyone[:len(chosen)]].mean()}
 
 
-# %% tags=["hide-input"]
+# %%
 generator = torch.Generator().manual_seed(seed)
-for state, (_, model) in stages.items():
-    clean = activated(model, data.images)
-    anyone = torch.randperm(clean.shape[1], generator=generator)
-    for reading, strength in product(mutations.READINGS, mutations.STRENGTHS):
-        after = activated(model, mutations.mutate(
-            data.images, strength=strength, seed=seed, reading=reading).images)
-        for difference in nss.DIFFERENCES:
-            for neurons, value in sensitivity(clean, after, difference, anyone).items():
-                run.add({"sensitivity": value}, state=state, mutations=reading, strength=strength,
-                        difference=difference, neurons=neurons)
+clean = {state: activated(model, data.images) for state, (_, model) in stages.items()}
+anyone = {state: torch.randperm(x.shape[1], generator=generator) for state, x in clean.items()}
+
+# %%
+moved = {}
+for reading, strength in product(mutations.READINGS, mutations.STRENGTHS):
+    x = mutations.mutate(data.images, strength=strength, seed=seed, reading=reading).images
+    for state, (_, model) in stages.items():
+        after = activated(model, x)
+        moved[state, reading, strength] = {
+            how: sensitivity(clean[state], after, how, anyone[state]) for how in nss.DIFFERENCES}
+
+# %% tags=["hide-input"]
+for (state, reading, strength), differences in moved.items():
+    for difference, values in differences.items():
+        for neurons, value in values.items():
+            run.add({"sensitivity": value}, state=state, mutations=reading, strength=strength,
+                    difference=difference, neurons=neurons)
 wide(run.live, "quantity == 'sensitivity' and difference == 'l1' and mutations == 'paper'", index="strength",
      columns=["neurons", "state"], digits=4)
 
@@ -157,7 +166,7 @@ run.show()
 # If the paper is right, both are above 1. The third is the smallest step in sensitivity from one strength
 # to the next. If sensitivity always rises, it is above 0.
 
-# %% tags=["hide-input"]
+# %%
 ON = ["mutations", "difference", "neurons"]
 found = run.live.query("quantity == 'sensitivity'").set_index([*ON, "strength", "state"])["value"]
 ratio = found.xs("worse", level="state") / found.xs("better", level="state")

@@ -146,14 +146,17 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # %% tags=["hide-input"]
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
-selectors = {Key(name): chosen for name, chosen in (
-    studies.table_iv(reference, classes, seed=seed)
-    | {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}).items()}
-selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference,
-                                                    order_by="coverage", seed=seed)
+
+# %%
+chosen = studies.table_iv(reference, classes, seed=seed)
+chosen |= {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}
+selectors = {Key(name): selector for name, selector in chosen.items()}
+selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference, order_by="coverage", seed=seed)
 selectors |= studies.one_more(beside, reference=reference)
 readings = studies.nss_readings(data.images, seed=1000 + seed)
 orders = studies.orders(model, candidates, selectors | readings)
+
+# %% tags=["hide-input"]
 L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures
 
 # %% [markdown]
@@ -228,7 +231,7 @@ run.show()
 # by the mutation that made them. The second groups them by the fresh mutation that NSS drew for them. Both show the
 # share of faults, and the mean score with the fresh mutation and with the original.
 
-# %% tags=["hide-input"]
+# %%
 def auc(scores, pair):
     """How well the scores in one pair tell faults from the rest."""
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
@@ -288,7 +291,7 @@ says(
 # of their whole orders. What the records say follows below, with the other
 # selectors.
 
-# %% tags=["hide-input"]
+# %%
 compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
@@ -313,13 +316,13 @@ run.show()
 # now look only at candidates whose largest probability is above 0.9. We keep each selector's order among
 # them, and count again.
 
-# %% tags=["hide-input"]
+# %%
 sure = (probabilities.amax(1) > 0.9).numpy()
-print(f"{sure.mean():.0%} of the candidates are above 0.9; {wrong[sure].sum():,} of these are wrong")
 inside = np.cumsum(sure) - 1  # where a sure candidate is among the sure ones
 among = {key: inside[order.numpy()[sure[order.numpy()]]] for key, order in orders.items()}
 
 # %% tags=["hide-input"]
+print(f"{sure.mean():.0%} of the candidates are above 0.9; {wrong[sure].sum():,} of these are wrong")
 if sure.sum() >= 20:
     run.add(studies.tidy(faults.detection_table(wrong[sure], among, RATES), "confident_fdr"))
 
@@ -336,7 +339,7 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # How many points of FDR is NSS above the best of the seven other selectors of Table V, above DeepGini, and above
 # random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
-# %% tags=["hide-input"]
+# %%
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
 leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})
@@ -362,8 +365,8 @@ run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity 
 # %% [markdown]
 # ## Table V, beside the paper's
 #
-# "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from our
-# mean over the seeds, for every network and each of the four rates.
+# "Ours" is NSS as the text describes it, `remutated` and `l1`. We first subtract the printed FDR from the
+# mean of our records, for every network and each of the four rates.
 
 # %% tags=["hide-input", "records"]
 above = less_printed(ours, printed).drop(columns=KNOWN).agg(["min", "max"]).T.set_axis(["least", "greatest"], axis=1)
@@ -416,8 +419,8 @@ reading_table(candidates="random", recipe="nss_second")
 # ## If the original is known
 #
 # Then NSS is another method, with another result. The released code knows it; the difference and the layer are
-# still those of the text here. The table says in how many cells NSS is first, with some rivals' printed numbers in
-# place of ours.
+# still those of the text here. The table says in how many cells of the records NSS is first, with some rivals' printed
+# numbers in place of ours.
 
 # %% tags=["hide-input", "records"]
 first = pd.Series({listed(of_paper): firsts_if_known(ours, printed, of_paper)
@@ -445,7 +448,7 @@ says(
 # ## The other selectors
 #
 # How many points are they above what a random order finds on average? Least and greatest over the four rates, in
-# means over the seeds:
+# means over the seeds of the records:
 
 # %% tags=["hide-input"]
 None if ours.empty else headed(pd.DataFrame({

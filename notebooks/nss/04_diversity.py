@@ -83,8 +83,10 @@ print("kinds:", kinds.tolist())
 print("FTCR after each candidate:",
       faults.fault_type_coverage(kinds, [2, 1, 3, 0], [0.25, 0.5, 0.75, 1.0]).round(2).tolist())
 
-# %% tags=["hide-input"]
+# %%
 types = faults.fault_types(data.labels, predicted, len(data.classes))
+
+# %% tags=["hide-input"]
 print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len(types)} candidates")
 
 # %% [markdown]
@@ -113,7 +115,7 @@ run.show()
 # %% [markdown]
 # Table VII condenses each curve to its mean over 1, 2, ..., 20 %.
 
-# %% tags=["hide-input"]
+# %%
 areas = ftcr.mean(axis=1).to_frame(20)
 leads = studies.leads(areas, {"lead": [*table_iv, Key("random")], "over_random": [Key("random")]})
 

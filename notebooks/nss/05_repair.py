@@ -49,7 +49,7 @@ bet("nss-repair-best")
 # %% tags=["hide-input", "records"]
 CELL = ["dataset", "model", "test"]
 rows = records.frame("nss/repair", recipe="nss").query("quantity == 'gain'")
-gained = by_selector(rows.assign(rate=rows.get("rate", pd.Series()).fillna(0)), *CELL, "rate")
+gained = by_selector(rows.fillna({"rate": 0}), *CELL, "rate")
 added = beyond_training(gained).groupby([*CELL, "rate"]).mean()  # what the candidates add
 
 # %% tags=["hide-input", "statements"]
@@ -106,7 +106,7 @@ table_iv = {Key(name): selector for name, selector in
 readings = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
 orders = studies.orders(model, candidates, table_iv | readings)
 
-# %% tags=["hide-input"]
+# %%
 shares = checks.numbers(rates, "rates")
 again = mutations.mutate(data.images, seed=2000 + seed).images
 new = torch.ones(len(data), dtype=torch.bool)
@@ -115,7 +115,7 @@ for order in orders.values():
 tests = {"clean": (data.images, data.labels), "mutated": (again, data.labels)}
 tests |= {"new": (again[new], data.labels[new])} if new.any() else {}
 
-
+# %% tags=["hide-input"]
 def accuracies(model):
     """On each of the test sets."""
     return {test: inference.accuracy(model, *both) for test, both in tests.items()}
@@ -132,10 +132,9 @@ print({test: f"{value:.1%} of {len(tests[test][1])}" for test, value in before.i
 # the released code. `none` continues the training without any candidate: what it gains has nothing to do with
 # selection.
 
-# %% tags=["hide-input"]
+# %%
 steps = training.Recipe(0.001, 512, epochs, momentum=0.99, weight_decay=5e-4, schedule="steps",
                         nesterov=True)
-
 
 # %%
 def gain(chosen):
@@ -147,6 +146,7 @@ def gain(chosen):
     return {test: 100 * (after - before[test]) for test, after in accuracies(copy).items()}
 
 
+# %%
 alone = gain([])
 gains = {rate: {key: gain(selection.top(order, rate / 100)) for key, order in orders.items()}
          for rate in shares}

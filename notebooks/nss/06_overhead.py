@@ -94,7 +94,7 @@ selectors["nss"] = selection.selector("nss", seed=1000 + seed)
 # too. NSS watches every unit, but of only one layer. Some programs count every unit as a neuron.
 # The coverage-guided selectors would then have many times more to cover, and would take longer.
 
-# %% tags=["hide-input"]
+# %%
 def seconds(action) -> float:
     """The faster of two runs."""
     taken = []
@@ -105,6 +105,7 @@ def seconds(action) -> float:
     return min(taken)
 
 
+# %%
 taken = {}
 for part in (8, 4, 2, 1):
     x = candidates[:len(candidates) // part]

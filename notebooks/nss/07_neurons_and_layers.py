@@ -126,6 +126,7 @@ def orders(before, after, layer):
             for share, columns in chosen.items()}
 
 
+# %%
 pairs = {"remutated": (candidates, again), "original": (data.images, candidates)}
 fdr = {(pair, number): faults.detection_table(wrong, orders(*images, layer), [20])[20]
        for pair, images in pairs.items() for number, layer in layers.items()}
@@ -180,7 +181,8 @@ says(
 # %% [markdown]
 # ## Table X, beside the paper's: which layer
 #
-# The tables use a fifth of the neurons. The second one has the known original, at the first layer and at the last.
+# The tables use a fifth of the neurons. The second one, from the records, has the known original, at the first layer and
+# at the last.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 10), FIFTH + " and pair == 'remutated'", on=[*CELL, "layer"],

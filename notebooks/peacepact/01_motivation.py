@@ -81,7 +81,7 @@ print(data, f"test accuracy {inference.accuracy(model, data.images, data.labels)
 # %% tags=["remove-input"]
 says(f"Here these are {len(nearest['decided']):,} images for each PD, with {repeats} repetitions of {trials} patches.")
 
-# %% tags=["hide-input"]
+# %%
 generator = torch.Generator().manual_seed(seed + 1)
 given, top_two = {}, {}
 for kind, index in nearest.items():

@@ -83,7 +83,6 @@ says(
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
-measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 print(data, f"accuracy {accuracy:.3f}", sep="\n")
 
 # %% [markdown]
@@ -96,6 +95,7 @@ print(data, f"accuracy {accuracy:.3f}", sep="\n")
 # $$\mathrm{PD}(p) = \sum_{i=1}^{n-1} \frac{p'_i - p'_{i+1}}{i} .$$
 
 # %%
+measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 eff = measured.success.double().mean(1).numpy()
 p = measured.probabilities.double().sort(dim=1, descending=True).values  # p'
 my_delta = ((p[:, :-1] - p[:, 1:]) / torch.arange(1, p.shape[1])).sum(1)

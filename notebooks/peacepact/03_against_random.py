@@ -66,9 +66,13 @@ says(
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
+
+# %%
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 success = measured.success.numpy()
 q = success.any(1).mean()  # the share of fragile inputs
+
+# %% tags=["hide-input"]
 print(data, f"accuracy {accuracy:.3f}; {q:.1%} of the inputs ever change", sep="\n")
 
 # %% [markdown]

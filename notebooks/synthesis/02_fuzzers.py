@@ -27,7 +27,7 @@ from tqdm import tqdm
 from dnnbook import studies, training
 from dnnbook.chapters import declared
 from dnnbook.chapters.statements import says
-from dnnbook.data import load
+from dnnbook.data import Dataset, load
 from dnnbook.display import plots, whose
 from dnnbook.display.colours import colours
 from dnnbook.display.tables import headed, mean_and_interval
@@ -146,19 +146,24 @@ declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=re
 bounds = {name: l2 for name, l2 in studies.bounds(distances).items() if l2 is not None}
 
 # %%
+def lineup(data: Dataset, seed: int) -> dict[Key, fuzzing.Fuzzer]:
+    """The swarms, the papers' other fuzzers, and noise."""
+    swarm = fuzzing.Swarm.paper(population=population)
+    oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
+    usual = load(dataset, "train").images[:references]
+    return {**studies.swarms(swarm, "sensitive excitable constant", points=2),
+            **studies.rivals(oracles, usual, best=(data.images, data.labels), count=held_out),
+            Key("noise"): fuzzing.Noise(scale=1.0)}
+
+
+# %%
 def measured(seed: int) -> pd.DataFrame:
     """What every fuzzer finds at every bound: a line for each of them."""
     data = load(dataset)
     model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed)
     chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
-    swarm = fuzzing.Swarm.paper(population=population)
-    oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
-    fuzzers = {**studies.swarms(swarm, "sensitive excitable constant", points=2),
-               **studies.rivals(oracles, load(dataset, "train").images[:references],
-                                best=(data.images, data.labels), count=held_out),
-               Key("noise"): fuzzing.Noise(scale=1.0)}
-    found = studies.at_bounds(model, data.images[chosen], data.labels[chosen], fuzzers, bounds,
-                              iterations=iterations, seed=seed)
+    found = studies.at_bounds(model, data.images[chosen], data.labels[chosen], lineup(data, seed),
+                              bounds, iterations=iterations, seed=seed)
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
 # %% tags=["hide-input"]
@@ -222,6 +227,8 @@ by_bound(both.assign(value=both["value"] - both["value_noise"]), "error_rate", *
 
 # %% [markdown]
 # ## What it means
+#
+# The table has leads over another fuzzer in the records, and their 95 % {term}`intervals <interval>`.
 
 # %% tags=["hide-input", "records"]
 FAR = "dataset == 'mnist' and bound == 8"

@@ -80,13 +80,16 @@ reference = load(dataset, "train").images[:references]
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
 given = inference.predict(model, candidates).argmax(1)
+fresh_seed = 1000 + seed
+
+# %%
 patched = vulnerability.success_matrix(model, candidates, trials=trials,
                                        generator=torch.Generator().manual_seed(seed))
-fresh_seed = 1000 + seed
 fresh = mutations.mutate(candidates, seed=fresh_seed).images
 broken = {"wrong": (given != data.labels).numpy(), "fragile": fragility.eff(patched) > 0,
           "flipped": (inference.predict(model, fresh).argmax(1) != given).numpy()}
 
+# %% tags=["hide-input"]
 print(data)
 print(", ".join(f"{100 * hit.mean():.1f} % {way}" for way, hit in broken.items()))
 
@@ -134,10 +137,13 @@ plots.sheet({shown(name): (candidates[place[:8].copy()], [titles[i] for i in pla
              for name, place in order.items()}, columns=8, scale=0.8)
 run.show()
 
+# %%
+areas = {(name, way): faults.roc_area(hit, score)
+         for way, hit in broken.items() for name, score in scores.items()}
+
 # %% tags=["hide-input"]
-for way, hit in broken.items():
-    for name, score in scores.items():
-        run.add({"auc": faults.roc_area(hit, score)}, method=name, other=way)
+for (name, way), area in areas.items():
+    run.add({"auc": area}, method=name, other=way)
 wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 
 # %% [markdown]
@@ -146,7 +152,7 @@ wide(run.live, "quantity == 'auc'", index="method", columns="other", digits=2)
 # what they have in common at the top. Of all inputs in the first $1/10$ of either score, the share that is in
 # the first $1/10$ of both (by chance, about $1/19$).
 
-# %% tags=["hide-input"]
+# %%
 first = {name: set(place[:max(1, len(place) // 10)]) for name, place in order.items()}
 rho = pd.DataFrame(scores).corr("spearman")
 common = pd.DataFrame({a: {b: len(first[a] & first[b]) / len(first[a] | first[b]) for b in scores}
@@ -188,6 +194,8 @@ mean_and_interval(run.recorded("quantity in ('share', 'also_broken')").fillna({"
 
 # %% [markdown]
 # ## What it means
+#
+# The table has, from the records, the least and the greatest of the networks' means.
 
 # %% tags=["hide-input"]
 headed(pd.DataFrame({way: {name: span(auc[name, way], 2) for name in ("gini", "pd", "nss", "excitable", "dsa")}
@@ -211,12 +219,12 @@ says(
 # %% tags=["hide-input", "statements"]
 count = means["spearman", "nss", "excitable"]  # missing if all inputs have one number, with at least one seed
 tied, lenets = count.index[count.isna()], auc["excitable"].loc[count.notna()]
-found = evidence.by_seed(kept, "method == 'excitable' and quantity == 'auc'", "other", *CELLS)
+by_count = evidence.by_seed(kept, "method == 'excitable' and quantity == 'auc'", "other", *CELLS)
 says(
     ("The number of excitable neurons finds flipped inputs a little with the LeNets, and does not find the others.",
      lenets["flipped"].min() > 0.55 and (lenets[["wrong", "fragile"]] - 0.5).abs().max(axis=None) < 0.05),
     (f"With {listed(shown(model) for _, model in tied)}, it hardly orders them: with at least one random seed, all inputs "
-     "have the same number.", len(tied) > 0 and (found.unstack(CELLS)[tied] - 0.5).abs().max(axis=None) < 0.01))
+     "have the same number.", len(tied) > 0 and (by_count.unstack(CELLS)[tied] - 0.5).abs().max(axis=None) < 0.01))
 
 # %% [markdown]
 # ## Exercises
