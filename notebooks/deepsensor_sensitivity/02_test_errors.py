@@ -411,7 +411,8 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 
 # %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
-headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()}))
+headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()})
+       .rename_axis(columns="from the records"))
 
 # %% tags=["hide-input", "hide-output", "statements"]
 says(*rows_kept(every))
@@ -545,7 +546,7 @@ if len(in_all):
         for budget, where in (("none", "no bound"), ("8", "L2 8"), ("16", "L2 16"))}
     blind = mean_of(in_all, "model", who="constant", quantity="error_rate", budget="none")
     display(headed(pd.DataFrame({"constant (%)": blind.map("{:.0f}".format), **added}).fillna("")
-                   .rename_axis("from the records")))
+                   .rename_axis("network, from the records")))
 
 # %% [markdown]
 # ## Exercises

@@ -192,7 +192,7 @@ for bound in ("none", "near") if len(counted) else ():
     found_by = seeds_of(counted, "choice", quantity="error_rate", budget=bound).unstack("choice")
     columns[f"errors, {where}"] = found_by.mean().map("{:.1f}".format)
     columns[f"added, {where}"] = evidence.corrected(ahead_of_one(found_by, "as the text", "no search")).map("{:+.1f}".format)
-pd.DataFrame(columns).fillna("").rename_axis("from the records")
+pd.DataFrame(columns).fillna("").rename_axis("choice, from the records")
 
 # %% tags=["hide-input", "statements"]
 says((f"*Size.* Within the bound, ten particles find {ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results "
