@@ -46,13 +46,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.studies.findings.deepsensor import (
-    mean_of,
-    of_estimators,
-    of_the_most,
-    seeds_of,
-    times_as_many,
-)
+from dnnbook.studies.findings.deepsensor import mean_of, of_estimators, of_the_most, seeds_of, times_as_many
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
@@ -470,8 +464,8 @@ wide(ours, "players == 'network' and estimator == 'diagonal'", index=["dataset",
 # ## How exact are few gradients?
 
 # %% tags=["hide-input", "statements"]
-estimates = of_estimators(diagonal)
-by_gradients, by_orders = (estimates.loc[name] for name in ("diagonal", "permutation"))
+by_estimator = of_estimators(diagonal)
+by_gradients, by_orders = (by_estimator.loc[name] for name in ("diagonal", "permutation"))
 errors, most, orders = 100 * by_gradients["error"], by_gradients.iloc[-1], by_orders.iloc[-1]
 says(f"The counts and the verdict use the diagonal ({sizes(diagonal)}).",
      (f"In the small network, its error is {span(errors)} % of the length of the true values, however "

@@ -41,15 +41,7 @@ from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.studies.findings.deepsensor import (
-    lead_of,
-    mean_of,
-    printed_rates,
-    same_numbers,
-    seeds_of,
-    sides_of,
-    table_of,
-)
+from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, same_numbers, seeds_of, sides_of, table_of
 from dnnbook.words import listed, networks, span
 from dnnlib import fuzzing, inference
 
@@ -195,15 +187,16 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # which](../deepsensor_sensitivity/02_test_errors)).
 
 # %% tags=["hide-input"]
-swarm = fuzzing.Swarm.paper(population=population)
-swarms = studies.swarms(swarm, "excitable excitable_scaled sensitive constant random",
-                        points=points, seed=seed)
-swarms[Key("deepsensor", "sensitive_same_passes")] = replace(
-    swarm, population=3 * points * population)
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+
+# %%
+swarm = fuzzing.Swarm.paper(population=population)
+swarms = studies.swarms(swarm, "excitable excitable_scaled sensitive constant random",
+                        points=points, seed=seed)
+swarms[Key("deepsensor", "sensitive_same_passes")] = replace(swarm, population=3 * points * population)
 baselines = studies.rivals(oracles, known[:references],
                            best=(data.images[left], data.labels[left]), count=held_out)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}

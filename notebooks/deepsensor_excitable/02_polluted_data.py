@@ -39,14 +39,7 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.studies.findings.deepsensor import (
-    always_most,
-    lead_of,
-    mean_of,
-    seeds_of,
-    sides_of,
-    table_of,
-)
+from dnnbook.studies.findings.deepsensor import always_most, lead_of, mean_of, seeds_of, sides_of, table_of
 from dnnbook.training import faulty, pollution
 from dnnbook.words import out_of, span
 from dnnlib import fuzzing, inference
@@ -194,11 +187,11 @@ found = studies.in_each(models, {name: (data.images[places], data.labels[places]
                                  for name, places in benign.items()},
                         fuzzers, iterations=iterations, seed=seed)
 
-# %% tags=["hide-input"]
+# %%
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
-print(f"{inputs} inputs of {data}")
 
 # %% tags=["hide-input"]
+print(f"{inputs} inputs of {data}")
 for (name, key), campaign in found.items():
     run.add(measured.loc[name, key].to_dict() | {"passes": campaign.passes}, network=name,
             method=str(key), **key.columns)

@@ -175,7 +175,7 @@ swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=point
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
 found = studies.in_each(models, benign, fuzzers, iterations=iterations, seed=seed)
 
-# %% tags=["hide-input"]
+# %%
 measured = outcomes.table(found, outcomes.last_examples)
 
 # %% tags=["hide-input"]

@@ -75,8 +75,8 @@ bet("deepsensor-excitable-asr-pgd-at")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/attack_success"), "dataset", "model")
-success = rows[rows["quantity"] == "asr"]
-smaller = rises(success, ["excitable", "constant", "sensitive", "pgd_at"], attack="pgd, small", budget="none")
+asr = rows[rows["quantity"] == "asr"]
+smaller = rises(asr, ["excitable", "constant", "sensitive", "pgd_at"], attack="pgd, small", budget="none")
 rise, low, high = evidence.spread(smaller["excitable"]).loc[0]
 says((f"**The answer.** No. At a small size, where PGD can fail, retraining on the excitable swarm's "
       f"examples *raises* its success with every seed, by {rise:.0f} points on average.", smaller["excitable"].min() > 0
@@ -86,7 +86,7 @@ says((f"**The answer.** No. At a small size, where PGD can fail, retraining on t
       evidence.spread(smaller["pgd_at"]).loc[0, "low"] > 0))
 
 # %% tags=["hide-input", "statements"]
-slow = success[success["attack"].isin(["deepfool", "jsma"])]
+slow = asr[asr["attack"].isin(["deepfool", "jsma"])]
 slow = table_of(slow, ["before", "excitable", "pgd_at"], "attack", budget="none").min(axis=None)
 says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images before and after. So "
       "they can hardly show a gain, nor that one network is no worse than another.", slow >= 95),
@@ -189,7 +189,7 @@ found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): 
                           budgets, iterations=iterations, seed=seed)
 by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
 
-# %% tags=["hide-input"]
+# %%
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
 controls = {BEFORE: model} | retraining.retrained(
@@ -350,8 +350,8 @@ says(f"Our records cover {sizes(rows)}. FGSM and PGD attack {rows['attacked'].ma
 # learnt from the very attack by which it is judged.
 
 # %% tags=["hide-input", "statements"]
-both = table_of(success, ["before", "excitable"], attack="pgd", budget="none").min(axis=None)
-fell = evidence.spread(rises(success, ["excitable"], attack="pgd", budget="none")["excitable"]).loc[0]
+both = table_of(asr, ["before", "excitable"], attack="pgd", budget="none").min(axis=None)
+fell = evidence.spread(rises(asr, ["excitable"], attack="pgd", budget="none")["excitable"]).loc[0]
 accuracy = table_of(rows, ["excitable", "dlfuzz", "pgd_at"], quantity="accuracy_unseen", budget="none")
 harmed = accuracy[["dlfuzz", "pgd_at"]].max(axis=None)
 says((f"At the paper's size, PGD succeeds on at least {both:.0f} % of the images, before "
@@ -363,7 +363,7 @@ says((f"At the paper's size, PGD succeeds on at least {both:.0f} % of the images
       smaller["pgd_at"].mean() > 10))
 
 # %% tags=["hide-input", "statements"]
-within = rises(success, ["excitable", "constant", "sensitive"], attack="pgd, small", budget="2").mean().abs().max()
+within = rises(asr, ["excitable", "constant", "sensitive"], attack="pgd, small", budget="2").mean().abs().max()
 says("Its examples are a few hundred images, made once against the network as it was. The method that is usually called "
      "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success by at most "

@@ -72,10 +72,10 @@ bet("deepsensor-excitable-clever")
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/clever"), "dataset", "model")
 NAMES = ["benign", "noise", "deephunter", "deepxplore", "dlfuzz", "pgd_at", "excitable", "sensitive", "constant", "random"]
-scores = {bound: table_of(rows, NAMES, quantity="clever_gain", budget=bound) for bound in ("none", "2")}
+score_gains = {bound: table_of(rows, NAMES, quantity="clever_gain", budget=bound) for bound in ("none", "2")}
 ways = {bound: rises(rows, NAMES, quantity="deepfool_l2", budget=bound) for bound in ("none", "2")}
-gain, way = (evidence.spread(each["none"]["excitable"]).loc[0] for each in (scores, ways))
-farther = [(name, bound) for bound in ways for name in NAMES if min(scores[bound][name].min(), ways[bound][name].min()) > 0]
+gain, way = (evidence.spread(each["none"]["excitable"]).loc[0] for each in (score_gains, ways))
+farther = [(name, bound) for bound in ways for name in NAMES if min(score_gains[bound][name].min(), ways[bound][name].min()) > 0]
 says((f"**The answer.** Not on average: after retraining on the excitable swarm's examples the score changes by "
       f"{gain['mean']:.2f}, where the paper has a gain of {0.12}. The verdict on that gain is "
       f"*{evidence.state('deepsensor-excitable-clever-average')}*.", gain["mean"] < 0),
@@ -186,7 +186,7 @@ pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps,
                      random_starts=random_starts)
 by_pgd = robustness.attack_success_rate(model, x, labels, pgd, seed=seed).images
 
-# %% tags=["hide-input"]
+# %%
 BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
@@ -195,6 +195,8 @@ controls = {BEFORE: model} | retraining.retrained(
 examples = {name: (each.images, each.labels[each.origin[-1]]) for name, each in found.items()}
 models = {(budget, key): each for budget in budgets for key, each in controls.items()}
 models |= retraining.retrained(model, benign, examples, steps, seed=seed)
+
+# %% tags=["hide-input"]
 print(f"{len(x)} inputs, {len(set(models.values()))} networks")
 
 # %% [markdown]
@@ -307,8 +309,8 @@ says(f"Our records cover {sizes(rows)}; {rows['images'].max()} images have a sco
 # gradients became smaller at the sampled points, and the distance need not have become larger.
 
 # %% tags=["hide-input", "statements"]
-score = scores["none"]
-lower = [name for name in ("constant", "dlfuzz", "deephunter") if score[name].mean() < 0]
+of_scores = score_gains["none"]
+lower = [name for name in ("constant", "dlfuzz", "deephunter") if of_scores[name].mean() < 0]
 excess = evidence.spread(seeds_of(rows, who="excitable", quantity="clever_excess", budget="none")).loc[0]
 says(*([(f"The paper also claims three times the rivals' gain. Our excess over that is {excess['mean']:.2f} on average "
          f"({excess['low']:.2f} to {excess['high']:.2f}), but if everybody loses, this number can still be positive. So we "
@@ -321,7 +323,7 @@ says(*([(f"The paper also claims three times the rivals' gain. Our excess over t
 # %% tags=["hide-input", "statements"]
 accuracies = table_of(rows, ["before", "dlfuzz"], quantity="accuracy", budget="2")
 cost = accuracies["before"] - accuracies["dlfuzz"]
-sensitive, added = score["sensitive"], ways["none"]["sensitive"]
+sensitive, added = of_scores["sensitive"], ways["none"]["sensitive"]
 says((f"DLFuzz's examples within a distance of {2} cost {span(cost, 1)} points of accuracy.", cost.min() > 1),
      (f"The examples of the sensitive swarm without a bound lengthen DeepFool's way with every seed, by at least "
       f"{added.min():.2f}. The score does not rise with every seed.", added.min() > 0 > sensitive.min() and sensitive.mean() > 0))

@@ -54,17 +54,17 @@ run = Experiment("deepsensor_excitable/examples", profile, dataset=dataset, mode
 # %% tags=["hide-input", "statements"]
 rows = records.existing("deepsensor_excitable/examples")
 SWARMS = ["excitable", "constant"]
-far, far_8 = (table_of(rows, SWARMS, quantity="distance_over_deephunter", budget=budget) for budget in ("none", "8"))
-apart = seeds_of(rows, who="excitable", quantity="told_apart", budget="1")
+distances, distances_8 = (table_of(rows, SWARMS, quantity="distance_over_deephunter", budget=budget) for budget in ("none", "8"))
+told = seeds_of(rows, who="excitable", quantity="told_apart", budget="1")
 errors = seeds_of(rows, who="excitable", quantity="last_error_rate", budget="1")
 says((f"**The answer.** Not those that stand apart. Without a bound, the excitable swarm's examples lie at least "
-      f"{far['excitable'].min():.1f} times as far from the benign images as DeepHunter's; this is "
-      f"*{evidence.state('deepsensor-excitable-clusters')}*.", far["excitable"].min() > 1),
-     (f"But the swarm that nothing guides is at least {far['constant'].min():.1f} times as far away. So most of the distance comes "
-      "from the random start, and not from the neurons.", far["constant"].min() > 2),
-     (f"Within a distance of {1}, where examples look like their inputs, the test tells at most {100 * apart.max():.0f} % of "
+      f"{distances['excitable'].min():.1f} times as far from the benign images as DeepHunter's; this is "
+      f"*{evidence.state('deepsensor-excitable-clusters')}*.", distances["excitable"].min() > 1),
+     (f"But the swarm that nothing guides is at least {distances['constant'].min():.1f} times as far away. So most of the distance comes "
+      "from the random start, and not from the neurons.", distances["constant"].min() > 2),
+     (f"Within a distance of {1}, where examples look like their inputs, the test tells at most {100 * told.max():.0f} % of "
       "the points apart, about as many as for two sets that are alike. None of the swarm's examples is an error there.",
-      apart.between(0.4, 0.6).all() and errors.max() == 0))
+      told.between(0.4, 0.6).all() and errors.max() == 0))
 
 # %% [markdown]
 # **What you will learn.** How to test whether two sets of images can be told apart. And what the test says
@@ -309,7 +309,7 @@ says((f"In the picture without a bound, the silhouette of the swarm's examples a
       f"{cluster['excitable'].min():.2f}, and that of DeepHunter's at most {cluster['deephunter'].max():.2f}. It is 0 where two sets "
       "are mixed, and 1 where they are two clusters.", cluster["excitable"].min() > cluster["deephunter"].max()),
      (f"At an L2 distance of {8}, excitable neurons add to the distance from the benign images with each random seed.",
-      (far_8["excitable"] > far_8["constant"]).all()),
+      (distances_8["excitable"] > distances_8["constant"]).all()),
      (f"They add errors as well: at least {errors_8['excitable'].min():.0f} % of the examples, against at most "
       f"{errors_8['constant'].max():.0f} % without guidance.", errors_8["excitable"].min() > errors_8["constant"].max()),
      (f"A cluster of its own is no sign of errors, though: the unguided examples are told apart for "

@@ -62,8 +62,8 @@ bet("deepsensor-excitable-speakers")
 
 # %% tags=["hide-input", "statements"]
 rows = at_best(records.existing("deepsensor_excitable/speakers"), "dataset", "model")
-rates = rows[(rows["table"] == 6) & (rows["quantity"] == "error_rate")]
-found_by = table_of(rates, ["excitable", "constant", "noise", "dlfuzz"], "model", budget="none")
+error_rates = rows[(rows["table"] == 6) & (rows["quantity"] == "error_rate")]
+found_by = table_of(error_rates, ["excitable", "constant", "noise", "dlfuzz"], "model", budget="none")
 free, hissing = (evidence.spread(found_by[who])["mean"] for who in ("excitable", "noise"))
 unmoved = seeds_of(rows, "model", "budget", who="excitable", quantity="same_as_constant")
 says(("**The answer.** Excitable neurons never guide the swarm here: with every seed, its examples are those of a swarm "
@@ -200,7 +200,7 @@ headed(counted.astype(object).where(counted.notna(), "-"))
 # The fuzzers change the pixels of the picture, [as for images](01_test_errors); the paper does the same in its
 # feature space. They run without a bound on the {term}`L2 distance`, and within `near`.
 
-# %% tags=["hide-input"]
+# %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population),
                         "excitable excitable_scaled sensitive constant", points=points)
 known = load(dataset, "train").images[:references]
@@ -208,6 +208,8 @@ rivals = {name: studies.rivals([each for other, each in trained.items() if other
                                best=(data.images, data.labels), count=held_out)
           for name in trained}
 fuzzers = swarms | rivals[model_name] | {Key("noise"): fuzzing.Noise(scale=1.0)}
+
+# %%
 bounds = {"near": near, "none": None}
 found = studies.at_bounds(model, x, labels, fuzzers, bounds, iterations=iterations, seed=seed)
 measured = outcomes.table(found, outcomes.every_example, near=near)
@@ -416,7 +418,7 @@ says(f"Our records cover six speakers. {sizes(rows)}.", f"The rivals ran {of_riv
 # %% tags=["hide-input", "statements"]
 excited = seeds_of(rows, "model", "budget", quantity="excitable").max()
 stayed = seeds_of(rows, "model", "budget", who="excitable_scaled", quantity="same_as_constant")
-scaled = evidence.spread(lead_of(rates, "excitable_scaled", "constant", "model", budget="none"))
+scaled = evidence.spread(lead_of(error_rates, "excitable_scaled", "constant", "model", budget="none"))
 says((f"At most {excited:.2g} % of the neurons of a random picture are above the threshold of half a nat.",
       excited < 0.1),
      (f"With scaled values the swarm moves: {span(stayed)} % of its examples are those of the constant swarm.",
@@ -426,7 +428,7 @@ says((f"At most {excited:.2g} % of the neurons of a random picture are above the
 
 # %% tags=["hide-input", "statements"]
 SWARMS = ["excitable", "excitable_scaled", "sensitive", "constant"]
-near_by = table_of(rates, [*SWARMS, "dlfuzz"], "model", budget="near").groupby("model").mean()
+near_by = table_of(error_rates, [*SWARMS, "dlfuzz"], "model", budget="near").groupby("model").mean()
 best_swarm = near_by[SWARMS].max(axis=1)
 empty = seeds_of(rows, "model", who="deepxplore", table=6, quantity="test_errors", budget="none")
 says((f"Within the bound, where the voice can still be followed, DLFuzz has {span(near_by['dlfuzz'] / best_swarm)} times as many "

@@ -40,13 +40,7 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
-from dnnbook.studies.findings.deepsensor import (
-    ahead_of_one,
-    mean_of,
-    over_thresholds,
-    seeds_of,
-    sides_of,
-)
+from dnnbook.studies.findings.deepsensor import ahead_of_one, mean_of, over_thresholds, seeds_of, sides_of
 from dnnbook.training import faulty
 from dnnbook.words import listed, span
 from dnnlib import checks, fuzzing
@@ -160,7 +154,7 @@ print(data)
 # every $\epsilon$ at $\lambda = 0.5$. Both are run in nats (`excitable`) and scaled (`excitable_scaled`). The
 # controls are the first paper's {term}`fitness` at its threshold of 0.5, and a constant fitness.
 
-# %% tags=["hide-input"]
+# %%
 plain = fuzzing.Swarm.paper(population=population)
 
 

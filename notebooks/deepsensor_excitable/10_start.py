@@ -58,10 +58,10 @@ CLEAN = ["adversarial", "overfitted"]  # errors in networks trained on clean dat
 from_random, at_input = (seeds_of(error_shares, "errors", who="excitable", start=start, budget="none") for start in ("random", "seed"))
 unguided, few = (seeds_of(part, "errors", who="constant", start="random", budget="none")
                  for part in (error_shares, rows[rows["quantity"] == "excitable"]))
-ours, theirs = (found[CLEAN].groupby("errors").mean() for found in (from_random, at_input))
+at_random, at_inputs = (found[CLEAN].groupby("errors").mean() for found in (from_random, at_input))
 says(("**The answer.** Yes, in the two networks that were trained on clean data: errors for at least "
-      f"{ours.min():.0f} % of the inputs from a random start, and for at most "
-      f"{theirs.max():.0f} % from the input.", (from_random[CLEAN] > at_input[CLEAN]).all()))
+      f"{at_random.min():.0f} % of the inputs from a random start, and for at most "
+      f"{at_inputs.max():.0f} % from the input.", (from_random[CLEAN] > at_input[CLEAN]).all()))
 
 # %% tags=["hide-input", "statements"]
 says((f"But this needs no excitable neurons. With a constant fitness there are errors for at least "

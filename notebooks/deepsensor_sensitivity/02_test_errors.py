@@ -47,14 +47,7 @@ from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.studies.findings.deepsensor import (
-    lead_of,
-    mean_of,
-    printed_rates,
-    seeds_of,
-    sides_of,
-    written,
-)
+from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, seeds_of, sides_of, written
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import fuzzing, inference
 from dnnlib.fuzzing.ascent import layout, respond
@@ -102,9 +95,9 @@ bet("deepsensor-sensitivity-errors")
 # %% tags=["hide-input", "statements"]
 CELL, LENETS, RIVALS = ["dataset", "model"], ["lenet1", "lenet4", "lenet5"], ["deepxplore", "dlfuzz", "deephunter"]
 every = records.frame("deepsensor_sensitivity/test_errors")
-rates = at_best(every[every["quantity"] == "error_rate"], *CELL)
-ahead = {name: evidence.spread(lead_of(rates, "paper", name, *CELL, budget="none")) for name in RIVALS}
-guidance = {budget: evidence.spread(lead_of(rates, "paper", "constant", "model", budget=budget))
+error_rates = at_best(every[every["quantity"] == "error_rate"], *CELL)
+ahead = {name: evidence.spread(lead_of(error_rates, "paper", name, *CELL, budget="none")) for name in RIVALS}
+guidance = {budget: evidence.spread(lead_of(error_rates, "paper", "constant", "model", budget=budget))
             for budget in ("none", "8", "16")}
 says(("**The answer.** Without a bound on the distance, DeepSensor finds more errors than DeepXplore and DeepHunter "
       "with every network on average, but fewer than DLFuzz with most.",
@@ -113,9 +106,9 @@ says(("**The answer.** Without a bound on the distance, DeepSensor finds more er
 
 # %% tags=["hide-input", "statements"]
 in_print = printed_rates(published.table("deepsensor_sensitivity", 2), 20_000).loc[LENETS]
-unguided, climbs = (mean_of(rates, "model", who=who, budget=budget)[LENETS]
+unguided, climbs = (mean_of(error_rates, "model", who=who, budget=budget)[LENETS]
                     for who, budget in (("constant", "none"), ("dlfuzz", "2")))
-near_1, near_2 = (mean_of(rates, "model", who="paper", budget=budget)[LENETS] for budget in ("paper", "2"))
+near_1, near_2 = (mean_of(error_rates, "model", who="paper", budget=budget)[LENETS] for budget in ("paper", "2"))
 says((f"On the LeNets, a swarm that looks at no neuron has more errors still: {span(unguided)} %, close to the paper's "
       "count for DeepSensor.", (unguided - in_print["deepsensor"]).abs().max() < 5
       and (guidance["none"].loc[LENETS, "high"] < 0).all()),
@@ -255,21 +248,20 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
 # - Gaussian **noise**, as strong as the bound allows.
 
 # %% tags=["hide-input"]
-swarm = fuzzing.Swarm.paper(population=population)
-fuzzers = {
-    Key("deepsensor", "paper"): swarm,
-    Key("deepsensor", "released"): fuzzing.Swarm.released(),
-    Key("deepsensor", "constant"): replace(swarm, fitness=fuzzing.Constant()),
-    Key("deepsensor", "random"): replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
-
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+single = {Key("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")} if models[1:] else {}
+
+# %%
+swarm = fuzzing.Swarm.paper(population=population)
+readings = {"paper": swarm, "released": fuzzing.Swarm.released(),
+            "constant": replace(swarm, fitness=fuzzing.Constant()),
+            "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
 rivals = studies.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
-if models[1:]:
-    fuzzers[Key("deepxplore", "single")] = fuzzing.fuzzer("deepxplore", reading="single")
-fuzzers |= rivals | {Key("noise"): fuzzing.fuzzer("noise", scale=1.0)}
+fuzzers = {Key("deepsensor", name): each for name, each in readings.items()} | single | rivals
+fuzzers[Key("noise")] = fuzzing.fuzzer("noise", scale=1.0)
 
 # %% [markdown]
 # All fuzzers run at all bounds on the L2 distance. Table II names no bound (`none`); Section IV.C
@@ -419,7 +411,8 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 
 # %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
-headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()}))
+headed(pd.DataFrame({word: runs[name].nunique() if name == "seed" else runs[name].min() for name, word in SIZES.items()})
+       .rename_axis(columns="from the records"))
 
 # %% tags=["hide-input", "hide-output", "statements"]
 says(*rows_kept(every))
@@ -462,10 +455,10 @@ says(*([f"DeepSensor's lead over DeepXplore may be chance with {networks(unclear
       f"{span(ours_in_all, 1)}.", (theirs > ours_in_all).all()))
 
 # %% tags=["hide-input", "statements"]
-measured_rates = pd.DataFrame({name: mean_of(rates, "model", who=name, budget="none")[LENETS] for name in RIVALS})
+measured_rates = pd.DataFrame({name: mean_of(error_rates, "model", who=name, budget="none")[LENETS] for name in RIVALS})
 gap = (in_print[RIVALS] - measured_rates).abs().max()
 close, far_off = (gap.index[which] for which in (gap < 10, gap >= 10))
-says(f"On the LeNets the rivals ran {of_rivals(rates[rates['model'].isin(LENETS) & rates['fuzzer'].isin(RIVALS)])}.",
+says(f"On the LeNets the rivals ran {of_rivals(error_rates[error_rates['model'].isin(LENETS) & error_rates['fuzzer'].isin(RIVALS)])}.",
      *([f"For {listed(close)}, our error rates come within {gap[close].max():.1f} points of the printed ones."]
        if len(close) else []),
      *([f"For {listed(far_off)} they do not: ours are {span(measured_rates[far_off].stack())} %, the printed ones "
@@ -533,8 +526,8 @@ says((f"At a distance of {8}, where a digit is already hard to read, sensitive n
 
 # %% tags=["hide-input", "statements"]
 colour, photographs = guidance["none"].loc[["resnet20", "vgg16"]], every[every["model"] == "mobilenet"]
-start = mean_of(rates, "model", who="constant", budget="none")[colour.index]
-inside = mean_of(rates, "model", who="dlfuzz", budget="paper")[["resnet20", "vgg16", "mobilenet"]]
+start = mean_of(error_rates, "model", who="constant", budget="none")[colour.index]
+inside = mean_of(error_rates, "model", who="dlfuzz", budget="paper")[["resnet20", "vgg16", "mobilenet"]]
 rate_of, way_of = ({who: seeds_of(photographs, who=who, quantity=quantity, budget="none") for who in ("paper", "constant")}
                    for quantity in ("error_rate", "l2"))
 says(("On CIFAR-10 (a JPEG copy) and on ImageNet, as on MNIST, most images at which a search without a bound starts "
@@ -545,14 +538,15 @@ says(("On CIFAR-10 (a JPEG copy) and on ImageNet, as on MNIST, most images at wh
      f"Within the bound of IV.C, DLFuzz has {span(inside)} % errors with these three networks. The table has the errors of a "
      "constant fitness, and what the guided swarm adds to them, in points, with its 95 % interval.")
 
-# %% tags=["hide-input"]
-of_swarms = run.recorded("quantity == 'error_rate' and fuzzer == 'deepsensor'")
-if len(of_swarms):
-    added = {f"added, {where}": written(evidence.spread(lead_of(of_swarms, "paper", "constant", "model", budget=budget)))
-             for budget, where in (("none", "no bound"), ("8", "L2 8"), ("16", "L2 16"))}
-    blind = mean_of(of_swarms, "model", who="constant", budget="none")
+# %% tags=["hide-input", "records"]
+in_all = records.frame("deepsensor_sensitivity/test_errors")
+if len(in_all):
+    added = {f"added, {where}": written(evidence.spread(lead_of(
+        in_all, "paper", "constant", "model", quantity="error_rate", budget=budget)))
+        for budget, where in (("none", "no bound"), ("8", "L2 8"), ("16", "L2 16"))}
+    blind = mean_of(in_all, "model", who="constant", quantity="error_rate", budget="none")
     display(headed(pd.DataFrame({"constant (%)": blind.map("{:.0f}".format), **added}).fillna("")
-                   .rename_axis("from the records")))
+                   .rename_axis("network, from the records")))
 
 # %% [markdown]
 # ## Exercises

@@ -162,12 +162,14 @@ class Evolution:
 # random starts and searches for nothing. No image is farther than `l2` from its input. The first
 # two searches send nearly the same number of images through the network ({term}`passes <pass>`).
 
-# %% tags=["hide-input"]
+# %%
 budget = fuzzing.Budget(l2=l2)
 fuzzers = {"swarm": fuzzing.Swarm(population=population, budget=budget),
            "evolution": Evolution(population=population, budget=budget),
            "no search": fuzzing.Swarm(population=population, budget=budget,
                                       fitness=fuzzing.Constant())}
+
+# %%
 score = SensitiveNeurons()(model, x, labels)
 fitness, campaigns = {}, {}
 for name, fuzzer in fuzzers.items():

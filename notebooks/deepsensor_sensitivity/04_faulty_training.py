@@ -186,7 +186,7 @@ print(f"{len(chosen['clean'][1])} inputs of {data}")
 # examples that are given the polluted class. *Wrong* are those that are given any wrong class, and *L2* is
 # the examples' median distance from their inputs.
 
-# %% tags=["hide-input"]
+# %%
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
 
 # %% tags=["hide-input"]
@@ -336,10 +336,10 @@ says(("Where the polluted network is a new one, with one patch for all, sensitiv
       f"{span(distance)}.", distance.min() > 4),
      "The verdict above is about a patch of its own on each image, and each rival in its best setting.")
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 reached = {}
 for reading, called in (("each", "a patch each"), ("one", "one patch for all")):
-    counted = run.recorded(patches=reading)
+    counted = records.frame("deepsensor_sensitivity/polluted", patches=reading)
     if len(counted):
         by_who = polluted_class(at_best(outcomes.error_shares(counted), "dataset", "model", "alpha", "seed"), "paper",
                                 "dataset", "model", "alpha")

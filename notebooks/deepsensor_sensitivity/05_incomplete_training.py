@@ -36,14 +36,7 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import Key, outcomes
-from dnnbook.studies.findings.deepsensor import (
-    change_of,
-    lead_of,
-    mean_of,
-    seeds_of,
-    sides_of,
-    with_swarm,
-)
+from dnnbook.studies.findings.deepsensor import change_of, lead_of, mean_of, seeds_of, sides_of, with_swarm
 from dnnbook.training import faulty
 from dnnbook.words import listed, shown, span
 from dnnlib import inference
@@ -147,7 +140,7 @@ print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen
 # Each fuzzer makes as many examples as there are inputs, in its last iteration. An error is an example that
 # the network gives another class than its input. So no count can exceed the number of inputs.
 
-# %% tags=["hide-input"]
+# %%
 measured = outcomes.table(found, outcomes.last_examples)
 
 # %% tags=["hide-input"]

@@ -313,9 +313,10 @@ says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC
      f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie "
      f"{distance.min():.2f} from their inputs, and those of {shown(distance.idxmax())} {distance.max():.2f}.")
 
-# %% tags=["hide-input"]
-counted_gains = at_best(run.recorded("quantity == 'gain'"), "dataset", "model", "seed")
+# %% tags=["hide-input", "records"]
+counted_gains = records.frame("deepsensor_sensitivity/coverage")
 if len(counted_gains):
+    counted_gains = at_best(counted_gains.query("quantity == 'gain'"), "dataset", "model", "seed")
     guided_lead = evidence.spread(lead_of(counted_gains, "paper", "constant", "criterion", counted="alone"))
     kept_too = mean_of(with_swarm(counted_gains, "paper"), "criterion", "fuzzer", counted="together").unstack("fuzzer")
     display(headed(pd.DataFrame({

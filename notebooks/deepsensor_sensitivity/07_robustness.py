@@ -168,7 +168,7 @@ fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population), **riva
            Key("noise"): fuzzing.fuzzer("noise")}
 found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
 
-# %% tags=["hide-input"]
+# %%
 examples = {key: (campaign.images, campaign.labels[campaign.origin[-1]])
             for key, campaign in found.items()}
 examples[Key("benign")] = (x, labels)

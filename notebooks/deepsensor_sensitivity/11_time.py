@@ -33,7 +33,6 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots, tables
 from dnnbook.display.campaign_plots import fuzzer_bars, seconds_against_passes
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
-from dnnbook.published.printed import printed
 from dnnbook.records import records
 from dnnbook.studies import Key, outcomes
 from dnnbook.studies.findings.deepsensor import always_most, table_of
@@ -51,6 +50,8 @@ from dnnbook.chapters.practice import bet
 bet("deepsensor-sensitivity-time")
 
 # %% tags=["hide-input", "statements"]
+from dnnbook.published.printed import printed
+
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 every = records.frame("deepsensor_sensitivity/time")
 costs = at_best(every[every["fuzzer"].notna()], "dataset", "model")

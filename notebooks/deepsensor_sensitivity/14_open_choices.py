@@ -185,14 +185,14 @@ wide(run.recorded(), index=["dataset", "model", "budget", "choice"], columns="qu
 # also has what it adds to *as the text*, in points, where that remains after Holm's correction over all
 # choices.
 
-# %% tags=["hide-input"]
-columns, counted = {}, run.recorded("quantity == 'error_rate'")
+# %% tags=["hide-input", "records"]
+columns, counted = {}, records.frame("deepsensor_sensitivity/choices")
 for bound in ("none", "near") if len(counted) else ():
     where = "no bound" if bound == "none" else f"L2 {counted['near'].max():g}"
-    found_by = seeds_of(counted, "choice", budget=bound).unstack("choice")
+    found_by = seeds_of(counted, "choice", quantity="error_rate", budget=bound).unstack("choice")
     columns[f"errors, {where}"] = found_by.mean().map("{:.1f}".format)
     columns[f"added, {where}"] = evidence.corrected(ahead_of_one(found_by, "as the text", "no search")).map("{:+.1f}".format)
-pd.DataFrame(columns).fillna("").rename_axis("from the records")
+pd.DataFrame(columns).fillna("").rename_axis("choice, from the records")
 
 # %% tags=["hide-input", "statements"]
 says((f"*Size.* Within the bound, ten particles find {ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results "

@@ -45,16 +45,6 @@ def surely_above(found: pd.DataFrame) -> str:
     return listed(found.index[sure]) + rest
 
 
-def corrected(values: pd.Series) -> pd.Series:
-    """The means of those cells of :func:`by_seed` that differ from 0 after Holm's correction."""
-    cell = [name for name in values.index.names if name != "seed"]
-    found = {key: intervals.estimate(group.to_numpy())
-             for key, group in values.groupby(level=cell if len(cell) > 1 else cell[0])}
-    stands = intervals.holm([min(each.p(0)) for each in found.values()])
-    return pd.Series({key: each.mean for (key, each), yes in zip(found.items(), stands) if yes},
-                     dtype=float)
-
-
 def left_out(rows: pd.DataFrame) -> list[str]:
     """A sentence that says that random seed 0 was left out, and why; none where it was not.
 
@@ -68,6 +58,16 @@ def left_out(rows: pd.DataFrame) -> list[str]:
             "networks with one patch for all "
             "[failed to train with it](../deepsensor_sensitivity/04_faulty_training). It is left "
             "out of the other networks too, where nothing failed."]
+
+
+def corrected(values: pd.Series) -> pd.Series:
+    """The means of those cells of :func:`by_seed` that differ from 0 after Holm's correction."""
+    cell = [name for name in values.index.names if name != "seed"]
+    found = {key: intervals.estimate(group.to_numpy())
+             for key, group in values.groupby(level=cell if len(cell) > 1 else cell[0])}
+    stands = intervals.holm([min(each.p(0)) for each in found.values()])
+    return pd.Series({key: each.mean for (key, each), yes in zip(found.items(), stands) if yes},
+                     dtype=float)
 
 
 def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
