@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-CELL = ["dataset", "model"]
+from dnnbook.studies.findings.nss import CELL
+
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 
 
