@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from dnnbook import places, reproducible
-from dnnbook.chapters import declared
+from dnnbook.chapters import declared, kept
 from dnnbook.data import Dataset
 from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
@@ -90,6 +90,16 @@ class Experiment:
     def live(self) -> pd.DataFrame:
         """The rows of this run, with its parameters as columns."""
         return pd.DataFrame([self.parameters | row for row in self.rows])
+
+    def keep(self) -> pd.DataFrame:
+        """The rows of the book's record of this cell, which are rows of this run too from here on.
+
+        Raises ``ValueError`` as :func:`kept.record` does.
+        """
+        before = kept.record(self.name, self.parameters)
+        self.add(before.rows)
+        self.add({"rows_kept": len(before.rows)}, commit=before.provenance["commit"])
+        return pd.DataFrame(before.rows)
 
     def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
         """Keep the rows as a record, if the profile is 'paper'; its path.
