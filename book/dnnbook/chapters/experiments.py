@@ -14,11 +14,11 @@ from pathlib import Path
 import pandas as pd
 
 from dnnbook import places, reproducible
-from dnnbook.chapters import declared, kept
+from dnnbook.chapters import declared, defaults, kept
 from dnnbook.data import Dataset
 from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
-from dnnlib import inference
+from dnnlib import checks, inference
 
 # How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
 PROVENANCE = {"profile", "device", "keep"}
@@ -52,6 +52,8 @@ class Experiment:
         if len(self.parameters) < len(parameters):
             raise ValueError(f"{name}: two parameters have one name in records, of "
                              f"{', '.join(parameters)}")
+        self._told = good
+        tables.say_whose()
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
         _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])
@@ -147,7 +149,17 @@ class Experiment:
                              on=on, digits=digits, where=where, settings=self.settings)
 
     def __str__(self) -> str:
-        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")))
+        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")),
+                            **self.changed)
+
+    @property
+    def changed(self) -> dict:
+        """The other parameters that are not as the chapter has them, under their stored names."""
+        before = defaults.of(self.name, self._told)
+        return {declared.stored(name, self.name): declared.kept(name, value, self.name)
+                for name, value in self._told.items()
+                if name in before and not checks.alike(before[name], value)
+                and name not in {"dataset", "model_name", "seed", "device", "keep"}}
 
     def show(self, *, recorded: bool = False) -> None:
         """Show the figures of a cell, which say that they are of this run, or of the records."""

@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
+from dnnbook.display import tables
 from dnnbook.display.colours import palette
 from dnnbook.words import headed, shown
 from dnnlib.measures import fragility
@@ -20,6 +21,7 @@ def style() -> None:
     sns.set_theme(style="whitegrid", palette="colorblind", font_scale=0.9,
                   rc={"figure.dpi": 110, "savefig.facecolor": "white", "figure.facecolor": "white",
                       "figure.constrained_layout.use": True})
+    tables.say_whose()
 
 
 def images(x, titles: Sequence[str] | None = None, *, columns: int = 8,
