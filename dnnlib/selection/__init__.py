@@ -26,7 +26,7 @@ __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", 
            "MMDSA", "Margin", "Method", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random",
            "SELECTORS", "Scored", "Selector", "by_score", "check_selector", "selector", "top"]
 
-Method = Literal[  # a row for each selector: its class, from any file of this folder, in small letters
+Method = Literal[  # a row for each selector: its class, of any file here, in small letters
     "random", "nac", "kmnc", "npc", "dsa", "gini", "ats", "nss", "excitable", "pd", "pv", "pe",
     "least_confidence", "margin", "lsa", "mdsa", "mlsa", "mmdsa"]
 _CLASSES: dict[str, type[Selector]] = {  # of all modules of this folder

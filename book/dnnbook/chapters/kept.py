@@ -12,6 +12,7 @@ from dnnbook.records import records
 NEW = {"held_out", "beside"}  # what such a run adds, and may have otherwise
 MADE = {"keep", "profile", "device"}  # how a run is made
 CELL = ("dataset", "model", "seed")
+LEAVE = "leave keep at False to run everything"
 
 
 def record(where: str, parameters: Mapping) -> records.Record:
@@ -26,26 +27,25 @@ def record(where: str, parameters: Mapping) -> records.Record:
     cell = {name: value for name, value in parameters.items() if name not in NEW | MADE}
     found, place = [each for each in records.find(where) if not each.parameters.get("beside")], ""
     if not found:
-        raise ValueError(f"keep: the book has no record of {where}; leave keep at False to run "
-                         "everything")
+        raise ValueError(f"keep: the book has no record of {where}; {LEAVE}")
     for name in [name for name in CELL if name in cell]:
+        place += f"{name} {cell[name]}"
         there = [each for each in found if each.parameters.get(name) == cell[name]]
         if not there:
-            others = sorted({str(each.parameters.get(name)) for each in found})
-            raise ValueError(f"keep: the book has no record with {place}{name} {cell[name]}, only with "
-                             f"{', '.join(others)}; leave keep at False to run everything")
-        found, place = there, f"{place}{name} {cell[name]}, "
+            others = ", ".join(sorted({str(each.parameters.get(name)) for each in found}))
+            raise ValueError(f"keep: the book has no record with {place}, only with {others}; "
+                             f"{LEAVE}")
+        found, place = there, f"{place}, "
     differ = [_differing(each, cell) for each in found]
     same = [each for each, names in zip(found, differ) if not names]
     if len(same) == 1:
         return same[0]
     if same:
-        raise ValueError(f"keep: the book has {len(same)} records with {place[:-2]}; leave keep at False to "
-                         "run everything")
-    nearest = min(differ, key=len)
-    raise ValueError(f"keep: the book's record with {place}has " + ", ".join(
-        f"{name} {old} (here {cell[name]})" for name, old in nearest.items())
-        + "; give what it has, or leave keep at False to run everything")
+        raise ValueError(f"keep: the book has {len(same)} records with {place[:-2]}; {LEAVE}")
+    others = ", ".join(f"{name} {old} (here {cell[name]})"
+                       for name, old in min(differ, key=len).items())
+    raise ValueError(f"keep: the book's record with {place}has {others}; give what it has, or "
+                     f"{LEAVE}")
 
 
 def _differing(one: records.Record, cell: Mapping) -> dict:
@@ -70,5 +70,4 @@ def check(where: str, parameters: Mapping, *, here: bool) -> None:
         images = data.load(parameters["dataset"]).fingerprint
         if known.digits(images) != known.digits(of_record):
             raise ValueError(f"keep: the book's record was made on other images of "
-                             f"{parameters['dataset']} ({of_record}, here {images}); leave keep "
-                             "at False to run everything")
+                             f"{parameters['dataset']} ({of_record}, here {images}); {LEAVE}")

@@ -41,13 +41,15 @@ if importlib.util.find_spec("dnnbook") is None:  # opened alone, as on Colab: fe
     sys.path[:0] = [str(book), str(book / "book")]"""
 PAGE = """\
 {% extends 'lab/index.html.j2' %}
-{% block input_group %}
-{% if cell.metadata.get('jupyter', {}).source_hidden %}<details><summary>Code</summary>{{ super() }}</details>
-{% else %}{{ super() }}{% endif %}
+{% block input_group %}{% set how = cell.metadata.get('jupyter', {}) %}
+{% if how.source_hidden %}<details><summary>Code</summary>{% endif %}
+{{ super() }}
+{% if how.source_hidden %}</details>{% endif %}
 {% endblock %}
-{% block output_group %}
-{% if cell.metadata.get('jupyter', {}).outputs_hidden %}<details><summary>Output</summary>{{ super() }}</details>
-{% else %}{{ super() }}{% endif %}
+{% block output_group %}{% set how = cell.metadata.get('jupyter', {}) %}
+{% if how.outputs_hidden %}<details><summary>Output</summary>{% endif %}
+{{ super() }}
+{% if how.outputs_hidden %}</details>{% endif %}
 {% endblock %}
 """
 DECLARED = """\

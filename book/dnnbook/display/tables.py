@@ -247,7 +247,8 @@ def mean_and_interval(table: pd.DataFrame, where: str | None = None, *, index: S
     values = table.groupby([*group, "seed"], sort=False)["value"].agg(
         lambda v: v.astype(float).mean(skipna=False))
     texts = values.groupby(group, sort=False).agg(text)
-    made = texts.unstack(list(columns), sort=False).fillna("") if columns else texts.to_frame("value")
+    made = (texts.unstack(list(columns), sort=False).fillna("") if columns
+            else texts.to_frame("value"))
     made.attrs |= table.attrs
     return headed(made)
 
