@@ -38,8 +38,7 @@ def rank(model: own.Model = "", images: own.Images = "",
                                     "interface.")] = "",
          layers: Annotated[str, typer.Option(
              help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
-                  "`dnnlib layers` lists them. With nac, kmnc, npc; nss, dsa, lsa, mdsa, "
-                  "mlsa and mmdsa take the last.")] = "",
+                  "`dnnlib layers` lists them. Methods that look at one take the last.")] = "",
          size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
          mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
          classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",

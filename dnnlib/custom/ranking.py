@@ -75,7 +75,7 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
     some methods need. ``top``: as of :func:`parse_top`; ``seed``: of what is random in a method,
     default its own; ``probabilities``: see :func:`classifier`; ``layers``: names or patterns, of
-    :func:`layers.matching`, with nac, kmnc and npc; others take the last of them.
+    :func:`layers.matching`; a method that looks at one layer takes the last of them.
     ``batch_size``: images in a pass; ``block``: whose scores are kept at once; ``workers``: see
     :func:`photos.batches`.
 

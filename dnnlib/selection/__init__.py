@@ -5,7 +5,10 @@ the most worth labelling first, stable under ties. Defaults are those of NSS's T
 that is silent, those its docstring gives a reason for.
 """
 
-from typing import Literal
+import re
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Literal, get_args
 
 from dnnlib import checks
 from dnnlib.selection.ats import ATS
@@ -23,15 +26,15 @@ __all__ = ["ATS", "DSA", "Excitable", "Gini", "KMNC", "LSA", "LeastConfidence", 
            "MMDSA", "Margin", "Method", "NAC", "NPC", "NSS", "PD", "PE", "PV", "Random",
            "SELECTORS", "Scored", "Selector", "by_score", "check_selector", "selector", "top"]
 
-Method = Literal[  # for type checkers, the names of SELECTORS
+Method = Literal[  # a row for each selector: its class, of any file here, in small letters
     "random", "nac", "kmnc", "npc", "dsa", "gini", "ats", "nss", "excitable", "pd", "pv", "pe",
     "least_confidence", "margin", "lsa", "mdsa", "mlsa", "mmdsa"]
-SELECTORS: dict[str, type[Selector]] = {
-    "random": Random, "nac": NAC, "kmnc": KMNC, "npc": NPC, "dsa": DSA, "gini": Gini, "ats": ATS,
-    "nss": NSS, "excitable": Excitable, "pd": PD, "pv": PV, "pe": PE,
-    "least_confidence": LeastConfidence, "margin": Margin,
-    "lsa": LSA, "mdsa": MDSA, "mlsa": MLSA, "mmdsa": MMDSA,
-}
+_CLASSES: dict[str, type[Selector]] = {  # of all modules of this folder
+    re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): kind
+    for module in iter_modules(__path__)
+    for name, kind in vars(import_module(f"{__name__}.{module.name}")).items()
+    if isinstance(kind, type) and issubclass(kind, Selector)}
+SELECTORS: dict[str, type[Selector]] = {name: _CLASSES[name] for name in get_args(Method)}
 
 
 def selector(name: str, **options) -> Selector:

@@ -13,6 +13,7 @@ recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_secon
 seed = 0  # of the training, and of all else that is random
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
 beside = ""  # one more selector, of the package or your own: FILE.py:CLASS; '' for none
+keep = False  # take all but `beside` from the book's record of this cell; run only that one
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
@@ -30,6 +31,7 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
+from dnnbook.display.whose import RECORDS
 from dnnbook.records import evidence, records
 from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import (
@@ -45,7 +47,7 @@ from dnnbook.studies.findings.nss import (
     lost_within,
     somewhere,
 )
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import Key, keys
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
@@ -53,7 +55,8 @@ from dnnlib.perturb import mutations
 
 plots.style()
 run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, candidates="random", references=references, beside=beside)
+                 recipe=recipe, seed=seed, candidates="random", references=references, beside=beside,
+                 drawn={"keep": keep})
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -152,12 +155,13 @@ chosen = studies.table_iv(reference, classes, seed=seed)
 chosen |= {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}
 selectors = {Key(name): selector for name, selector in chosen.items()}
 selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference, order_by="coverage", seed=seed)
-selectors |= studies.one_more(beside, reference=reference)
 readings = studies.nss_readings(data.images, seed=1000 + seed)
-orders = studies.orders(model, candidates, selectors | readings)
+mine = studies.one_more(beside, reference=reference)
+kept = run.keep() if keep else pd.DataFrame()  # the book's rows of all others
+orders = studies.orders(model, candidates, mine if keep else selectors | readings | mine)
 
 # %% tags=["hide-input"]
-L1 = [key for key in readings if key.difference == "l1"]  # both pairs, as the text measures
+L1 = [key for key in readings if key.difference == "l1" and key in orders]  # both pairs, as the text measures
 
 # %% [markdown]
 # **Play it.** You can pay for some labels. Choose who orders the queue, then buy labels with the slider.
@@ -190,13 +194,23 @@ fdr = faults.detection_table(wrong, orders, RATES)
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
 # %% tags=["hide-input"]
+of_record = []
+if keep:  # beside this run's, the rows of the book's record
+    theirs, their_apfd = studies.untidy(kept, "fdr"), kept.query("quantity == 'apfd'")
+    of_record = [key for key in keys(their_apfd) if key not in orders]
+    fdr = pd.concat([fdr.loc[[*orders]], theirs.loc[of_record]])
+    apfd = dict(zip(keys(their_apfd), their_apfd["value"])) | apfd
+    print(f"The book's network gets {theirs.loc[Key('random, expected'), 5]:.2f}% of the candidates wrong, "
+          f"this one {wrong.mean():.2%}.")
 fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
 fdr.loc[Key("random, expected")] = 100 * wrong.mean()
 run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
-headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=False, kind="stable")
-       .round(1).astype(object).fillna(""))
+table = fdr.assign(APFD=apfd).round(1).astype(object).fillna("")
+if keep:
+    table["whose"] = [RECORDS if key in of_record else "this run" for key in table.index]
+headed(table.rename_axis("selector").sort_values(5, ascending=False, kind="stable"))
 
 # %% [markdown]
 # {term}`APFD` (average percentage of faults detected) looks at the whole order. A random order has about
@@ -204,8 +218,12 @@ headed(fdr.assign(APFD=apfd).rename_axis("selector").sort_values(5, ascending=Fa
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
 figure, axis = plt.subplots(figsize=(7, 3.2))
-plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in (
-    *map(Key, ("gini", "ats", "dsa", "kmnc")), *L1)}, what="faults found")
+drawn = [*map(Key, ("gini", "ats", "dsa", "kmnc")), *(key for key in fdr.index if key.difference == "l1"), *mine]
+plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in drawn if key in orders},
+                  what="faults found", points={
+    f"{shown(str(key))}, {RECORDS}": [(rate / 100, found / 100 * rate / 100 / wrong.mean())
+                                      for rate, found in fdr.loc[key].items()]
+    for key in drawn if key in of_record})
 run.show()
 
 # %% [markdown]
@@ -292,7 +310,7 @@ says(
 # selectors.
 
 # %%
-compared = [*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1]
+compared = [key for key in (*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1, *mine) if key in orders]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
 in_both = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
@@ -304,10 +322,11 @@ for a, b in combinations(place, 2):
     run.add({"jaccard": jaccard.loc[a, b], "spearman": rho.loc[a, b]}, method=a, other=b)
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Agreement of selectors in the run above: faults found by both among those found by either (left), rank correlation of the orders (right).", "name": "fig-nss-agreement"}}
-figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
-plots.matrix(axes[0], headed(jaccard), "faults in common")
-plots.matrix(axes[1], headed(rho), "rank correlation")
-run.show()
+if len(compared) > 1:  # one selector agrees with none
+    figure, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
+    plots.matrix(axes[0], headed(jaccard), "faults in common")
+    plots.matrix(axes[1], headed(rho), "rank correlation")
+    run.show()
 
 # %% [markdown]
 # ## Confident faults
@@ -349,8 +368,8 @@ run.add(leads)
 run.add(studies.tidy(fdr - fdr.loc[Key("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
 run.save(data, device=device)
-wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",
-     index=["pair", "difference", "quantity"], columns="rate")
+None if keep else wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",
+                       index=["pair", "difference", "quantity"], columns="rate")
 
 # %% [markdown]
 # ## Table I, beside the paper's: how good the networks are

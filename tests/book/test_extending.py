@@ -3,9 +3,17 @@
 import re
 from pathlib import Path
 
+import nbformat
+import pandas as pd
 import pytest
 
+from dnnbook import studies
 from dnnbook.chapters import notebooks
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load
+from dnnbook.display.whose import RECORDS
+from dnnbook.records import records
+from dnnbook.studies.ordering import Key
 from dnnlib import inference
 
 PAGE = (Path(__file__).resolve().parents[2] / "book" / "extending.md").read_text(encoding="utf-8")
@@ -84,6 +92,38 @@ def test_rank_takes_the_selectors_of_the_page(followed, dnnlib, value):
                           "--channels", 1, "--size", 28, "--out", f"{value[:4]}.csv")
     assert code == 0, err
     assert value.split(":")[1].split(",")[0].lower() in Path(f"{value[:4]}.csv").read_text()
+
+
+def test_nss_2_takes_the_others_from_the_books_record(followed, folders):
+    """On digits, with a record in which the others are known by their values."""
+    assert "-p dataset mnist -p profile paper -p beside contrast.py:Contrast -p keep true" in PAGE
+    path = notebooks.find("nss/02")
+    values = notebooks.typed(path, {"dataset": "digits", "references": "50", "profile": "paper",
+                                    "beside": "contrast.py:Contrast"})
+    values["keep"] = True
+    with pytest.raises(ValueError, match="keep: the book has no record of nss/fault_detection; leave"):
+        notebooks.together(path, values)
+    run = Experiment("nss/fault_detection", "paper", dataset="digits", model_name="lenet1_nss", recipe="nss",
+                     seed=0, candidates="random", references=50, beside="")
+    others = [Key(name) for name in ("random", "nac", "kmnc", "npc", "dsa", "gini", "ats")] + [
+        Key("nss", pair, "l1", 10) for pair in ("remutated", "original")]
+    fdr = pd.DataFrame({rate: 71.25 for rate in (5, 10, 15, 20)}, index=[*others, Key("random, expected")])
+    run.add(studies.tidy(fdr, "fdr"))
+    for key in others:
+        run.add({"apfd": 12.75}, **key.columns)
+    run.save(load("digits"))
+    ran = notebooks.run(path, values, folders / "ran.ipynb", bar=False)
+    assert len([*(folders / "cache" / "orders").glob("*.safetensors")]) == 1  # no other selector ran
+    shown = [output.data["text/html"] for cell in nbformat.read(ran, 4).cells for output in cell.get("outputs", ())
+             if "APFD" in output.get("data", {}).get("text/html", "")]
+    lines = {name: re.findall("<td>(.*?)</td>", line)
+             for name, line in re.findall(r"<tr>\s*<th>(.*?)</th>\s*(<td>.*?)</tr>", "".join(shown[0]), re.S)}
+    assert lines["contrast"][-1] == "this run" and lines["contrast"][-2] != "12.8"
+    assert lines["DeepGini"] == ["71.2"] * 4 + ["12.8", RECORDS]
+    assert [line[-1] for line in lines.values()].count(RECORDS) == len(others)
+    mine, = (each for each in records.find("nss/fault_detection") if each.parameters["beside"])
+    assert {row["method"] for row in mine.rows if row["quantity"] == "apfd"} == {"contrast", *(
+        key.method for key in others)}
 
 
 def test_the_network_is_trained(followed):

@@ -650,7 +650,6 @@ def test_numbers_of_an_array_are_numbers(tiny_model, tiny_data, tmp_path):
 
 def test_a_type_checker_knows_the_names_and_the_options_that_there_are():
     assert get_type_hints(Given) == get_type_hints(Options)
-    assert get_args(selection.Method) == tuple(selection.SELECTORS)
     assert set(ATTACKS) <= set(METHODS)
     assert get_args(get_type_hints(custom.rank)["by"])[0] == selection.Method
     assert get_type_hints(custom.fuzz)["given"].__args__ == (Given,)

@@ -1,7 +1,12 @@
 """The contract of selectors: all of the package keep it, and what breaks it is named."""
 
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from itertools import count
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +15,30 @@ from dnnlib import selection
 from dnnlib.inference import noise, small_network
 from dnnlib.selection import Scored, Selector, check_selector
 
+ROOT = Path(__file__).resolve().parents[2]
+CONTRAST = """
+from dataclasses import dataclass
+from dnnlib.selection.protocol import Scored
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LowContrast(Scored):
+    shared = False
+
+    def read(self, batch, known):
+        return -batch.x.flatten(1).std(dim=1).double()
+"""
+ASKED = """
+from dnnbook.display import colours
+from dnnlib import selection
+from dnnlib.custom import methods
+
+print(type(selection.selector("low_contrast")).__name__, colours.colour("low_contrast"), sep="\\n")
+selection.check_selector(selection.selector("low_contrast"))
+try:
+    methods.parse_methods("lowcontrast", reference=False)
+except ValueError as error:
+    print(error)
+"""
 REFERENCE = torch.rand(30, 1, 8, 8, generator=torch.Generator().manual_seed(9))
 CALLS = count()
 
@@ -99,3 +128,16 @@ def test_what_breaks_it_is_named(chosen, words):
 
 def test_images_and_model_of_ones_own(tiny_model, tiny_data):
     check_selector(replace(selection.selector("gini"), batch_size=3), tiny_model(), tiny_data.images)
+
+
+def test_a_file_and_a_row_make_a_selector_of_the_package(tmp_path):
+    shutil.copytree(ROOT / "dnnlib", tmp_path / "dnnlib", ignore=shutil.ignore_patterns("__pycache__"))
+    room = tmp_path / "dnnlib" / "selection"
+    (room / "contrast.py").write_text(CONTRAST)
+    table = (room / "__init__.py").read_text()
+    (room / "__init__.py").write_text(table.replace('"random", "nac"', '"low_contrast", "random", "nac"', 1))
+    said = subprocess.run([sys.executable, "-c", ASKED], cwd=tmp_path, capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'book'}"})
+    assert said.returncode == 0, said.stderr
+    assert said.stdout.split("\n")[0] == "LowContrast" and "Known: ats, dsa, excitable, gini, kmnc, l" in said.stdout
+    assert "low_contrast" in said.stdout and "#" in said.stdout  # a name on the command line, a colour

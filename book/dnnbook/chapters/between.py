@@ -7,7 +7,6 @@ from torch import nn
 
 from dnnbook import data
 from dnnbook.data import in_file, sources
-from dnnbook.records import records
 from dnnbook.studies import ordering, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
@@ -19,8 +18,8 @@ EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
 def check(where: str, values: Values, *, here: bool) -> None:
     """All rules, on all values of a chapter: ``ValueError`` by the first that is broken.
 
-    ``here``: whether this machine has to have the dataset, the device and the record: else only
-    the rules that need none of them.
+    ``here``: whether this machine has to have the dataset and the device: else only the rules that
+    need neither.
 
     >>> check("deepsensor_sensitivity/examples", {"seed_class": 1, "other_class": 1}, here=False)
     Traceback (most recent call last):
@@ -42,8 +41,8 @@ def check(where: str, values: Values, *, here: bool) -> None:
         _networks(values, shape, classes)
         if in_file.is_own(values.get("patch")):
             perturbation.check(str(values["patch"]), shape)
-    if here and values.get("keep"):
-        _record(where, values)
+    if values.get("keep"):
+        _keep(where, values, here=here)
 
 
 def _facts(name: str) -> tuple[tuple[int, int, int], int]:
@@ -158,12 +157,8 @@ def _layer(name: str, network: str, built: nn.Module, shape: tuple[int, int, int
                          f"be had; {name!r} of {network} has {sizes[name]}")
 
 
-def _record(where: str, values: Values) -> None:
-    """A record of the same cell, for ``keep``, whatever its number of held out inputs."""
-    from dnnbook.chapters.declared import stored  # which asks for these rules
+def _keep(where: str, values: Values, *, here: bool) -> None:
+    from dnnbook.chapters import kept  # these two ask for these rules
+    from dnnbook.chapters.declared import stored
 
-    cell = {stored(name, where): value for name, value in values.items()
-            if name not in {"keep", "held_out", "profile", "device"}}
-    if len(records.find(where, **cell)) != 1:
-        raise ValueError("keep: there is no record of this cell to take from; leave keep at False, "
-                         "or give the parameters of a record")
+    kept.check(where, {stored(name, where): value for name, value in values.items()}, here=here)

@@ -14,11 +14,11 @@ from pathlib import Path
 import pandas as pd
 
 from dnnbook import places, reproducible
-from dnnbook.chapters import declared
+from dnnbook.chapters import declared, defaults, kept
 from dnnbook.data import Dataset
 from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
-from dnnlib import inference
+from dnnlib import checks, inference
 
 # How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
 PROVENANCE = {"profile", "device", "keep"}
@@ -52,6 +52,8 @@ class Experiment:
         if len(self.parameters) < len(parameters):
             raise ValueError(f"{name}: two parameters have one name in records, of "
                              f"{', '.join(parameters)}")
+        self._told = good
+        tables.say_whose()
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
         _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])
@@ -90,6 +92,16 @@ class Experiment:
     def live(self) -> pd.DataFrame:
         """The rows of this run, with its parameters as columns."""
         return pd.DataFrame([self.parameters | row for row in self.rows])
+
+    def keep(self) -> pd.DataFrame:
+        """The rows of the book's record of this cell, which are rows of this run too from here on.
+
+        Raises ``ValueError`` as :func:`kept.record` does.
+        """
+        before = kept.record(self.name, self.parameters)
+        self.add(before.rows)
+        self.add({"rows_kept": len(before.rows)}, commit=before.provenance["commit"])
+        return pd.DataFrame(before.rows)
 
     def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
         """Keep the rows as a record, if the profile is 'paper'; its path.
@@ -137,7 +149,17 @@ class Experiment:
                              on=on, digits=digits, where=where, settings=self.settings)
 
     def __str__(self) -> str:
-        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")))
+        return whose.run_of(*(self.parameters[name] for name in ("dataset", "model", "seed")),
+                            **self.changed)
+
+    @property
+    def changed(self) -> dict:
+        """The other parameters that are not as the chapter has them, under their stored names."""
+        before = defaults.of(self.name, self._told)
+        return {declared.stored(name, self.name): declared.kept(name, value, self.name)
+                for name, value in self._told.items()
+                if name in before and not checks.alike(before[name], value)
+                and name not in {"dataset", "model_name", "seed", "device", "keep"}}
 
     def show(self, *, recorded: bool = False) -> None:
         """Show the figures of a cell, which say that they are of this run, or of the records."""

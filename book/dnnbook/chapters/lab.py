@@ -21,6 +21,8 @@ START = "00_start.ipynb"
 BUILT = ("book/api", "book/architecture", "book/papers", "book/references",
          "book/replayed")  # drawn by the build
 OURS = ("_build", "runs")  # folders of the checkout that git ignores
+BUILD = "_build/html"
+ITS_PAGE = re.compile(rb" \xc2\xb7 \[(?:Its page|In the book)\]\([^)]*\)")
 KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 LANGUAGE = {"name": "python", "version": platform.python_version(), "mimetype": "text/x-python",
             "codemirror_mode": {"name": "ipython", "version": 3}, "pygments_lexer": "ipython3",
@@ -67,7 +69,7 @@ def write(folder: Path) -> tuple[list[Path], list[Path]]:
                 break
             path = path.with_stem(f"{path.stem} (new)")
         else:
-            if not path.exists() or _digest(path.read_bytes()) != digest:
+            if not path.exists() or path.read_bytes() != content:
                 files.write_atomically(path, content)
                 notary.sign(notebook)  # as the book has it: its scripts may draw
                 new.append(path)
@@ -91,7 +93,10 @@ def show(folder: Path) -> None:
     with checks.extra("lab", "book"):
         import jupyterlab  # noqa: F401
 
-    subprocess.run([sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}",
+    pages = notebooks.folder().resolve().parent / BUILD  # served as they are: JupyterLab's own
+    subprocess.run([sys.executable, "-m", "jupyterlab",  # view of HTML has no styles and scripts
+                    f"--ServerApp.root_dir={folder.resolve()}",
+                    f"--ServerApp.extra_static_paths={pages}",
                     f"--LabApp.default_url=/lab/tree/{START}"])
 
 
@@ -155,7 +160,10 @@ def _made(root: Path) -> Iterator[tuple[str, object]]:
 
 
 def _of_the_book(root: Path, page: str) -> Iterator[str]:
-    """A link to the page's file in the book's repository, if that has an address."""
+    """A link to the page as it was built; else to its file in the repository, if that is known."""
+    if (root / BUILD / f"{page}.html").is_file():
+        yield f"[Its page](/static/{page}.html)"  # as :func:`show` serves it
+        return
     file = next(f"{page}{end}" for end in (".ipynb", ".md") if (root / f"{page}{end}").is_file())
     if address := notebooks.published(file):
         yield f"[In the book]({address})"
@@ -208,4 +216,9 @@ def _title(notebook) -> str:
 
 
 def _digest(content: bytes) -> str:
-    return sha256(content).hexdigest()
+    """Of a file without its link to the page in the book, which is there where the book was built.
+
+    >>> _digest("[One](a) · [Its page](/static/b.html)".encode()) == _digest(b"[One](a)")
+    True
+    """
+    return sha256(ITS_PAGE.sub(b"", content)).hexdigest()

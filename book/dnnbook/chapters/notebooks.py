@@ -11,7 +11,7 @@ from pathlib import Path
 from dnnbook import places
 from dnnbook.chapters import declared, statements
 from dnnbook.chapters.experiments import undeclared
-from dnnbook.chapters.lab_cells import FOLDED, folded, page_of, readable
+from dnnbook.chapters.lab_cells import folded, page_of, readable
 from dnnbook.chapters.lab_markup import Page
 from dnnbook.chapters.parameters import Parameter, listed, metadata, parameters, together, typed
 from dnnbook.chapters.yours import MAKING
@@ -39,6 +39,19 @@ if importlib.util.find_spec("dnnbook") is None:  # opened alone, as on Colab: fe
         pip = [sys.executable, "-m", "pip", "install", "-q"]
         subprocess.run([*pip, "-e", f"{{book}}[attacks,plots]"], check=True)
     sys.path[:0] = [str(book), str(book / "book")]"""
+PAGE = """\
+{% extends 'lab/index.html.j2' %}
+{% block input_group %}{% set how = cell.metadata.get('jupyter', {}) %}
+{% if how.source_hidden %}<details><summary>Code</summary>{% endif %}
+{{ super() }}
+{% if how.source_hidden %}</details>{% endif %}
+{% endblock %}
+{% block output_group %}{% set how = cell.metadata.get('jupyter', {}) %}
+{% if how.outputs_hidden %}<details><summary>Output</summary>{% endif %}
+{{ super() }}
+{% if how.outputs_hidden %}</details>{% endif %}
+{% endblock %}
+"""
 DECLARED = """\
 from dnnbook.chapters import experiments
 
@@ -143,12 +156,15 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
 
 def web_page(path: Path) -> str:
-    """A notebook that :func:`run` wrote as one page of HTML; folded code is left out."""
+    """A notebook that :func:`run` wrote as one page of HTML, folded where the book folds it."""
+    from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
 
-    options = {"enabled": True, "remove_input_tags": FOLDED}
-    page, _ = HTMLExporter(config=Config(TagRemovePreprocessor=options)).from_filename(str(path))
+    options = {"enabled": True, "remove_input_tags": {"remove-input", "remove-cell"}}
+    exporter = HTMLExporter(config=Config(TagRemovePreprocessor=options), template_file="run.html",
+                            extra_loaders=[DictLoader({"run.html": PAGE})])
+    page, _ = exporter.from_filename(str(path))
     return page
 
 

@@ -1,6 +1,6 @@
 """The book's figures."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, FigureBase
 
+from dnnbook.display import tables
 from dnnbook.display.colours import palette
 from dnnbook.words import headed, shown
 from dnnlib.measures import fragility
@@ -20,6 +21,7 @@ def style() -> None:
     sns.set_theme(style="whitegrid", palette="colorblind", font_scale=0.9,
                   rc={"figure.dpi": 110, "savefig.facecolor": "white", "figure.facecolor": "white",
                       "figure.constrained_layout.use": True})
+    tables.say_whose()
 
 
 def images(x, titles: Sequence[str] | None = None, *, columns: int = 8,
@@ -72,12 +74,18 @@ def decay(axis: Axes, x, y, fits: dict[str, fragility.Fit], *, bins: int = 20) -
 
 
 def order_curve(axis: Axes, eff, orders: dict[str, np.ndarray], *,
-                what: str = "label changes met") -> None:
-    """Share of all that ``eff`` counts met against the share of inputs tried, for each order."""
+                what: str = "label changes met",
+                points: Mapping[str, Sequence[tuple[float, float]]] | None = None) -> None:
+    """Share of all that ``eff`` counts met against the share of inputs tried, for each order.
+
+    ``points``: by name the same two shares of orders of which no more is known.
+    """
     eff = np.asarray(eff, dtype=float)
     share = np.arange(1, len(eff) + 1) / len(eff)
     for name, order in orders.items():
         axis.plot(share, eff[np.asarray(order)].cumsum() / max(eff.sum(), 1e-12), label=name)
+    for name, shares in (points or {}).items():
+        axis.plot(*zip(*shares), "o", ms=4, label=name)
     axis.plot(share, np.sort(eff)[::-1].cumsum() / max(eff.sum(), 1e-12), "k:", lw=1,
               label="best possible")
     axis.plot([0, 1], [0, 1], color="0.6", lw=1, label="random, expected")

@@ -5,10 +5,26 @@ from html import escape as plain
 
 import pandas as pd
 
+from dnnbook.display.whose import RECORDS
 from dnnbook.records.intervals import interval
+from dnnbook.records.records import BOOK
 from dnnbook.records.verdicts import SEEDS
 from dnnbook.words import headed, shown
 from dnnlib import checks
+
+
+def say_whose() -> None:
+    """In a notebook: from here on a table of rows of the book's records says so below it."""
+    from IPython import get_ipython
+
+    if (shell := get_ipython()) is not None:
+        shell.display_formatter.formatters["text/html"].for_type(pd.DataFrame, as_html)
+
+
+def as_html(table: pd.DataFrame) -> str:
+    """A table as notebooks show it, and whose it is: see :func:`records.frame`."""
+    text = table._repr_html_()
+    return f"{text}\n<small>{RECORDS}</small>" if table.attrs.get(BOOK) else text
 
 
 def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence[str],
@@ -48,6 +64,7 @@ def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence
              for key in keys}
     for axis in ("index", "columns") if columns else ("index",):
         texts = texts.sort_index(axis=axis, key=lambda level: level.map(first[level.name]))
+    texts.attrs |= table.attrs
     return headed(texts)
 
 
@@ -230,8 +247,10 @@ def mean_and_interval(table: pd.DataFrame, where: str | None = None, *, index: S
     values = table.groupby([*group, "seed"], sort=False)["value"].agg(
         lambda v: v.astype(float).mean(skipna=False))
     texts = values.groupby(group, sort=False).agg(text)
-    return headed(texts.unstack(list(columns), sort=False).fillna("") if columns
-                  else texts.to_frame("value"))
+    made = (texts.unstack(list(columns), sort=False).fillna("") if columns
+            else texts.to_frame("value"))
+    made.attrs |= table.attrs
+    return headed(made)
 
 
 def sentences(table: pd.DataFrame, *, escape: bool = True):

@@ -1,5 +1,7 @@
 """Whose numbers a figure shows, said below it: those of a run, or those of the book's records."""
 
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
@@ -8,13 +10,15 @@ from dnnbook.words import shown
 RECORDS = "from the book's records"
 
 
-def run_of(dataset: str, model_name: str, seed: int) -> str:
-    """What a figure of a run is of.
+def run_of(dataset: str, model_name: str, seed: int, **changed) -> str:
+    """What a figure of a run is of; ``changed``: parameters that are not as the chapter has them.
 
-    >>> run_of("mnist_small", "lenet5", 0)
-    'this run: MNIST (small), LeNet-5, seed 0'
+    >>> run_of("mnist_small", "lenet5", 0, patch="noise")
+    'this run: MNIST (small), LeNet-5, seed 0, patch noise'
     """
-    return f"this run: {shown(dataset)}, {shown(model_name)}, seed {seed}"
+    more = "".join(f", {shown(name)} {shown(value) if isinstance(value, str) else value}"
+                   for name, value in changed.items())
+    return f"this run: {shown(dataset)}, {shown(model_name)}, seed {seed}{more}"
 
 
 def signed(figure: Figure, whose: str) -> Figure:
@@ -23,7 +27,8 @@ def signed(figure: Figure, whose: str) -> Figure:
     figure.set_layout_engine("none")
     for legend in figure.legends:
         legend.set_bbox_to_anchor((0, 0, 1, 1), transform=figure.transFigure)
-    figure.text(1, 0, whose, ha="right", va="top", fontsize=7, color="0.4",
+    lines = fill(whose, int(18 * figure.get_figwidth()))  # letters of this size in an inch
+    figure.text(1, 0, lines, ha="right", va="top", fontsize=7, color="0.4",
                 parse_math=False)  # names of folders may have $
     return figure
 

@@ -24,6 +24,7 @@ from dnnlib import __version__, files
 
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
+BOOK = "of the book's records"
 ALL = "all"  # stands in `asked` for every experiment
 asked: set[str] = set()  # the experiments whose records this process has read
 # By experiment (stored names): the value that records had before a parameter was one. It is read
@@ -212,7 +213,8 @@ def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (
     """All rows of the matching records, their parameters beside them; empty if there are none.
 
     Records in settings that do not count (:mod:`counted`) are left out, unless ``parameters``, or
-    the names ``asked``, say all in which they differ. ``named``: with the column 'record', the
+    the names ``asked``, say all in which they differ. Rows of the book's records have the attribute
+    :data:`BOOK`, which tables made of them keep. ``named``: with the column 'record', the
     name of the file. Files that have not changed are read once.
     """
     _read(experiment)
@@ -224,7 +226,9 @@ def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (
             if not differing <= {*asked, *parameters}]
     if left:
         found = found[~found["record"].isin(left)]
-    return found.copy() if named else found.drop(columns="record", errors="ignore")
+    found = found.copy() if named else found.drop(columns="record", errors="ignore")
+    found.attrs[BOOK] = root is None
+    return found
 
 
 def _network(record: Record) -> tuple:

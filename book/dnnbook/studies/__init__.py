@@ -13,7 +13,15 @@ from dnnbook.studies.campaigns import (
 )
 from dnnbook.studies.corners import corner_cases, with_noise
 from dnnbook.studies.naming import Key, keys
-from dnnbook.studies.ordering import leads, nss_readings, one_more, orders, table_iv, tidy
+from dnnbook.studies.ordering import (
+    leads,
+    nss_readings,
+    one_more,
+    orders,
+    table_iv,
+    tidy,
+    untidy,
+)
 from dnnbook.studies.settings import (
     Best,
     choices,
@@ -27,4 +35,4 @@ from dnnbook.studies.settings import (
 __all__ = ["Best", "Key", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
            "choices", "corner_cases", "every_setting", "in_each", "keys", "leads", "lineup",
            "nss_readings", "one_more", "orders", "outcomes", "rivals", "settings", "settled",
-           "swarms", "table_iv", "tidy", "with_noise"]
+           "swarms", "table_iv", "tidy", "untidy", "with_noise"]

@@ -88,6 +88,20 @@ def tidy(values: pd.DataFrame, quantity: str, **where) -> list[dict]:
             for key, line in values.iterrows() for rate, value in line.items()]
 
 
+def untidy(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """A line for each key, a column for each rate (%): what :func:`tidy` made rows of.
+
+    >>> fdr = pd.DataFrame({5: [60.0], 10: [50.0]}, index=[Key("nss", share=10)])
+    >>> untidy(pd.DataFrame(tidy(fdr, "fdr")), "fdr").equals(fdr)
+    True
+    """
+    rows = rows[rows["quantity"] == quantity]
+    table: dict[Key, dict] = {}
+    for key, rate, value in zip(keys(rows), rows["rate"], rows["value"]):
+        table.setdefault(key, {})[int(rate)] = value
+    return pd.DataFrame.from_dict(table, orient="index")
+
+
 def leads(values: pd.DataFrame, over: Mapping[str, Sequence[Key]]) -> list[dict]:
     """How far each reading of NSS is above others, as rows.
 

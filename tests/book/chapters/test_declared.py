@@ -128,7 +128,7 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_sensitivity/13", "pixels 0.5", "pixels: expected 2 numbers from 0 to 1"),
     ("deepsensor_sensitivity/13", "inertia 0.4", "inertia: expected 2 numbers of at least 0"),
     ("deepsensor_sensitivity/13", "iterations 1", "iterations: expected a whole number of at le"),
-    ("deepsensor_sensitivity/02", "keep true", "keep: there is no record of this cell"),
+    ("deepsensor_sensitivity/02", "keep true", "keep: the book's records are of the profile paper"),
     ("deepsensor_excitable/08", "dataset mnist_small", "unknown dataset 'mnist_small'"),
     ("deepsensor_excitable/00", "layer 99", "unknown layer of lenet1 '99'"),
     ("deepsensor_excitable/00", "small foo", "unknown small 'foo'"),

@@ -89,6 +89,25 @@ def test_a_chapter_leads_to_its_page_if_the_book_has_an_address(book, tmp_path, 
     assert f"[In the book]({place}/book/glossary.md)" in ways["02_glossary.ipynb"]
 
 
+def test_a_chapter_leads_to_its_page_where_the_book_was_built(book, tmp_path):
+    folder, root = tmp_path / "lab", tmp_path / "checkout"
+    lab.write(folder)
+    mine = folder / "02_glossary.ipynb"
+    mine.write_text(mine.read_text().replace("Once", "Twice"))
+    changed = mine.read_bytes()
+    built = root / "_build" / "html" / "notebooks" / "one" / "01_first.html"
+    built.parent.mkdir(parents=True)
+    built.write_text("<h1>A first chapter</h1>")
+    new, kept = lab.write(folder)
+    assert names(new) == ["03_first.ipynb"] and kept == [mine] and mine.read_bytes() == changed
+    leads = nbformat.read(new[0], 4).cells[-1].source
+    assert leads.endswith("[Its page](/static/notebooks/one/01_first.html)")
+    mine = new[0]
+    mine.write_text(mine.read_text().replace("Yes.", "No!"))
+    built.unlink()
+    assert lab.write(folder)[0] == [] and not list(folder.glob("*new*"))  # a link is no new chapter
+
+
 def test_what_a_reader_changed_is_never_overwritten(book, tmp_path):
     folder = tmp_path / "elsewhere"
     lab.write(folder)
@@ -203,7 +222,8 @@ def test_a_run_is_shown_so_too_and_as_a_page_of_its_own(book, tmp_path):
     assert '<img alt="One dot."' in cells[figure].outputs[0].data["text/html"]
     assert cells[figure + 1].source == "*Figure.* One dot."
     page = notebooks.web_page(ran)
-    assert 'alt="One dot."' in page and "0.5" in page and "plt.plot" not in page
+    assert 'alt="One dot."' in page and "0.5" in page
+    assert "plot" not in page.partition("<details><summary>Code</summary>")[0].partition("<body")[2]
     with pytest.raises(notebooks.CellFailed, match="ZeroDivisionError"):
         notebooks.run(source, {}, ran, bar=False)
     assert '<img alt="One dot."' in ran.read_text("utf-8").replace('\\"', '"')  # what ran is shown so

@@ -13,7 +13,7 @@ import nbformat
 import pytest
 
 from dnnbook import published
-from dnnbook.chapters import notebooks
+from dnnbook.chapters import lab_cells, notebooks
 from dnnbook.chapters.statements import TAG
 from dnnbook.records import records
 
@@ -493,7 +493,7 @@ BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|
 def visible(source) -> list[list[str]]:
     """The lines of code that a reader of the page sees, but parameters, cell by cell."""
     return [[line for line in cell.source.splitlines() if line.strip()]
-            for cell in code(source) if not (notebooks.FOLDED | {"parameters"}) & set(tags(cell))]
+            for cell in code(source) if not (lab_cells.FOLDED | {"parameters"}) & set(tags(cell))]
 
 
 @pair

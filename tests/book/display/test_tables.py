@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from dnnbook import places, words
-from dnnbook.display import tables
+from dnnbook.display import tables, whose
+from dnnbook.records import records
 
 ON = ["dataset", "distance"]
 
@@ -222,3 +223,14 @@ def test_every_dataset_and_network_has_a_word():
     from dnnlib import models
 
     assert {*models.SPECS, *sources.SOURCES} - {"digits", "voices"} <= set(words.WORDS)
+
+
+def test_a_table_of_the_books_records_says_so_below_it(tmp_path):
+    rows = [{"fuzzer": "noise", "quantity": "error_rate", "value": 1.5}]
+    records.save(records.Record("toy/luck", {"dataset": "digits", "model": "lenet1", "seed": 0}, rows))
+    records.save(records.Record("toy/luck", {"dataset": "digits", "model": "lenet5", "seed": 0}, rows), tmp_path / "own")
+    of_book, own = records.frame("toy/luck"), records.frame("toy/luck", tmp_path / "own")
+    for made in (lambda rows: tables.wide(rows.query("value > 0"), index="model", columns="fuzzer"),
+                 lambda rows: tables.mean_and_interval(rows, index=["model"]), tables.headed):
+        assert tables.as_html(made(of_book)).endswith(f"<small>{whose.RECORDS}</small>")
+        assert whose.RECORDS not in tables.as_html(made(own)) and "<table" in tables.as_html(made(own))

@@ -1,4 +1,5 @@
 import io
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,6 +32,15 @@ def test_an_experiment_signs_the_figures_of_a_cell():
         assert words(figure) == [whose.RECORDS]
     finally:
         plt.close("all")
+
+
+def test_an_experiment_names_what_is_not_as_its_chapter_has_it():
+    given = {"dataset": "mnist_small", "model_name": "lenet5", "seed": 0, "trials": 50, "repeats": 10, "inputs": 50,
+             "side": 2, "one_class": True}
+    assert str(Experiment("nsatp/motivation", "embedded", **given)) == "this run: MNIST (small), LeNet-5, seed 0"
+    changed = Experiment("nsatp/motivation", "embedded", **given | {"trials": 7, "one_class": False})
+    assert re.fullmatch(r".*, seed 0, .*7, .*False", str(changed))
+    assert len(words(whose.signed(Figure(figsize=(4, 2)), 30 * "a word "))[0].split("\n")) > 1  # within the figure
 
 
 def test_a_legend_below_the_axes_stays_above_the_words():
