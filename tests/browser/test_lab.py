@@ -37,7 +37,7 @@ def lab(tmp_path_factory):
                ("DATA", "CONFIG", "RUNTIME")}
     server = subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", f"--port={port}",
-         f"--ServerApp.root_dir={work / 'book'}", "--IdentityProvider.token="], env=os.environ | folders,
+         *labs.options(work / "book"), "--IdentityProvider.token="], env=os.environ | folders,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/lab/tree/"
     for _ in range(120):
@@ -74,6 +74,17 @@ def test_a_figure_of_a_trusted_chapter_moves(opened):
     figure.locator("canvas").first.wait_for()
     figure.get_by_role("button", name="Throw 100 patches").click()
     figure.get_by_text("of 100 patches").wait_for()
+
+
+def test_a_chapter_leads_to_its_page_as_the_book_has_it(opened):
+    page = opened(CHAPTER).page
+    with page.context.expect_page() as led:
+        page.get_by_role("link", name="Its page").click()
+    built = led.value
+    built.wait_for_selector("article h1")
+    assert built.url.endswith("/static/notebooks/nsatp/01_motivation.html")
+    assert built.evaluate("getComputedStyle(document.body).fontFamily") != "Times"
+    built.close()
 
 
 def test_a_notebook_that_nobody_trusted_shows_the_still_picture(opened):

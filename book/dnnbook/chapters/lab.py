@@ -93,11 +93,17 @@ def show(folder: Path) -> None:
     with checks.extra("lab", "book"):
         import jupyterlab  # noqa: F401
 
-    pages = notebooks.folder().resolve().parent / BUILD  # served as they are: JupyterLab's own
-    subprocess.run([sys.executable, "-m", "jupyterlab",  # view of HTML has no styles and scripts
-                    f"--ServerApp.root_dir={folder.resolve()}",
-                    f"--ServerApp.extra_static_paths={pages}",
-                    f"--LabApp.default_url=/lab/tree/{START}"])
+    subprocess.run([sys.executable, "-m", "jupyterlab", *options(folder)])
+
+
+def options(folder: Path) -> list[str]:
+    """What JupyterLab is told: the folder and its start page, and where the built pages lie.
+
+    It serves them as they are below ``/static``; its own view of HTML has no styles and scripts.
+    """
+    pages = notebooks.folder().resolve().parent / BUILD
+    return [f"--ServerApp.root_dir={folder.resolve()}",
+            f"--ServerApp.extra_static_paths={pages}", f"--LabApp.default_url=/lab/tree/{START}"]
 
 
 def parts(root: Path) -> Iterator[tuple[str, list[str]]]:
