@@ -253,14 +253,12 @@ images.rename(columns={"ours": "ours, images"})
 
 # %% tags=["hide-input"]
 counted = records.frame("nsatp/rq1", **PAPER)
-paper = published.table("nsatp", 3).query("quantity == 'b' and distance == 'pd'").set_index(["model", "dataset"])["value"]
-steep = pd.DataFrame({"ours": findings.fit(counted, "b")["pd"], "paper": paper}).dropna(subset="ours")
-steep["ours / paper"] = steep["ours"] / steep["paper"]
+steep = findings.beside_printed(findings.fit(counted, "b")["pd"], published.table("nsatp", 3))
 accuracies = findings.accuracies(counted)[["min", "max"]]
 headed(steep.round(2).join((100 * accuracies).round(1).add_prefix("accuracy (%), ")))
 
 # %% tags=["hide-input", "statements"]
-times = steep["ours / paper"].dropna()
+times = findings.beside_printed(slope["pd"], published.table("nsatp", 3))["ours / paper"].dropna()
 says(
     ("For Net-2, our slopes are near the printed ones on MNIST and Fashion-MNIST, and about twice as steep on CIFAR-10.",
      times["net2"][["mnist", "fashion_mnist"]].between(0.8, 1.25).all() and 1.7 < times["net2", "cifar10"] < 2.3),
@@ -289,7 +287,7 @@ wide(run.recorded("fit == 'loglinear' and quantity == 'correlation' and distance
      index=["model", "recipe"], columns=["points", "distance"], digits=2)
 
 # %% tags=["hide-input", "statements"]
-momentum = records.frame("nsatp/rq1", **PAPER | {"recipe": "nsatp_momentum"}, model="net2", dataset="cifar10")
+momentum = records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp_momentum", model="net2", dataset="cifar10")
 learnt, learnt_fast = (findings.accuracies(found)["mean"]["net2", "cifar10"] for found in (rows, momentum))
 fast, fast_bins = (findings.fit(momentum, "correlation", points).loc[("net2", "cifar10")] for points in ("examples", "bins"))
 slow, slow_bins = (found.loc[("net2", "cifar10")] for found in (single, bins))

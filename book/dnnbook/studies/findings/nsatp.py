@@ -40,6 +40,13 @@ def furthest_apart(values: pd.Series) -> tuple:
     return (cells.max() - cells.min()).idxmax()
 
 
+def beside_printed(slope: pd.Series, printed: pd.DataFrame) -> pd.DataFrame:
+    """The slopes for PD by pair, beside those of Table III: 'ours', 'paper', 'ours / paper'."""
+    paper = printed.query("quantity == 'b' and distance == 'pd'").set_index(PAIR)["value"]
+    table = pd.DataFrame({"ours": slope, "paper": paper}).dropna(subset="ours")
+    return table.assign(**{"ours / paper": table["ours"] / table["paper"]})
+
+
 def savings(rows: pd.DataFrame, quantity: str, unit: str = "samples") -> pd.Series:
     """A quantity of RQ2 in 'samples' or 'examples': a mean over the seeds for each cell."""
     found = rows[(rows["definition"] == unit) & (rows["quantity"] == quantity)]

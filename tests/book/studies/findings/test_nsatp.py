@@ -39,6 +39,13 @@ def test_the_weakest_order_and_the_range_of_accuracies(fits):
     assert nsatp.accuracies(fits).loc[("net2", "mnist")].tolist() == pytest.approx([0.7, 0.8, 0.9])
 
 
+def test_slopes_beside_the_printed_ones():
+    printed = pd.DataFrame([row(-2.0, "b", "pd"), row(-9.0, "b", "pv"), row(0.5, "a", "pd"),
+                            row(-1.0, "b", "pd", model="net1")])
+    ours = pd.Series({("net2", "mnist"): -5.0}).rename_axis(nsatp.PAIR)
+    assert nsatp.beside_printed(ours, printed).values.tolist() == [[-5.0, -2.0, 2.5]]
+
+
 def test_savings_are_of_one_unit():
     rows = pd.DataFrame([row(10.0, "inc", "pd", definition="samples"),
                          row(30.0, "inc", "pd", definition="samples", seed=1),
