@@ -249,7 +249,7 @@ run.show()
 # by the mutation that made them. The second groups them by the fresh mutation that NSS drew for them. Both show the
 # share of faults, and the mean score with the fresh mutation and with the original.
 
-# %%
+# %% tags=["hide-input"]
 def auc(scores, pair):
     """How well the scores in one pair tell faults from the rest."""
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
@@ -309,7 +309,7 @@ says(
 # of their whole orders. What the records say follows below, with the other
 # selectors.
 
-# %%
+# %% tags=["hide-input"]
 compared = [key for key in (*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1, *mine) if key in orders]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
@@ -358,7 +358,7 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # How many points of FDR is NSS above the best of the seven other selectors of Table V, above DeepGini, and above
 # random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
-# %%
+# %% tags=["hide-input"]
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
 leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})
@@ -375,9 +375,9 @@ None if keep else wide(run.live, "quantity in ('lead', 'over_gini', 'over_random
 # ## Table I, beside the paper's: how good the networks are
 #
 # We train briefly, to come near the accuracy that the paper prints. The paper's ResNet-20 has no
-# biases in its convolutions; we use the same ResNet-20 as in the other chapters.
+# biases in its convolutions; we use the same ResNet-20 as in the other chapters. The table is folded.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "hide-output"]
 run.beside(published.table("nss", 1).query("quantity == 'accuracy'"), "quantity == 'accuracy'",
            on=[*CELL, "quantity"], digits=1, **NEAR)
 
