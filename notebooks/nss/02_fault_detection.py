@@ -94,11 +94,11 @@ NEAR = dict(candidates="random", recipe="nss")  # the records of networks near T
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
 paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}),
                      difference=paper["method"].map({"nss": "l1"}))
-kept = run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'", **NEAR)
-if kept.empty:
+at_5 = run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'", **NEAR)
+if at_5.empty:
     plots.nothing()
 else:
-    plots.dots(named(kept), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
+    plots.dots(named(at_5), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
 run.show(recorded=True)
 
 # %% [markdown]
@@ -190,11 +190,11 @@ print(f"FDR at 40 %: {by_hand:.0%}; the best order has "
 
 # %%
 RATES = (5, 10, 15, 20)
-fdr = faults.detection_table(wrong, orders, RATES)
+found_at = faults.detection_table(wrong, orders, RATES)
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
 # %% tags=["hide-input"]
-of_record = []
+fdr, of_record = found_at.copy(), []
 if keep:  # beside this run's, the rows of the book's record
     theirs, their_apfd = studies.untidy(kept, "fdr"), kept.query("quantity == 'apfd'")
     of_record = [key for key in keys(their_apfd) if key not in orders]

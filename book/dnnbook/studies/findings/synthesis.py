@@ -66,8 +66,10 @@ def in_two_readings(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 def over_networks(rows: pd.DataFrame) -> pd.DataFrame:
     """Means over the seeds by network, under their quantity, method and other method.
 
-    Missing where the value of one seed is.
+    Missing where the value of one seed is. Without rows the table is empty.
     """
+    if rows.empty:
+        return pd.DataFrame()
     values = rows.astype({"value": float}).groupby([*CELL, "quantity", "method", "other"])["value"]
     found = values.agg(lambda v: v.mean(skipna=False))
     return found.unstack(["quantity", "method", "other"]).sort_index(axis=1)
