@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
-from dnnlib.inference import noise, small_network, state_of, unchanged
+from dnnlib.inference import device_of, noise, small_network, state_of, unchanged
 
 BEYOND = 1e-4  # of a distance, relative: more than rounding errors of float32 come to
 
@@ -40,7 +40,7 @@ def check_fuzzer(chosen: Fuzzer, model: nn.Module | None = None, x: torch.Tensor
     model = small_network() if model is None else model
     x = noise() if x is None else x
     with torch.no_grad():
-        labels = model(x).argmax(1)
+        labels = model(x.to(device_of(model))).argmax(1).cpu()
     given, before, drawn = x.clone(), state_of(model), torch.get_rng_state()
     campaign, shown = _ran(chosen, model, x, labels, iterations)
     if not torch.equal(torch.get_rng_state(), drawn):
