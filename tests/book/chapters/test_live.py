@@ -10,6 +10,7 @@ import matplotlib
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from dnnbook.chapters import notebooks, yours
 from tests.book import cells as chapter
@@ -36,7 +37,8 @@ def opened(name, monkeypatch):
 
 
 def heard(cell):
-    """What the outputs of a cell say; progress bars say how fast it was."""
+    """What the outputs of a cell say; progress bars say how fast it was, and a kernel may print a line in pieces."""
+    CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, 0)
     return [said(output) for output in cell.outputs if output.get("name") != "stderr"]
 
 
