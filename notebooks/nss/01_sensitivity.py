@@ -25,7 +25,6 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import everywhere, sensitive_over_random
 from dnnbook.words import networks, shown
 from dnnlib import inference
@@ -208,8 +207,8 @@ run.verdicts()
 # %% tags=["hide-input", "statements"]
 of_each = of_worse.cells.set_index(CELL)
 less = of_each["mean"].loc[below]
-code = over_seeds(evidence.by_seed(rows, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
-                                   "difference == 'squared_normalised'", *CELL, "strength"), [*CELL, "strength"], "ratio")
+code = evidence.spread(evidence.by_seed(rows, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
+                                   "difference == 'squared_normalised'", *CELL, "strength"), "ratio")
 lenet5, resnet20 = (code.xs(model, level="model") for model in ("lenet5_nss", "resnet20"))
 says(
     f"**What it means.** Is the worse network the more sensitive one? The verdict is *{of_worse.state}*.",

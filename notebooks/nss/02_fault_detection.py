@@ -33,7 +33,6 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.display.whose import RECORDS
 from dnnbook.records import evidence, records
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import (
     KNOWN,
     apart,
@@ -73,7 +72,7 @@ printed = table_5.set_index([*CELL, "rate", "method"])["value"].unstack("method"
 
 # %% tags=["hide-input", "statements"]
 leader = ours[printed.columns].idxmax(axis=1)
-chance = over_seeds(detected["nss"] - detected["random, expected"], [*CELL, "rate"])
+chance = evidence.spread(detected["nss"] - detected["random, expected"])
 more, fewer = chance.query("low > 0"), chance.query("high < 0")
 says(
     (f"**The answer.** Of the paper's eight selectors, DeepGini finds the most faults in {(leader == 'gini').sum()} of "
@@ -474,7 +473,7 @@ None if ours.empty else headed(pd.DataFrame({
     method: ends((ours[method] - ours["random, expected"]).unstack("rate"), 0) for method in ("nac", "kmnc", "npc", "dsa")}))
 
 # %% tags=["hide-input", "statements"]
-over = {method: over_seeds(detected[method] - detected["random, expected"], [*CELL, "rate"]) for method in ("nac", "kmnc", "npc")}
+over = {method: evidence.spread(detected[method] - detected["random, expected"]) for method in ("nac", "kmnc", "npc")}
 clear = {method: (len(somewhere(over[method]["low"] > 0)), len(somewhere(over[method]["high"] < 0))) for method in ("kmnc", "npc")}
 says(
     ("*Coverage.* The paper says that coverage finds few faults, sometimes about as few as random selection. NAC "
@@ -484,7 +483,7 @@ says(
        above > 0 and below > 0) for method, (above, below) in clear.items()))
 
 # %% tags=["hide-input", "statements"]
-over, over_gini = (over_seeds(detected["dsa"] - detected[other], [*CELL, "rate"]) for other in ("random, expected", "gini"))
+over, over_gini = (evidence.spread(detected["dsa"] - detected[other]) for other in ("random, expected", "gini"))
 best, behind = everywhere(over_gini["low"] > 0), over_gini["mean"].xs("cifar10", level="dataset")
 near = (printed["dsa"] - printed["random"]).loc[lenets(ours.index)]  # in the paper
 says(
@@ -506,7 +505,7 @@ says(
 # %% tags=["hide-input", "statements"]
 confident = by_selector(rows.query("quantity == 'confident_fdr' and rate == 10"), *CELL)
 of_all, of_sure = (apart(found, "gini", "random") for found in (detected.xs(10, level="rate"), confident))
-known, dsa, text = (over_seeds(confident[one] - confident[other], CELL)
+known, dsa, text = (evidence.spread(confident[one] - confident[other])
                     for one, other in ((KNOWN, "gini"), ("dsa", "gini"), ("nss", "random")))
 says(
     (f"*Confident faults.* At 10 %, DeepGini is {span(of_all['points'])} points above random selection. Among candidates with a "
@@ -541,7 +540,7 @@ says(
 had_best, had_gini = (evidence.state(f"nss-fdr-{name}", pair="original") for name in ("best", "gini"))
 short = less_printed(ours, printed)[KNOWN] < -1
 whole = by_selector(rows[rows["quantity"] == "apfd"], *CELL)
-whole = over_seeds(whole["gini"] - whole[KNOWN], CELL)
+whole = evidence.spread(whole["gini"] - whole[KNOWN])
 says(
     f"With the known original, the verdicts are *{had_best}* and *{had_gini}*.",
     (f"Its FDR is more than a point below the printed one in only {short.sum()} of {len(ours)} cells.", 0 < short.sum() < 4),

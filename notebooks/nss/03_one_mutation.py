@@ -26,7 +26,6 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import beside, wide
 from dnnbook.records import evidence, records, verdicts
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import KNOWN, by_selector, everywhere
 from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, out_of
@@ -50,7 +49,7 @@ RESNET = dict(dataset="cifar10", model="resnet20", recipe="nss")
 text, known = (evidence.verdict("nss-fdr-each-mutation", pair=pair) for pair in ("remutated", "original"))
 CELL = ["dataset", "model", "candidates", "rate"]
 rates = by_selector(records.frame("nss/fault_detection", **RESNET).query("quantity == 'fdr' and method in ('gini', 'nss')"), *CELL)
-ahead = over_seeds(rates["gini"] - rates[KNOWN], CELL)
+ahead = evidence.spread(rates["gini"] - rates[KNOWN])
 single = ahead.drop("random", level="candidates")
 means = known.cells.set_index(["candidates", "rate"])["mean"]
 above, below = everywhere(means > 0, ["candidates"]), everywhere(means < 0, ["candidates"])

@@ -23,7 +23,6 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import curves, named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import KNOWN, always_above, apart, by_selector
 from dnnbook.studies.ordering import Key
 from dnnbook.words import listed, networks, span
@@ -43,7 +42,7 @@ bet("nss-diversity-best")
 # %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model"]
 area = by_selector(records.frame("nss/diversity", recipe="nss").query("quantity == 'area'"), *CELL)
-over = {who: over_seeds(area[who] - area["random"], CELL) for who in area.drop(columns="random")}
+over = {who: evidence.spread(area[who] - area["random"]) for who in area.drop(columns="random")}
 text, known = over["nss"], over[KNOWN]
 beyond = known.query("low > 0").index  # where the known original helps by more than chance
 best = area.groupby(CELL).mean()
@@ -167,7 +166,7 @@ says(
 # %% tags=["hide-input", "statements"]
 fdr = by_selector(records.frame("nss/fault_detection", recipe="nss", candidates="random").query(
     "quantity == 'fdr' and rate == 20"), *CELL)
-fresh, told = (over_seeds(fdr[who] - fdr["random, expected"], CELL) for who in ("nss", KNOWN))
+fresh, told = (evidence.spread(fdr[who] - fdr["random, expected"]) for who in ("nss", KNOWN))
 more = fresh.query("low > 0").index
 says(
     ("A method can find more faults and fewer kinds of fault than random selection: NSS as the text describes it does, with "

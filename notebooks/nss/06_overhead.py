@@ -27,7 +27,6 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import curves
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import everywhere
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
@@ -45,7 +44,7 @@ bet("nss-overhead")
 # %% tags=["hide-input", "statements"]
 CELL = ["dataset", "model", "method"]
 rows = records.frame("nss/overhead")
-multiples = over_seeds(evidence.by_seed(rows, "quantity == 'times_nss' and method != 'random'", *CELL), CELL, "ratio")
+multiples = evidence.spread(evidence.by_seed(rows, "quantity == 'times_nss' and method != 'random'", *CELL), "ratio")
 nac, kmnc = (multiples.xs(method, level="method") for method in ("nac", "kmnc"))
 lasting = rows.query("quantity == 'seconds' and candidates == 10000").groupby(CELL)["value"].mean().unstack("method")
 passes = lasting["nss"] / lasting["one pass"]

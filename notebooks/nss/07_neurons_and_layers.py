@@ -26,7 +26,6 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.records.intervals import over_seeds
 from dnnbook.studies.findings.nss import by_option, lenets
 from dnnbook.words import networks, shown, span
 from dnnlib import inference, selection
@@ -165,7 +164,7 @@ wide(ours, LAST, index=[*CELL, "pair"], columns="share")
 rise, steps = (table[20] - table[1] for table in (known_shares, paper_shares))
 inner = rows.query("quantity == 'fdr' and pair == 'original' and layer == -2").groupby([*CELL, "share"])["value"].mean().unstack()
 further = by_option(rows, "share", "original")
-onwards = over_seeds(further[100] - further[20], CELL)
+onwards = evidence.spread(further[100] - further[20])
 says(
     ("If the original is known, the FDR is lowest with the most sensitive 1 % of the neurons, in the mean of every network.",
      known_shares.idxmin(axis=1).eq(1).all()),
@@ -200,7 +199,7 @@ None if known_layers.empty else headed(pd.DataFrame({
 run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% tags=["hide-input", "statements"]
-known, fresh = (over_seeds(layers[-1] - layers[1], CELL)
+known, fresh = (evidence.spread(layers[-1] - layers[1])
                 for layers in (by_option(rows, "layer", pair) for pair in ("original", "remutated")))
 printed = paper_layers[-1] - paper_layers[1]
 says(
@@ -218,7 +217,7 @@ says(
 
 # %% tags=["hide-input", "statements"]
 every = by_option(rows, "share", "remutated")
-every = over_seeds(every[100] - every[1], CELL)
+every = evidence.spread(every[100] - every[1])
 text, told = ([evidence.state(claim, pair=pair) for claim in ("nss-neurons-more", "nss-layer-last")]
               for pair in ("remutated", "original"))
 says(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 LEVEL = 0.05  # 1 - the confidence of every interval
@@ -113,23 +112,6 @@ def interval(values: Sequence[float], scale: str = "linear") -> tuple[float, flo
     """
     found = estimate(values, scale)
     return found.low, found.high
-
-
-def over_seeds(values: pd.Series, cells: Sequence[str], scale: str = "linear") -> pd.DataFrame:
-    """The mean over the seeds of each cell, with the interval of :func:`estimate`.
-
-    ``values``: one for each seed, under the levels ``cells`` of its index; what is compared on the
-    same seeds is subtracted before. Returns the columns 'mean', 'low' and 'high'.
-
-    >>> leads = pd.Series([1.0, 2.0, 3.0], pd.MultiIndex.from_product(
-    ...     [["mnist"], range(3)], names=["dataset", "seed"]))
-    >>> over_seeds(leads, ["dataset"]).round(2).loc["mnist"].tolist()
-    [2.0, -0.48, 4.48]
-    """
-    found = values.astype(float).groupby(level=list(cells), sort=False).apply(
-        lambda of_cell: estimate(of_cell, scale))
-    return pd.DataFrame({name: found.map(lambda e: getattr(e, name))
-                         for name in ("mean", "low", "high")})
 
 
 def simes(p: Sequence[float], level: float = LEVEL) -> bool:

@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from dnnbook.records import evidence, records
+from dnnbook.records import evidence, intervals, records
 
 
 def test_differences_are_paired_over_the_seeds():
@@ -46,3 +46,12 @@ def test_a_verdict_in_a_reading():
 
 def test_without_points_nothing_is_said_of_an_estimate():
     assert not evidence.estimator(pd.DataFrame({"points": [None]}))[1]
+
+
+def test_the_spread_takes_each_cell_by_itself():
+    index = pd.MultiIndex.from_product([["b", "a"], ["x"], range(3)], names=["data", "net", "seed"])
+    found = evidence.spread(pd.Series([1, 2, 4, 5, 5, 5], index), "ratio")
+    assert found.index.tolist() == [("b", "x"), ("a", "x")]
+    assert found.loc[("b", "x"), ["low", "high"]].tolist() == pytest.approx(
+        intervals.interval([1, 2, 4], "ratio"))
+    assert found.loc[("a", "x")].tolist() == [5, 5, 5]

@@ -3,7 +3,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
 
@@ -76,15 +75,6 @@ def test_holm_against_its_definition():
         p = rng.uniform(0, 0.06, size=6)
         adjusted = np.maximum.accumulate(np.sort(p) * np.arange(6, 0, -1))
         assert intervals.holm(p) == (adjusted[stats.rankdata(p).astype(int) - 1] <= 0.05).tolist()
-
-
-def test_over_seeds_takes_each_cell_by_itself():
-    index = pd.MultiIndex.from_product([["b", "a"], ["x"], range(3)], names=["data", "net", "seed"])
-    found = intervals.over_seeds(pd.Series([1, 2, 4, 5, 5, 5], index), ["data", "net"], "ratio")
-    assert found.index.tolist() == [("b", "x"), ("a", "x")]
-    assert found.loc[("b", "x"), ["low", "high"]].tolist() == pytest.approx(
-        intervals.interval([1, 2, 4], "ratio"))
-    assert found.loc[("a", "x")].tolist() == [5, 5, 5]
 
 
 def test_a_ratio_of_a_gain_and_a_loss_is_undefined():
