@@ -67,7 +67,7 @@ for axis, (title, maps) in zip(axes, columns):
     axis.set_title(title, fontsize=9)
     axis.set(xticks=[], yticks=[])
     axis.grid(False)
-whose.show(whose.run_of(dataset, "lenet5", seed))
+whose.show(whose.run_of(dataset, "lenet5", seed, recipe=recipe))
 
 # %% [markdown]
 # ## LeNet-1, layer by layer

@@ -197,7 +197,7 @@ for name, values in fitness.items():
     axis.plot(range(1, iterations + 1), values.mean(1), "o-", ms=3, label=name)
 axis.set(xlabel="iteration", ylabel="sensitive neurons (%)", xticks=range(0, iterations + 1, 5))
 axis.legend()
-whose.show(whose.run_of(dataset, model_name, seed))
+whose.show(whose.run_of(dataset, model_name, seed, recipe=recipe, inputs=inputs, population=population, L2=l2))
 
 # %% [markdown]
 # **What it means.** The figure shows which search gets more out of nearly the same number of passes. The

@@ -120,7 +120,7 @@ figure, axes = plt.subplots(1, 4, figsize=(10, 2.9), sharey=True)
 for axis, at in zip(axes, (0, 1, iterations // 2, iterations - 1)):
     field(axis, f"iteration {at}", places[:at + 1], best[at])
 axes[0].set(xlabel="left pixel", ylabel="right pixel")
-whose.show(f"this run: pixels {pixels}, seed {seed}")
+whose.show(f"this run: pixels {pixels}, {population} particles, inertia {inertia}, c1 {c1}, c2 {c2}, threshold {threshold}, seed {seed}")
 
 # %% [markdown]
 # ## People in the fog
@@ -295,7 +295,7 @@ flat, shown = flown(fuzzing.Constant())
 figure, axes = plt.subplots(1, 2, figsize=(6.4, 3.4), sharey=True)
 for axis, at in zip(axes, (0, iterations - 1)):
     field(axis, f"flat ground, iteration {at}", flat[:at + 1], shown[at], torch.zeros_like(height))
-whose.show(f"this run: pixels {pixels}, seed {seed}")
+whose.show(f"this run: pixels {pixels}, {population} particles, inertia {inertia}, c1 {c1}, c2 {c2}, threshold {threshold}, seed {seed}")
 
 # %% [markdown]
 # ```{admonition} Solution

@@ -103,7 +103,7 @@ print("order: ", [list(printed.index)[i] for i in selection.by_score(score)])
 sheet = {f"{name} {s}": mutations.mutate(data.images[:1], name, strength=s, seed=seed).images
          for name in mutations.OPERATORS for s in mutations.STRENGTHS}
 plots.images(torch.cat([*sheet.values()]), [*sheet], columns=5)
-whose.show(whose.run_of(dataset, model_name, seed))
+whose.show(whose.run_of(dataset, model_name, seed, share=share))
 
 # %% tags=["hide-input"]
 headed(published.table("nss", 3).set_index(["operator", "parameter", "quantity"])[["printed"]])
@@ -168,7 +168,7 @@ figure, axis = plt.subplots(figsize=(6, 3))
 axis.plot(moved.mean(0).sort(descending=True).values)
 axis.axvspan(0, len(chosen), alpha=0.2)
 axis.set(xlabel="neuron, most sensitive first", ylabel="mean |N(x) - N(x')|")
-whose.show(whose.run_of(dataset, model_name, seed))
+whose.show(whose.run_of(dataset, model_name, seed, share=share))
 
 # %% [markdown]
 # ## What comes first
@@ -181,7 +181,7 @@ predicted = inference.predict(model, candidates).argmax(1)
 ends = torch.cat([ranking[:8], ranking[-8:]])
 plots.images(candidates[ends], [f"{data.classes[data.labels[i]]} → {data.classes[predicted[i]]}"
                                 for i in ends.tolist()])
-whose.show(whose.run_of(dataset, model_name, seed))
+whose.show(whose.run_of(dataset, model_name, seed, share=share))
 
 # %% [markdown]
 # ## What the paper leaves open

@@ -11,7 +11,7 @@ RECORDS = "from the book's records"
 
 
 def run_of(dataset: str, model_name: str, seed: int, **changed) -> str:
-    """What a figure of a run is of; ``changed``: parameters that are not as the chapter has them.
+    """What a figure of a run is of; ``changed``: what else it was asked.
 
     >>> run_of("mnist_small", "lenet5", 0, patch="noise")
     'this run: MNIST (small), LeNet-5, seed 0, patch noise'
