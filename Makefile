@@ -29,7 +29,7 @@ $(READY): pyproject.toml book/pyproject.toml
 
 book: $(READY)  ## run every notebook on the embedded images into _build, then build the book there
 	dnnbook notebooks --into $(FRESH)/notebooks
-	@ln -sfn $(addprefix $(CURDIR)/,_config.yml _toc.yml book sweeps) $(FRESH)
+	@for part in _config.yml _toc.yml book sweeps; do ln -sfn "$(CURDIR)/$$part" $(FRESH)/$$part; done
 	$(BUILD) $(FRESH)
 	@echo "The book: file://$(abspath _build/html/index.html)"
 
@@ -44,7 +44,7 @@ browse: $(READY)  ## read every page of the built book in Chromium: errors, link
 	python -m pytest -q tests/browser
 
 lab: $(READY)  ## open the book in JupyterLab, in a folder of your own: make lab LAB=~/course
-	dnnbook lab $(LAB)
+	dnnbook lab $(if $(LAB),"$(LAB)")
 
 figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 	dnnbook figures --out _build/figures
@@ -57,7 +57,7 @@ test: units  ## the tests, and the notebooks' marked cells against the committed
 
 strict: $(READY)  ## the notebooks that `make book` made: against the committed, and a second run
 	@test -d $(FRESH)/notebooks || { echo "first: make book"; exit 1; }
-	DNNLIB_FRESH=$(abspath $(FRESH)/notebooks) python -m pytest tests/book/test_fresh.py
+	DNNLIB_FRESH="$(abspath $(FRESH)/notebooks)" python -m pytest tests/book/test_fresh.py
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/notebooks
 
 lint: $(READY)  ## style and types

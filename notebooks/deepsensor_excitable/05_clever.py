@@ -149,7 +149,7 @@ NUMBERS = (4, 16, 64, 1024)
 engine = [clever.clever(hill, top, radius=0.5, batches=1, samples=number, pool=None, fit="maximum",
                         cap=False, seed=3).untargeted.item() for number in NUMBERS]
 mine = compared(torch.tensor([score(number) for number in NUMBERS]), torch.tensor(engine),
-                "clever", of="numbers of points")
+                "clever", of="numbers of points", but="the scores of networks")
 pd.DataFrame({"points": NUMBERS, "CLEVER": mine.tolist(), "way to the boundary": 0.5}).round(2)
 
 # %% [markdown]

@@ -220,7 +220,8 @@ for g in range(iterations):
 
 # %%
 mine = torch.stack(path)  # (iterations, particles, 2)
-my_places = compared(mine.flatten(0, 1), places.flatten(0, 1), "Swarm", of="places").view_as(mine)
+my_places = compared(mine.flatten(0, 1), places.flatten(0, 1), "Swarm", of="places",
+                     but="the flat ground of the first exercise").view_as(mine)
 print(f"the swarm's best image: {g_best[0]:.2f} and {g_best[1]:.2f}, fitness {G:.2f}")
 
 # %% [markdown]
@@ -274,8 +275,9 @@ says(f"The image above is {distance:.2f} away from the input; the side of the sq
 # | Eq. 4 | whether $rand(\cdot)$ is drawn for each pixel | one number for each particle and term | `random` |
 # | Eq. 5 | no pixel limits | pixels stay in $[0, 1]$ | `budget` |
 #
-# Rising inertia has a consequence that the film shows. In most swarms each step keeps less of the
-# last one, so the particles calm down around the best place. Here each step keeps more:
+# Rising inertia, as the paper has it, has a consequence. In most swarms each step keeps less of the
+# last one, so the particles calm down around the best place. With rising inertia each step keeps more.
+# In the flight above:
 
 # %% tags=["hide-input"]
 steps = my_places.diff(dim=0).norm(dim=2).mean(1)

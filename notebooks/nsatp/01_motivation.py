@@ -204,7 +204,7 @@ others = records.frame("peacepact/motivation", dataset="mnist", model="lenet5", 
 others_seeds = others["seed"].nunique()
 others = 100 * others[others["quantity"] == "pairs_always_strictly"]["value"].mean()
 says(
-    f"**What it means.** A patch changes the class of {100 * undecided:.1f} % of the copies of the undecided images. Of the "
+    f"**What it means.** In our records, a patch changes the class of {100 * undecided:.1f} % of the copies of the undecided images. Of the "
     f"copies of the decided ones it changes {100 * decided:.1f} %.",
     "We also compared each undecided image with each decided one of the same predicted class, one repetition at a "
     f"time. The undecided image changes more often in {100 * kept['strictly_more']:.0f} % of these comparisons.",

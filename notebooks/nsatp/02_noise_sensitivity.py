@@ -164,7 +164,7 @@ pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
                              "images with Eff > 0": fit.points} for name, fit in fits.items()}).T
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against each distance for the run above: every image, the mean Eff in twenty equal intervals, and two least-squares exponentials. Compare Figs. 5 and 6 of NSATP.", "name": "fig-nsatp-rq1-live"}}
-decays(distances, eff)
+decays(distances, eff, fits)
 run.show()
 
 # %% [markdown]
@@ -181,6 +181,9 @@ run.show()
 turned = distances | {"certainty": uncertainty.certainty(measured.probabilities).numpy()}
 for name, x in turned.items():
     run.add(fragility.fit_readings(x, eff, distance=name))
+    if name in fits:  # the text's reading, as fitted above
+        run.add({what: getattr(fits[name], what) for what in ("a", "b", "correlation")}, distance=name,
+                points="examples", fit="loglinear")
 
 # %% tags=["hide-input", "hide-output"]
 wide(run.live, "fit.notna()", index=["points", "fit", "distance"], columns="quantity", digits=2)
@@ -206,7 +209,7 @@ few = load(dataset, limit=100)
 certain = uncertainty.probability_difference(inference.predict(model, few.images))
 kinds = {}
 for kind in vulnerability.PATCHES:
-    found = fragility.eff(vulnerability.measure(model, few, patch=kind, seed=seed).success)
+    found = fragility.eff(vulnerability.measure(model, few, patch=kind, trials=trials, seed=seed).success)
     kinds[kind] = {"mean Eff": found.mean(), "images that change": (found > 0).mean(),
                    "rank correlation with PD": stats.spearmanr(certain, found).statistic}
 pd.DataFrame(kinds).T.round(3)

@@ -136,7 +136,7 @@ run.save(data, device=device)
 wide(run.live, "fit.notna()", index=["points", "fit"], columns="quantity", digits=2)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
-decays({"pd": delta}, eff)
+decays({"pd": delta}, eff, {"pd": fragility.fit_exponential(delta, eff)})
 run.show()
 
 # %% [markdown]

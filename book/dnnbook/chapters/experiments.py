@@ -90,7 +90,14 @@ class Experiment:
 
     @property
     def live(self) -> pd.DataFrame:
-        """The rows of this run, with its parameters as columns."""
+        """The rows of this run, with its parameters as columns.
+
+        Raises ``ValueError`` where nothing was measured yet, as in a cell that runs again alone
+        after the one with the experiment.
+        """
+        if not self._rows:
+            raise ValueError(f"{self.name}: this run has measured nothing yet; run the cells "
+                             "above, from the one with the experiment")
         return pd.DataFrame([self.parameters | row for row in self.rows])
 
     def keep(self) -> pd.DataFrame:
@@ -122,11 +129,12 @@ class Experiment:
         none where nothing was measured yet.
         """
         found = records.frame(self.name, **parameters)
-        if found.empty and not self.rows:  # asked before anything was measured
+        if self._rows:
+            columns = [*found, *(column for column in self.live if column not in found)]
+            found = found.reindex(columns=columns)
+            found = found.astype(self.live.dtypes) if found.empty else found
+        elif found.empty:
             return found
-        columns = [*found, *(column for column in self.live if column not in found)]
-        found = found.reindex(columns=columns)
-        found = found.astype(self.live.dtypes) if found.empty else found
         return found.query(where) if where is not None else found
 
     @property

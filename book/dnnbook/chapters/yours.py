@@ -12,10 +12,11 @@ MAKING = "DNNBOOK_MAKING"  # set where the book is made, of what the kernel read
 
 
 def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "images",
-             tolerance: float = 1e-5) -> torch.Tensor:
+             but: str = "", tolerance: float = 1e-5) -> torch.Tensor:
     """``mine``, after a line that says on how many items it equals what ``name`` gives.
 
-    ``mine``, ``engine``: tensors (N, ...), an item in each row; ``of``: what the items are.
+    ``mine``, ``engine``: tensors (N, ...), an item in each row; ``of``: what the items are;
+    ``but``: what further down stays the engine's.
     Raises ``AssertionError`` for a difference where the book is made.
 
     >>> _ = compared(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]), "nss.score")
@@ -25,9 +26,10 @@ def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "
 shows yours.
     tensor([1., 3.])
     """
+    then = "from here on this page shows yours" + f", but for {but}" * bool(but) + "."
     if mine.shape != engine.shape:
         said = (f"The code above gives {tuple(mine.shape)} where the engine's `{name}` gives "
-                f"{tuple(engine.shape)}: from here on this page shows yours.")
+                f"{tuple(engine.shape)}: {then}")
         equal = False
     else:
         close = torch.isclose(mine.double(), engine.double(), rtol=tolerance, atol=tolerance,
@@ -35,7 +37,7 @@ shows yours.
         equal, n = bool(close.all()), len(close)
         said = (f"The code above equals the engine's `{name}` on {n:,} of {n:,} {of}." if equal else
                 f"The code above differs from the engine's `{name}` on {int((~close).sum()):,} of "
-                f"{n:,} {of}: from here on this page shows yours.")
+                f"{n:,} {of}: {then}")
     if not equal and os.environ.get(MAKING):
         raise AssertionError(said)
     print(said)

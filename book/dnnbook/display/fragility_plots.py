@@ -43,14 +43,18 @@ def layers(networks: Mapping[str, nn.Sequential], shape: tuple[int, int, int]) -
     return figure
 
 
-def decays(distances: Mapping[str, np.ndarray], eff: np.ndarray) -> Figure:
-    """Eff (N,) against each distance (N,) by its name: inputs, means, and both exponentials."""
+def decays(distances: Mapping[str, np.ndarray], eff: np.ndarray,
+           fits: Mapping[str, fragility.Fit]) -> Figure:
+    """Eff (N,) against each distance (N,) by its name: inputs, means, and both exponentials.
+
+    ``fits``: those to ln Eff, by the same names.
+    """
     count = len(distances)
     figure, axes = plt.subplots(1, count, squeeze=False, sharey=True,
                                 figsize=(max(5.5, 3.3 * count), 3.6 if count == 1 else 3.2))
     for axis, (name, x) in zip(axes[0], distances.items()):
         plots.decay(axis, x, eff, {
-            "fit to ln Eff": fragility.fit_exponential(x, eff),
+            "fit to ln Eff": fits[name],
             "fit to Eff": fragility.fit_exponential(x, eff, method="curve")})
         axis.set(xlabel=name.upper())
     axes[0, 0].set_ylabel("Eff")

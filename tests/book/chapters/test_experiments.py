@@ -161,3 +161,12 @@ def test_a_run_refuses_the_books_folder_before_it_computes(monkeypatch):
     monkeypatch.setenv("DNNLIB_RESULTS", str(Path(__file__).resolve().parents[3] / "results"))
     with pytest.raises(ValueError, match="DNNLIB_RESULTS: expected a folder of your own"):
         Experiment("toy/luck", "paper", seed=0)
+
+
+def test_a_run_that_has_measured_nothing_says_what_to_run():
+    run = Experiment("toy/luck", "embedded", seed=0)
+    for ask in (lambda: run.live, lambda: run.beside(pd.DataFrame(), "value > 0", on=["seed"])):
+        with pytest.raises(ValueError, match="toy/luck: this run has measured nothing yet; run the cells above"):
+            ask()
+    run.add({"slope": -4.0})
+    assert run.live["value"].tolist() == [-4.0]

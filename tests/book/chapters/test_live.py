@@ -84,7 +84,8 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
     ("nsatp/01", PATCHED | {"repeats": 3, "inputs": 10}, [
         ("(of_undecided[:, None] > of_decided)", "(of_undecided[:, None] < of_decided)", "run.save(data")]),
     ("nsatp/02", PATCHED, [
-        ("(p[:, :-1] - p[:, 1:]) / i)", "p[:, :-1] - p[:, 1:])", "decays(distances, eff)"),
+        ("(p[:, :-1] - p[:, 1:]) / i)", "p[:, :-1] - p[:, 1:])", "decays(distances, eff"),
+        ("fit_exponential(x, eff) for", "fit_exponential(x, eff + 0.01) for", 'on=ON, **PAPER).drop('),
         ("measured.success.double().mean(1)", "measured.success.double().mean(1) ** 2", "pd.DataFrame({name.upper()")]),
     ("nsatp/03", PATCHED, [
         ("falling[:, :-1] - falling[:, 1:]) / i)", "falling[:, :-1] - falling[:, 1:]) * i)", "orders(ranks, eff)"),
@@ -210,6 +211,8 @@ def test_the_making_of_the_book_takes_a_difference_as_an_error(monkeypatch, caps
     assert "differs from the engine's `it` on 1 of 2 images" in capsys.readouterr().out
     assert yours.compared(mine[:1], engine, "it").shape == (1,)
     assert "gives (1,) where the engine's `it` gives (2,)" in capsys.readouterr().out
+    yours.compared(mine, engine, "it", but="the film")
+    assert capsys.readouterr().out.endswith("shows yours, but for the film.\n")
     monkeypatch.setenv(yours.MAKING, "1")
     with pytest.raises(AssertionError, match="1 of 2 images"):
         yours.compared(mine, engine, "it")
