@@ -150,7 +150,9 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ('ours | {"radius": large_radius}', "ours", "scores_by_setting(run.live)")]),
     ("deepsensor_excitable/15", {"inputs": 3, "iterations": 4, "population": 3, "permutations": 2, "judged": 2}, [
         ("ExcitableNeurons(points=points) for points", "ExcitableNeurons(points=1) for points",
-         "judge = ExcitableNeurons(")]),
+         'wide(run.live, index=["budget", "guide"]'),
+        ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
+         'wide(run.live, index=["budget", "guide"]')]),
 ]
 
 
