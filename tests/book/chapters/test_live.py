@@ -144,7 +144,9 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("fitness=fitness, **options)", "fitness=fitness)", "score = ExcitableNeurons(points=points)(models")]),
     ("deepsensor_excitable/12", {"points": 1}, [(".values > 0.5)", ".values > 0.1)", "run.add(studies.tidy(fdr")]),
     ("deepsensor_excitable/13", {}, [
-        ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images")]),
+        ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images"),
+        ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
+         'wide(run.live, index=["budget", "optimiser"]')]),
     ("deepsensor_excitable/14", {"clever_inputs": 1, "clever_samples": 8, "many_batches": 2, "many_samples": 8,
                                  "pool": 10}, [
         ('ours | {"radius": large_radius}', "ours", "scores_by_setting(run.live)")]),
