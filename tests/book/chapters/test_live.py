@@ -123,7 +123,7 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
          "errors_against_thresholds(run.live")]),
     ("deepsensor_sensitivity/10", FEW, [
         ("Swarm.paper(population=population, **options)", "Swarm.paper(population=population)",
-         "for (kind, budget, start), wrong")]),
+         "wide(run.live, \"quantity in ('test_errors', 'l2')\"")]),
     ("deepsensor_sensitivity/14", {"inputs": 3, "iterations": 4, "population": 3}, [
         ("replace(text, population=1)", "replace(text, population=2)", "score = text.fitness(model")]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
