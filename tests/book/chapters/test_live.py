@@ -141,7 +141,7 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
                                    "kinds": "adversarial"}, [
         ('guided(name, value) for name', 'guided(name, 0.6) for name', "wide(run.live.sort_values")]),
     ("deepsensor_excitable/10", FEW | {"points": 1}, [
-        ("fitness=fitness, **options)", "fitness=fitness)", "score = ExcitableNeurons(points=points)(models")]),
+        ("fitness=fitness, **options)", "fitness=fitness)", 'wide(run.live, index=["budget", "swarm", "start"]')]),
     ("deepsensor_excitable/12", {"points": 1}, [(".values > 0.5)", ".values > 0.1)", "run.add(studies.tidy(fdr")]),
     ("deepsensor_excitable/13", {}, [
         ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images"),
