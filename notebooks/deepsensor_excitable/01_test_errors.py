@@ -46,11 +46,9 @@ from dnnbook.words import listed, networks, span
 from dnnlib import fuzzing, inference
 
 plots.style()
-run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset,
-                 model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
-                 iterations=iterations, population=population, points=points, near=near,
-                 distances=distances, others=others, references=references, held_out=held_out,
-                 drawn={"keep": keep})
+run = Experiment("deepsensor_excitable/test_errors", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, inputs=inputs, iterations=iterations, population=population, points=points, near=near,
+                 distances=distances, others=others, references=references, held_out=held_out, drawn={"keep": keep})
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -91,8 +89,7 @@ PANELS = [[EXCITABLE, *(Key(rival, setting=setting) for setting in ("paper", "be
           [EXCITABLE, *(Key("deepsensor", name) for name in (
               "excitable_scaled", "sensitive", "constant", "random", "sensitive_same_passes"))]]
 table_3 = published.table("deepsensor_excitable", 3)
-printed = table_3.query("quantity == 'test_errors'").pivot(index="model", columns="fuzzer",
-                                                           values="value")
+printed = table_3.query("quantity == 'test_errors'").pivot(index="model", columns="fuzzer", values="value")
 
 
 def goal(name: str) -> float:
@@ -137,7 +134,7 @@ print(pd.Series({name: outcomes.over(line["deepsensor"], line.drop("deepsensor")
 #
 # Test images that the network classifies correctly, drawn at random.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -186,7 +183,7 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # released, which is chosen on `held_out` other inputs ([why, and
 # which](../deepsensor_sensitivity/02_test_errors)).
 
-# %% tags=["hide-input"]
+# %%
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
@@ -220,14 +217,12 @@ running = {key: each for key, each in fuzzers.items()
 bounds = studies.bounds(distances, near=near)
 found = studies.at_bounds(model, x, labels, running, bounds, iterations=iterations, seed=seed)
 measured = pd.concat([kept, outcomes.table(found, outcomes.every_example, near=near)])
+run.add(outcomes.tidy(measured, bounds))
 
 # %% tags=["hide-input"]
-run.add(outcomes.tidy(measured, bounds))
 for budget, bound in bounds.items():
-    run.add(studies.choices(baselines, model, x, iterations=iterations, bound=bound),
-            budget=budget, bound=bound)
-SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes",
-         "errors_per_1000_passes"]
+    run.add(studies.choices(baselines, model, x, iterations=iterations, bound=bound), budget=budget, bound=bound)
+SHOWN = ["error_rate", "categories_per_seed", "l2", "share_near", "passes", "errors_per_1000_passes"]
 headed(measured.loc["none", SHOWN].round(2))
 
 # %% [markdown]
@@ -236,8 +231,7 @@ headed(measured.loc["none", SHOWN].round(2))
 # errors of this run against the distance. The figure from the records stands at the top.
 
 # %% tags=["hide-input", "hide-output"]
-headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes",
-                             "errors_per_1000_passes"]].round(2))
+headed(measured.loc["near", ["error_rate", "categories_per_seed", "passes", "errors_per_1000_passes"]].round(2))
 
 # %% tags=["hide-input", "hide-output"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, for the run above. Broken line: DeepSensor's share in Table 3. Left: the fuzzers; right: the swarm with six fitnesses.", "name": "fig-excitable-distance"}}
 errors_against_distance(run.live, PANELS, goal=goal)
@@ -250,11 +244,13 @@ run.show()
 # swarm, from the same inputs and within the same bound? The sensitive swarm with as many passes is
 # the comparison at the same cost.
 
-# %% tags=["hide-input"]
+# %%
 for budget in bounds:
     rate = measured["error_rate"][budget]
     run.add({f"over_{key.reading}": rate[EXCITABLE] - rate[key] for key in swarms
              if key != EXCITABLE}, fuzzer="deepsensor", budget=budget, bound=bounds[budget])
+
+# %% tags=["hide-input"]
 AHEAD = "quantity.str.startswith('over_')"
 wide(run.live, AHEAD, index="quantity", columns="budget")
 
@@ -265,10 +261,12 @@ wide(run.live, AHEAD, index="quantity", columns="budget")
 # the three. A baseline that finds none counts as if it had found one. It is folded, because this small run decides
 # nothing; the verdict has the same ratios from the records.
 
-# %% tags=["hide-input", "hide-output"]
+# %%
 run.add(row for quantity, ratio in (("test_errors", "errors_over"),
                                     ("error_categories", "categories_over"))
         for row in outcomes.ratios(measured[quantity], swarms, list(baselines), ratio, bounds))
+
+# %% tags=["hide-input", "hide-output"]
 run.add({"parameters": sum(p.numel() for p in model.parameters()), "accuracy": 100 * accuracy})
 run.save(data, device=device)
 wide(run.live, "budget == 'none' and baseline.notna()", index=["quantity", "swarm", "setting"],
@@ -288,8 +286,7 @@ says(("For the image networks, the paper prints the same numbers of neurons as t
 # %% tags=["hide-input"]
 table_1 = published.table("deepsensor_excitable", 1)
 SIZE = "quantity in ('parameters', 'accuracy')"
-run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", "model", "quantity"],
-           digits=1)
+run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", "model", "quantity"], digits=1)
 
 # %% [markdown]
 # ## Table 3, beside the paper's

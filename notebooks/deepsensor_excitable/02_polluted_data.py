@@ -100,8 +100,7 @@ run.show(recorded=True)
 # %% tags=["hide-input", "nbval-check-output"]
 table_4 = published.table("deepsensor_excitable", 4)
 both = table_4.merge(published.table("deepsensor_sensitivity", 3), validate="1:1",
-                     on=["dataset", "model", "alpha", "fuzzer", "quantity"],
-                     suffixes=("", " before"))
+                     on=["dataset", "model", "alpha", "fuzzer", "quantity"], suffixes=("", " before"))
 print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are the same")
 
 # %% [markdown]
@@ -118,24 +117,31 @@ print(f"{(both['value'] == both['value before']).sum()} of {len(table_4)} are th
 # We stamp test images of the other classes with a patch. This is the share of them that are given
 # the polluted class, in percent:
 
-# %% tags=["hide-input"]
+# %%
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
                                patches=patches, retrained=retrained, seed=seed,
                                device=device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
+
+# %% [markdown]
+# We stamp all test images, and take inputs of the other classes for each network:
+
+# %%
 setting = pollution.setting(dataset)
 again = seed if patches == "one" else 1000 + seed  # the same patch, or patches never seen
 stamped = pollution.stamp(data.images, sizes=setting["sizes"], patches=patches, seed=again)
 benign = {name: studies.benign(model, data.images, data.labels, without=setting["label"],
                                seed=seed)[:inputs] for name, model in models.items()}
 
-# %% tags=["hide-input"]
+# %%
 for name, model in models.items():
     given = inference.predict(model, stamped[data.labels != setting["label"]]).argmax(1)
     run.add({"accuracy": 100 * inference.accuracy(model, data.images, data.labels),
              "stamped_given_class": 100 * (given == setting["label"]).double().mean()},
             network=name, training=name)
+
+# %% tags=["hide-input"]
 wide(run.live, "quantity in ('accuracy', 'stamped_given_class')", index="network", columns="quantity")
 
 # %% [markdown]
@@ -151,15 +157,24 @@ wide(run.live, "quantity in ('accuracy', 'stamped_given_class')", index="network
 # patch. The table has the mean share of excitable neurons (at 0.5 {term}`nats <nat>`), in percent,
 # and the mean change of loss, in nats:
 
-# %% tags=["hide-input"]
+# %%
 generator = torch.Generator().manual_seed(seed)
-for name, model in models.items():
-    x, labels = data.images[benign[name]], data.labels[benign[name]]
-    step = stamped[benign[name]] - x
+moved = {}
+for name in models:
+    x = data.images[benign[name]]
+    patch = stamped[benign[name]] - x
     noise = torch.randn(x.shape, generator=generator)
-    noise *= (step.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
-    for change, moved in (("patch", x + step), ("noise", (x + noise).clamp(0, 1))):
-        psi = shapley.diagonal(shapley.Game(model, x, moved, labels))
+    noise *= (patch.flatten(1).norm(dim=1) / noise.flatten(1).norm(dim=1)).view(-1, 1, 1, 1)
+    moved[name] = {"patch": x + patch, "noise": (x + noise).clamp(0, 1)}
+
+# %% [markdown]
+# Of both changes we take the share of excitable neurons, and the sum of all values:
+
+# %%
+for name, changes in moved.items():
+    x, labels = data.images[benign[name]], data.labels[benign[name]]
+    for change, x_moved in changes.items():
+        psi = shapley.diagonal(shapley.Game(models[name], x, x_moved, labels))
         run.add({"excitable": 100 * excitable.excitable(psi.values).double().mean(),
                  "change_of_loss": psi.total.mean()}, network=name, change=change)
 
@@ -174,27 +189,25 @@ wide(run.live, "change.notna()", index="change", columns=["quantity", "network"]
 # on a **clean** network, which never saw the pollution. An example that it gives the polluted class is not an
 # error of that kind.
 
-# %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-
 # %%
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out,
                            target=setting["label"], last=True)
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
 fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+
+# %%
 found = studies.in_each(models, {name: (data.images[places], data.labels[places])
                                  for name, places in benign.items()},
                         fuzzers, iterations=iterations, seed=seed)
-
-# %%
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
-
-# %% tags=["hide-input"]
-print(f"{inputs} inputs of {data}")
 for (name, key), campaign in found.items():
     run.add(measured.loc[name, key].to_dict() | {"passes": campaign.passes}, network=name,
             method=str(key), **key.columns)
+
+# %% tags=["hide-input"]
+print(f"{inputs} inputs of {data}")
 wide(run.live, "method.notna()", index="method", columns=["quantity", "network"],
      order={"quantity": ["test_errors", "wrong", "l2"]})
 
@@ -212,7 +225,7 @@ printed = table_4.pivot(index=["model", "alpha"], columns="fuzzer", values="valu
 print(pd.Series({key: outcomes.over(line["deepsensor"], line.drop("deepsensor"))["mean"]
                  for key, line in printed.iterrows()}).round(2).to_string())
 
-# %% tags=["hide-input"]
+# %%
 for quantity, ratio in (("test_errors", "errors_over"), ("wrong", "wrong_over"),
                         ("test_errors_all_iterations", "errors_over_all_iterations")):
     run.add(outcomes.times(measured[quantity]["polluted"], swarms, list(baselines), ratio,
@@ -220,9 +233,10 @@ for quantity, ratio in (("test_errors", "errors_over"), ("wrong", "wrong_over"),
 for key in swarms:
     polluted, clean = (measured["test_errors"][name, key] for name in models)
     run.add({"over_clean": polluted / max(1, clean)}, **key.columns)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
-wide(run.live.fillna({"baseline": "itself"}),
-     "quantity in ('errors_over', 'wrong_over', 'over_clean')",
+wide(run.live.fillna({"baseline": "itself"}), "quantity in ('errors_over', 'wrong_over', 'over_clean')",
      index=["swarm", "setting"], columns=["quantity", "baseline"], digits=2)
 
 # %% [markdown]
@@ -254,8 +268,7 @@ run.beside(table_4.assign(value=table_4["value"] / 10), WHERE, take=outcomes.err
 
 # %% tags=["hide-input"]
 ours = run.recorded(patches=patches)
-wide(outcomes.error_shares(ours), index="method",
-     columns=["dataset", "model", "alpha", "network"])
+wide(outcomes.error_shares(ours), index="method", columns=["dataset", "model", "alpha", "network"])
 
 # %% [markdown]
 # The records also have the test errors among the examples of all iterations, the median distance of the last ones,

@@ -107,7 +107,7 @@ print(differ[["model", "training", "fuzzer", "value", "value before"]].to_string
 # images that it gets right. The table has the accuracy, in percent, and the `loss`, which is the
 # mean cross-entropy of these inputs in nats:
 
-# %% tags=["hide-input"]
+# %%
 models = {state: faulty.trained(state, model_name, dataset, recipe_name=recipe, seed=seed,
                                 learning_rate=learning_rate, device=device)
           for state in ("underfitted", "well_trained", "overfitted")}
@@ -115,17 +115,20 @@ data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train"
 benign = studies.benign_for_each(models, data.images, data.labels, count=inputs, seed=seed)
 
 
+# %%
 def loss(model: torch.nn.Module, x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Cross-entropy (N,) of images (N, C, H, W), in nats."""
     return -inference.predict(model, x)[torch.arange(len(x)), labels].log()
 
 
-# %% tags=["hide-input"]
+# %%
 for state, model in models.items():
     run.add({"accuracy": 100 * inference.accuracy(model, data.images, data.labels),
              "train_accuracy": 100 * inference.accuracy(model, train.images[:10_000],
                                                         train.labels[:10_000]),
              "loss": loss(model, *benign[state]).mean()}, training=state)
+
+# %% tags=["hide-input"]
 wide(run.live, "quantity in ('accuracy', 'train_accuracy', 'loss')", index="training", columns="quantity", digits=3)
 
 # %% [markdown]
@@ -140,19 +143,23 @@ wide(run.live, "quantity in ('accuracy', 'train_accuracy', 'loss')", index="trai
 # nats, and the share whose value is above 0.5 in units of the mean (`scaled`). These neurons are
 # called {term}`excitable <excitable neuron>`.
 
-# %% tags=["hide-input"]
+# %%
+moved = {}
 for length in (2.0, 4.0, 8.0):
     noise = torch.randn(data.images[:inputs].shape, generator=torch.Generator().manual_seed(seed))
     noise *= length / noise.flatten(1).norm(dim=1).view(-1, 1, 1, 1)
-    for state, model in models.items():
-        x, labels = benign[state]
-        moved = (x + noise[:len(x)]).clamp(0, 1)
-        run.add({"change_of_loss": (loss(model, moved, labels) - loss(model, x, labels)).mean()},
-                training=state, length=length)
-        psi = shapley.diagonal(shapley.Game(model, x, moved, labels)).values
-        for scale in excitable.SCALES:
-            run.add({"excitable": 100 * excitable.excitable(psi, scale=scale).double().mean()},
-                    training=state, length=length, scale=scale)
+    for state, (x, _) in benign.items():
+        moved[state, length] = (x + noise[:len(x)]).clamp(0, 1)
+
+# %%
+for (state, length), x_moved in moved.items():
+    x, labels = benign[state]
+    change = loss(models[state], x_moved, labels) - loss(models[state], x, labels)  # Eq. 3
+    psi = shapley.diagonal(shapley.Game(models[state], x, x_moved, labels)).values
+    run.add({"change_of_loss": change.mean()}, training=state, length=length)
+    for scale in excitable.SCALES:
+        run.add({"excitable": 100 * excitable.excitable(psi, scale=scale).double().mean()},
+                training=state, length=length, scale=scale)
 
 # %% tags=["hide-input"]
 UNITS = {"scale": {"none": "nats", "total": "scaled"}}
@@ -165,10 +172,8 @@ wide(run.live.replace(UNITS), "length.notna()", index="training", digits=2,
 # Each fuzzer makes one example for each input, in its last iteration. An error is an example that
 # the network gives another class than its input. So no count can exceed the number of inputs.
 
-# %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-
 # %%
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out, last=True)
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
@@ -177,11 +182,11 @@ found = studies.in_each(models, benign, fuzzers, iterations=iterations, seed=see
 
 # %%
 measured = outcomes.table(found, outcomes.last_examples)
-
-# %% tags=["hide-input"]
 for (state, key), campaign in found.items():
     run.add(measured.loc[state, key].to_dict() | {"passes": campaign.passes}, training=state,
             method=str(key), **key.columns)
+
+# %% tags=["hide-input"]
 wide(run.live, "method.notna()", index="method", columns=["quantity", "training"],
      order={"quantity": ["test_errors", "l2"]})
 
@@ -195,13 +200,15 @@ run.show()
 # We divide DeepSensor's errors by those of each baseline and by their mean, and by its own errors
 # in the well trained network. A count of none counts as one.
 
-# %% tags=["hide-input"]
+# %%
 errors = measured["test_errors"]
 for state in models:
     run.add(outcomes.times(errors[state], swarms, list(baselines), "errors_over", training=state))
     for key in swarms:
         run.add({"over_well_trained": errors[state, key] / max(1, errors["well_trained", key])},
                 training=state, **key.columns)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 wide(run.live.fillna({"baseline": "itself"}), "quantity in ('errors_over', 'over_well_trained')",
      index=["swarm", "setting", "training"], columns="baseline", digits=2,
@@ -214,8 +221,7 @@ wide(run.live.fillna({"baseline": "itself"}), "quantity in ('errors_over', 'over
 # say on which images it measured its own.
 
 # %% tags=["hide-input"]
-table_2 = published.table("deepsensor_excitable", 2).query(
-    "training != 'polluted' and quantity == 'accuracy'")
+table_2 = published.table("deepsensor_excitable", 2).query("training != 'polluted' and quantity == 'accuracy'")
 run.beside(table_2, "quantity == 'accuracy'", on=CELL, digits=1)
 
 # %% tags=["hide-input"]
@@ -239,8 +245,7 @@ run.beside(table_5.assign(value=table_5["value"] / 10), "swarm == 'excitable' or
 # %% tags=["hide-input"]
 ours = run.recorded()
 shown_rows = pd.concat([outcomes.error_shares(ours), ours[ours["quantity"] == "l2"]])
-display(wide(shown_rows, "method.notna()", index=["dataset", "model", "method"],
-             columns=["quantity", "training"]))
+display(wide(shown_rows, "method.notna()", index=["dataset", "model", "method"], columns=["quantity", "training"]))
 wide(ours.replace(UNITS), "length.notna()", index=CELL, columns=["quantity", "scale", "length"],
      digits=2, order={"quantity": ["change_of_loss", "excitable"]})
 

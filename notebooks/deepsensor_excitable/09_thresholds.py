@@ -137,7 +137,7 @@ for psi in (torch.tensor([0.7, 0.2, 0.2, -0.1]), torch.tensor([7.0, 2.0, 2.0, -1
 # where only the polluted class counts, and from an overfitted one. Each network has inputs that it
 # gets right.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, errors=checks.words(kinds, "kinds"),
                          recipe_name=recipe, seed=seed, learning_rate=learning_rate, retrained=retrained,
@@ -181,7 +181,7 @@ found = {kind: studies.campaigns(model, *benign[kind], asked[kind], iterations=i
 # mean share of neurons that the example makes excitable. They are counted by the reading and the
 # $\lambda$ of the swarm; for the controls, in nats at 0.5.
 
-# %% tags=["hide-input"]
+# %%
 for kind, campaigns in found.items():
     for (name, varied, threshold), campaign in campaigns.items():
         fitness = ExcitableNeurons(threshold=threshold if varied == "lambda" else 0.5,
@@ -190,6 +190,8 @@ for kind, campaigns in found.items():
         run.add(outcomes.last_examples(campaign, target=targets[kind])
                 | {"excitable": share.mean(), "passes": campaign.passes}, fuzzer="deepsensor",
                 swarm=name, errors=kind, varied=varied, threshold=threshold)
+
+# %% tags=["hide-input"]
 wide(run.live.sort_values(["swarm", "varied", "threshold"]),
      "errors == 'adversarial' and quantity in ('test_errors', 'excitable', 'passes')",
      index=["swarm", "varied", "threshold"], columns="quantity",
@@ -207,7 +209,7 @@ run.show()
 # largest share of neurons that could be above 0.5 nats with that sum (`possible`). Beside them is
 # the share of neurons that are above 0.5 (`share`), by one, two and eight gradients.
 
-# %% tags=["hide-input"]
+# %%
 x, y = benign["adversarial"]
 games = {name: shapley.Game(models["adversarial"], x, campaign.images, y)
          for (name, varied, threshold), campaign in found["adversarial"].items()
@@ -215,7 +217,7 @@ games = {name: shapley.Game(models["adversarial"], x, campaign.images, y)
 values = {(name, n): shapley.diagonal(game, points=n)
           for name, game in games.items() for n in (1, 2, 8)}
 
-# %% tags=["hide-input"]
+# %%
 for name, game in games.items():
     where = {"fuzzer": "deepsensor", "swarm": name, "errors": "adversarial"}
     psi = values[name, 8]
@@ -225,6 +227,8 @@ for name, game in games.items():
     for scale, n in product(excitable.SCALES, (1, 2, 8)):
         above = excitable.excitable(values[name, n].values, scale=scale)
         run.add({"share": above.double().mean()}, **where, scale=scale, gradients=n)
+
+# %% tags=["hide-input"]
 wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="swarm",
      columns=["quantity", "scale", "gradients"], digits=3)
 
@@ -236,7 +240,7 @@ wide(run.live, "quantity in ('total', 'positive', 'possible', 'share')", index="
 # below zero as soon as one step loses errors. *Most over least* is the largest of all counts
 # divided by the smallest: it is 1 if the threshold did not matter.
 
-# %% tags=["hide-input"]
+# %%
 SERIES = ["swarm", "errors", "varied"]
 every = run.live.query("quantity == 'test_errors' and varied != 'control'")
 every = every[every.groupby(SERIES)["threshold"].transform("nunique") > 1]
@@ -246,6 +250,8 @@ for series, line in every.query("varied == 'epsilon' or threshold <= 0.6").group
 for series, line in every.groupby(SERIES):
     run.add({"most_over_least": line["value"].max() / max(1, line["value"].min())},
             fuzzer="deepsensor", **dict(zip(SERIES, series)))
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 wide(run.live, "quantity in ('least_step', 'most_over_least')",
      index=["swarm", "varied", "errors"], columns="quantity")

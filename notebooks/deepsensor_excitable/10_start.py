@@ -41,10 +41,9 @@ from dnnlib import fuzzing
 from dnnlib.neurons.excitable import ExcitableNeurons
 
 style()
-run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, learning_rate=learning_rate, retrained=retrained, seed=seed,
-                 inputs=inputs, iterations=iterations, population=population, points=points,
-                 near=near)
+run = Experiment("deepsensor_excitable/start", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 learning_rate=learning_rate, retrained=retrained, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, points=points, near=near)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -82,8 +81,7 @@ def errors_by_start(rows: pd.DataFrame) -> None:
     shares = outcomes.error_shares(rows)
     shares["swarm"] += ", " + shares["start"]
     bar_panels({f"bound: {budget}": (shares[shares["budget"] == budget], "errors",
-                                     "test errors (%)") for budget in ("none", "near")},
-               hue="swarm")
+                                     "test errors (%)") for budget in ("none", "near")}, hue="swarm")
 
 
 kept = run.recorded()
@@ -125,7 +123,7 @@ print((100 * score(x, torch.zeros(4, dtype=torch.int64))).round().tolist(), "per
 #
 # The three kinds are those of [the chapter before](09_thresholds).
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
@@ -165,13 +163,15 @@ found = {(budget, kind, *key): campaign for kind, model in models.items()
 # share of neurons, in percent, that the examples make excitable, whatever guided the swarm; and their median
 # {term}`L2 distance`.
 
-# %% tags=["hide-input"]
+# %%
 for (budget, kind, name, start), campaign in found.items():
     score = ExcitableNeurons(points=points)(models[kind], *benign[kind])
     share = 100 * score(campaign.images, campaign.origin[-1]).mean()
     run.add(outcomes.last_examples(campaign, target=targets[kind])
             | {"excitable": share, "passes": campaign.passes},
             fuzzer="deepsensor", swarm=name, budget=budget, errors=kind, start=start)
+
+# %% tags=["hide-input"]
 wide(run.live, index=["budget", "swarm", "start"], columns=["quantity", "errors"],
      order={"quantity": ["test_errors", "excitable", "l2"]})
 
@@ -186,7 +186,7 @@ run.show()
 # released code's velocity (*the seed's errors*), then with the signed one (*the signed start's errors*). A
 # start that finds no error counts as if it had found one.
 
-# %% tags=["hide-input"]
+# %%
 count = {key: int(outcomes.hits(campaign, targets[key[1]])[-1].sum())
          for key, campaign in found.items()}
 for budget, kind, name in dict.fromkeys(key[:3] for key in found if key[2] != "constant"):
@@ -194,6 +194,8 @@ for budget, kind, name in dict.fromkeys(key[:3] for key in found if key[2] != "c
     run.add({ratio: at_random / max(1, errors) for ratio, errors in
              zip(("random_over_fixed", "random_over_signed"), at_inputs)},
             fuzzer="deepsensor", swarm=name, budget=budget, errors=kind)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 wide(run.live, "quantity in ('random_over_fixed', 'random_over_signed')", index=["budget", "errors"],
      columns=["quantity", "swarm"], digits=2)

@@ -102,7 +102,7 @@ print("of the shares of the mean:", excitable.excitable(psi, scale="total").sum(
 # {term}`benign mutations <benign mutation>`. NSS and the new selector use the same fresh mutation, which is drawn
 # with another seed.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -142,11 +142,16 @@ usual_orders = studies.orders(model, candidates, selectors)
 score = compared(my_count, selectors[Key("excitable")].score(model, candidates),
                  "selection.excitable", of="candidates")
 
-# %% tags=["hide-input"]
+# %%
 before, after = (-inference.predict(model, x).clamp_min(1e-12).log().double()
                  for x in (candidates, fresh))
 rising = (after - before).gather(1, given[:, None])[:, 0]
 flips = (after.argmin(1) != given).double()
+
+# %% [markdown]
+# The same count with the true labels, and the order by each score:
+
+# %%
 told = shapley.Game(model, candidates[changed], fresh[changed], data.labels[changed])
 known = torch.zeros(len(candidates))
 known[changed] = excitable.excitable(shapley.diagonal(told, points=points).values).sum(1).float()
@@ -170,7 +175,7 @@ quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selecte
      "Only 100 have a count at all. The other places are filled from 900 equals, in whatever order "
      "they come.")
 
-# %% tags=["hide-input"]
+# %%
 RATES = (5, 10, 15, 20)
 fdr = faults.detection_table(wrong, orders, RATES)
 fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
@@ -196,24 +201,27 @@ run.show()
 # chance. It also shows how many different values the score has, and its {term}`rank correlation` with the change of
 # the loss and with DeepGini:
 
-# %% tags=["hide-input"]
+# %%
 scaled = Key("excitable", scale="total")
 scores = apart | {Key("excitable"): score, scaled: selectors[scaled].score(model, candidates)}
 scores[Key("gini")] = 1 - p.double().square().sum(1)
 scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
 
 
+# %%
 def correlation(a: torch.Tensor, b: torch.Tensor) -> float:
     """Spearman's; NaN where one of them is the same for all."""
     return stats.spearmanr(a, b).statistic if a.std() > 0 and b.std() > 0 else np.nan
 
 
-# %% tags=["hide-input"]
+# %%
 inside = {key: {"auc": faults.roc_area(wrong, score), "values": score.unique().numel(),
                 "zero": 100 * float((score == 0).double().mean()),
                 "with_loss": correlation(score, rising),
                 "with_gini": correlation(score, scores[Key("gini")])}
           for key, score in scores.items()}
+
+# %% tags=["hide-input"]
 for key, line in inside.items():
     run.add(line, **key.columns)
 headed(pd.DataFrame(inside).T.round(2))
@@ -224,11 +232,13 @@ headed(pd.DataFrame(inside).T.round(2))
 # The table shows the FDR of the excitable selector minus that of each other selector, in points. From `loss` on, this
 # is what the neurons add to the change of the loss that they share out.
 
-# %% tags=["hide-input"]
+# %%
 OTHERS = ("gini", "nss", "random", "loss", "flip")
 for other in OTHERS:
     ahead = fdr.loc[[Key("excitable")]] - fdr.loc[Key(other)]
     run.add(studies.tidy(ahead, f"over_{other}"))
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 AHEAD = f"quantity in {[f'over_{other}' for other in OTHERS]}"
 wide(run.live, AHEAD, index="quantity", columns="rate")

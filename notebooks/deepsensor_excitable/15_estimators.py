@@ -118,7 +118,7 @@ guides["orders"] = ExcitableNeurons(permutations=permutations, seed=seed)
 guides["no search"] = fuzzing.Constant()
 swarms = {name: replace(text, fitness=fitness) for name, fitness in guides.items()}
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -138,14 +138,17 @@ found = studies.at_bounds(model, x, labels, swarms, {"none": None, "near": near}
 # percent, by that judge; the median
 # {term}`L2 distance` of the last examples; and the {term}`passes <pass>` through the network.
 
-# %% tags=["hide-input"]
+# %%
 with torch.no_grad():
     judge = ExcitableNeurons(permutations=judged, seed=seed + 1)(model, x, labels)
 for (budget, guide), campaign in found.items():
-    run.add({"error_rate": 100 * campaign.errors.double().mean(),
-             "last_error_rate": 100 * campaign.errors[-1].double().mean(),
+    wrong = campaign.predicted != campaign.labels[campaign.origin]  # (iterations, inputs)
+    run.add({"error_rate": 100 * wrong.double().mean(),
+             "last_error_rate": 100 * wrong[-1].double().mean(),
              "reached": outcomes.reached(campaign, judge), "l2": campaign.l2[-1].median(),
              "passes": campaign.passes}, guide=guide, budget=budget)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
 wide(run.live, index=["budget", "guide"], columns="quantity", order={"quantity": QUANTITIES})

@@ -44,10 +44,9 @@ from dnnbook.words import listed, shown, span
 from dnnlib import inference
 
 plots.style()
-run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, alpha=alpha, patches=patches, retrained=retrained, seed=seed,
-                 inputs=inputs, iterations=iterations, population=population, others=others,
-                 references=references, held_out=held_out, budget="none")
+run = Experiment("deepsensor_sensitivity/polluted", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 alpha=alpha, patches=patches, retrained=retrained, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -118,8 +117,7 @@ print("pixels of a patch:", (toy.images > 0).sum((1, 2, 3)).tolist())
 
 # %% tags=["hide-input"]
 table_5 = published.table("deepsensor_sensitivity", 5).query("training == 'polluted'")
-headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
-                     values="value").fillna(""))
+headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"], values="value").fillna(""))
 
 # %% [markdown]
 # ## Did the network learn it?
@@ -135,12 +133,14 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"],
 # $\alpha$. The network gave one class to every image, and no input was left to fuzz. So its records have
 # other random seeds.
 
-# %% tags=["hide-input"]
+# %%
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
                                patches=patches, retrained=retrained, seed=seed,
                                device=device)
           for name, kind in (("polluted", "polluted"), ("clean", "well_trained"))}
 data = load(dataset, limit=profile_limit(profile))
+
+# %%
 other = data.labels != setting["label"]
 again = seed if patches == "one" else 1000 + seed  # the same patch, or patches never seen
 stamped = pollution.stamp(data.images[other], sizes=setting["sizes"], patches=patches, seed=again)
@@ -165,10 +165,8 @@ wide(run.live, "quantity in ('accuracy', 'stamped_given_class')", index="network
 # - the same fuzzers on the **clean** network. It never saw the pollution, so an example that it
 #   gives the polluted class is not an error of that kind.
 
-# %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-
 # %%
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = studies.rivals(oracles, clean.images[:references], best=(data.images, data.labels),
                         count=held_out, target=setting["label"], last=True)
 fuzzers = studies.lineup(population, rivals)
@@ -188,9 +186,9 @@ print(f"{len(chosen['clean'][1])} inputs of {data}")
 
 # %%
 measured = outcomes.table(found, outcomes.last_examples, target=setting["label"])
+run.add(outcomes.lines(measured, "network"))
 
 # %% tags=["hide-input"]
-run.add(outcomes.lines(measured, "network"))
 for name, (inputs_of, _) in chosen.items():
     run.add(studies.choices(rivals, models[name], inputs_of, iterations=iterations), network=name)
 wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "network"],
@@ -201,19 +199,15 @@ wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "netwo
 # of this table.
 
 # %% tags=["hide-input"]
-EXAMPLES = [Key("deepsensor", "paper"), Key("deepsensor", "constant"),
-            Key("deephunter", setting="paper")]
-headed(pd.DataFrame({(key, name): np.bincount(found[name, key].predicted[-1],
-                                              minlength=len(data.classes))
-                     for key in EXAMPLES for name in models},
-                    index=pd.Index(data.classes, name="given class")).T)
+EXAMPLES = [Key("deepsensor", "paper"), Key("deepsensor", "constant"), Key("deephunter", setting="paper")]
+headed(pd.DataFrame({(key, name): np.bincount(found[name, key].predicted[-1], minlength=len(data.classes))
+                     for key in EXAMPLES for name in models}, index=pd.Index(data.classes, name="given class")).T)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The examples that DeepSensor and DeepHunter generated last from the same inputs, with the class that the polluted network gives and the L2 distance.", "name": "fig-deepsensor-polluted-examples", "classes": "bitmap"}}
 sheet = {}
 for key in (EXAMPLES[0], EXAMPLES[-1]):
     last = found["polluted", key]
-    sheet[shown(key.fuzzer)] = (last.images[:6], [
-        f"{data.classes[given]}\nL2 {l2:.1f}"
+    sheet[shown(key.fuzzer)] = (last.images[:6], [f"{data.classes[given]}\nL2 {l2:.1f}"
         for given, l2 in zip(last.predicted[-1].tolist(), last.l2[-1].tolist())][:6])
 plots.sheet(sheet, columns=6)
 run.show()
@@ -230,7 +224,7 @@ table_3 = published.table("deepsensor_sensitivity", 3)
 printed = table_3.pivot(index=["model", "alpha"], columns="fuzzer", values="value")
 print((printed["deepsensor"] / printed[["deepxplore", "dlfuzz", "deephunter"]].mean(axis=1)).round(2).to_string())
 
-# %% tags=["hide-input"]
+# %%
 swarms = [key for key in fuzzers if key.fuzzer == "deepsensor"]
 for quantity, ratio in (("test_errors", "errors_over"),
                         ("test_errors_all_iterations", "errors_over_all_iterations")):
@@ -242,8 +236,7 @@ over_clean = measured["test_errors"]["polluted"] / measured["test_errors"]["clea
 for key, value in over_clean.items():
     run.add({"over_clean": value}, **key.columns)
 run.save(data, device=device)
-wide(run.live, "quantity == 'errors_over'", index=["swarm", "setting"], columns="baseline",
-     digits=2)
+wide(run.live, "quantity == 'errors_over'", index=["swarm", "setting"], columns="baseline", digits=2)
 
 # %% [markdown]
 # ## Table V, beside the paper's: accuracy
@@ -271,8 +264,7 @@ says(f"Our records cover {sizes(kept)}.",
 # %% tags=["hide-input"]
 shares = table_3.assign(value=table_3["value"] / 10)
 for setting_name in ("paper", "best") if held_out else ("paper",):
-    display(run.beside(
-        shares if setting_name == "paper" else shares.query("fuzzer != 'deepsensor'"),
+    display(run.beside(shares if setting_name == "paper" else shares.query("fuzzer != 'deepsensor'"),
         f"network == 'polluted' and (setting == '{setting_name}' or swarm == 'paper')",
         take=outcomes.error_shares, patches=patches, digits=1,
         on=["dataset", "model", "alpha", "fuzzer", "quantity"]))
@@ -283,8 +275,7 @@ for setting_name in ("paper", "best") if held_out else ("paper",):
 # other one.
 
 # %% tags=["hide-input"]
-ours, other_reading = (
-    outcomes.error_shares(run.recorded(patches=reading)).sort_values("alpha", kind="stable")
+ours, other_reading = (outcomes.error_shares(run.recorded(patches=reading)).sort_values("alpha", kind="stable")
     for reading in (patches, "each" if patches == "one" else "one"))
 for rows in (ours, other_reading):
     display(wide(rows.rename(columns={"network": "trained on"}), index=["fuzzer", "swarm", "setting"],

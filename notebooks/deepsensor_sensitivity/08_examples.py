@@ -41,10 +41,9 @@ from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
 plots.style()
-run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, swarm="paper", inputs=inputs, seed_class=seed_class,
-                 other_class=other_class, iterations=iterations, population=population, near=near,
-                 far=far, references=references)
+run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, swarm="paper", inputs=inputs, seed_class=seed_class, other_class=other_class,
+                 iterations=iterations, population=population, near=near, far=far, references=references)
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/examples").astype({"value": float})
@@ -67,7 +66,7 @@ says((f"**The answer.** DeepSensor's examples do stand apart: in the last hidden
 # We take all examples of all iterations. DeepHunter and DeepSensor run without a bound, as in Table II;
 # DeepSensor's {term}`swarm` also runs within two bounds.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = studies.benign(model, data.images, data.labels, seed=seed)
@@ -114,12 +113,13 @@ run.show()
 # The paper shows only examples that the network gives one of the two classes. The table shows how many these are, in
 # percent:
 
-# %% tags=["hide-input"]
+# %%
 called = {name: {f"called {data.classes[c]!r} (%)":
                  100 * float((each.predicted == c).double().mean()) for c in benign}
           for name, each in runs.items()}
-pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()),
-                              "mean L2": float(runs[name].l2.mean())}
+
+# %% tags=["hide-input"]
+pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()), "mean L2": float(runs[name].l2.mean())}
               for name, shares in called.items()}).T.round(1)
 
 # %% [markdown]
@@ -139,10 +139,11 @@ quiz("A t-SNE picture shows two sets of images as two clusters far apart. What d
      "t-SNE keeps neighbours. How far clusters lie from each other on the page says little about "
      "distances, and nothing about classes.")
 
-# %% tags=["hide-input"]
+# %%
 hidden = list(models.neuron_layers(model))[-2]
 
 
+# %%
 def latent(images: torch.Tensor) -> np.ndarray:
     """Hidden activations (N, units) of images."""
     return activations.record(model, images, layers=[hidden], neuron="unit").values.numpy()
@@ -171,14 +172,14 @@ run.show()
 # is 0 where the two sets are mixed, and 1 where they are two clusters. We count the last examples, as in the
 # picture.
 
-# %% tags=["hide-input"]
+# %%
 bench = latent(torch.cat(list(benign.values())))
 neighbours = NearestNeighbors(n_neighbors=2).fit(bench)
 usual = np.median(neighbours.kneighbors(bench)[0][:, 1])
 nearest = {name: neighbours.kneighbors(latent(made[-1]), n_neighbors=1)
            for name, made in examples.items()}
 
-# %% tags=["hide-input"]
+# %%
 overlap = {}
 for name, (away, who) in nearest.items():
     wrong = runs[name].errors[-1].numpy()
@@ -187,6 +188,8 @@ for name, (away, who) in nearest.items():
                      "distance of errors": np.median(away[wrong]) / usual if wrong.any() else None,
                      "silhouette in the picture": apart[name] if name in apart else None,
                      "test errors (%)": 100 * wrong.mean()}
+
+# %% tags=["hide-input"]
 pd.DataFrame(overlap, dtype=float).T.map(lambda v: "-" if pd.isna(v) else f"{v:.1f}")
 
 # %% [markdown]

@@ -44,10 +44,9 @@ from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
 plots.style()
-run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, learning_rate=learning_rate, retrained=retrained, seed=seed,
-                 swarm="paper", inputs=inputs, iterations=iterations, population=population,
-                 near=near, references=references)
+run = Experiment("deepsensor_sensitivity/start", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 learning_rate=learning_rate, retrained=retrained, seed=seed, swarm="paper", inputs=inputs,
+                 iterations=iterations, population=population, near=near, references=references)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -122,7 +121,7 @@ for name, options in starts.items():
 # trained on polluted data, and an overfitted one. Each has inputs that it gets right. In the polluted
 # network only examples that get the polluted class count as errors.
 
-# %% tags=["hide-input"]
+# %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
@@ -153,17 +152,16 @@ found = {kind: studies.at_bounds(model, *benign[kind], swarms, bounds, iteration
 # We count errors among the examples of the last iteration, one for each input. *L2* is the mean distance
 # of these examples from their inputs.
 
-# %% tags=["hide-input"]
+# %%
 errors = {(kind, *where): outcomes.hits(campaign, targets[kind])
           for kind, campaigns in found.items() for where, campaign in campaigns.items()}
-
-# %% tags=["hide-input"]
 for (kind, budget, start), wrong in errors.items():
     run.add({"test_errors": wrong[-1].sum(), "test_errors_all": wrong.sum(),
              "l2": found[kind][budget, start].l2[-1].mean()},
             budget=budget, errors=kind, start=start)
-wide(run.live, "quantity in ('test_errors', 'l2')", index=["budget", "start"],
-     columns=["quantity", "errors"])
+
+# %% tags=["hide-input"]
+wide(run.live, "quantity in ('test_errors', 'l2')", index=["budget", "start"], columns=["quantity", "errors"])
 
 # %% [markdown]
 # ## Coverage
@@ -173,10 +171,15 @@ wide(run.live, "quantity in ('test_errors', 'l2')", index=["budget", "start"],
 # is judged by it. `gain` counts examples and inputs together; it cannot be negative. The two need not agree:
 # one start may win by the first count and lose by the second.
 
-# %% tags=["hide-input"]
+# %%
 model, x = models["adversarial"], benign["adversarial"][0]
 usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
 before = outcomes.covered(model, x, usual)
+
+# %% [markdown]
+# The gain is what the examples cover less what their inputs cover:
+
+# %%
 for ending, inputs_too in (("_alone", x[:0]), ("", x)):
     gains = {place: outcomes.covered(model, torch.cat([inputs_too, campaign.images]), usual) - before
              for place, campaign in found["adversarial"].items()}
@@ -201,7 +204,7 @@ run.show()
 # released code's velocity (*random over fixed*) and once with the signed one (*random over signed*). If the
 # start at the input finds no error, we count one; the true ratio is then at least the printed one.
 
-# %% tags=["hide-input"]
+# %%
 for kind, budget in product(models, bounds):
     count = {start: int(errors[kind, budget, start][-1].sum()) for start in starts}
     run.add({"random_over_fixed": count["random"] / max(1, count["seed"]),

@@ -84,9 +84,10 @@ if not kept.empty:
     figure.axes[0].set_yscale("log")
 run.show(recorded=True)
 
-# %% tags=["hide-input"]
+# %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 print(f"{len(x)} inputs of {data}")
@@ -125,9 +126,6 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # their authors' settings. That is [chosen by test errors](02_test_errors) before the clock starts. `released`
 # is the authors' swarm, which has a single particle.
 
-# %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-
 # %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
@@ -139,12 +137,14 @@ measured = {key: records.timed(lambda: fuzzer.run(
     model, x, labels, iterations=iterations, generator=torch.Generator().manual_seed(seed)))
     for key, fuzzer in fuzzers.items()}
 
-# %% tags=["hide-input"]
+# %%
 cost = pd.DataFrame({key: outcomes.per_hundred(campaign, seconds)
                      for key, (seconds, campaign) in measured.items()}).T
 cost["passes_per_error"] = cost["passes"] / cost["test_errors"].where(cost["test_errors"] > 0)
 for key, line in cost.iterrows():
     run.add(line.to_dict(), **key.columns)
+
+# %% tags=["hide-input"]
 tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
     lambda value: "-" if math.isnan(value) else f"{value:.1f}"))
 
@@ -166,7 +166,7 @@ run.show()
 # The claim asks for the baselines' seconds as multiples of DeepSensor's. They are above 1 if
 # DeepSensor is faster. We compute the same for passes, which do not depend on the program.
 
-# %% tags=["hide-input"]
+# %%
 for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
     for rival in rivals:
         run.add({"times_deepsensor": cost["seconds"][rival] / cost["seconds"][key],
@@ -175,8 +175,7 @@ for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
 
 # %% tags=["hide-input"]
 run.save(data, device=device)
-tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"],
-            columns="baseline", digits=3)
+tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], columns="baseline", digits=3)
 
 # %% [markdown]
 # ## Table VI, beside the paper's
@@ -189,8 +188,7 @@ says(f"Our records cover {sizes(every)}.", f"The rivals ran {of_rivals(costs[cos
 
 # %% tags=["hide-input"]
 table_6 = published.table("deepsensor_sensitivity", 6)
-tables.beside(table_6, run.recorded(
-    "quantity == 'seconds' and (swarm == 'paper' or setting == 'paper')"),
+tables.beside(table_6, run.recorded("quantity == 'seconds' and (swarm == 'paper' or setting == 'paper')"),
               on=["dataset", "model", "fuzzer"], settings=run.settings)
 
 # %% [markdown]

@@ -41,9 +41,8 @@ from dnnlib.measures import fragility, uncertainty
 from dnnlib.perturb import patches, vulnerability
 
 plots.style()
-run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, repeats=repeats, inputs=inputs, side=side,
-                 one_class=one_class, patch="invert")
+run = Experiment("nsatp/motivation", profile, dataset=dataset, model_name=model_name, seed=seed, trials=trials,
+                 repeats=repeats, inputs=inputs, side=side, one_class=one_class, patch="invert")
 
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, device=device)
@@ -52,8 +51,7 @@ if profile == "embedded" and interactive.runs(model):
     right = (given.argmax(1) == data.labels).nonzero()[:, 0]
     spread = right[uncertainty.rank(given[right])]  # the least decided first
     some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
-    display(interactive.patch_painter(model, data.images[some], data.labels[some],
-                                      classes=data.classes))
+    display(interactive.patch_painter(model, data.images[some], data.labels[some], classes=data.classes))
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -85,8 +83,7 @@ says(
 worked = {"Fig. 1 (a)": [0, 0, 0, 0.18, 0.81, 0, 0, 0, 0.01, 0],
           "Fig. 1 (b)": [0, 0, 0, 0, 0.95, 0.01, 0, 0, 0.01, 0.03]}
 pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertainty.DISTANCES.items()}
-              | {"largest two differ by": round(sorted(p)[-1] - sorted(p)[-2], 2)}
-              for name, p in worked.items()}).T
+              | {"largest two differ by": round(sorted(p)[-1] - sorted(p)[-2], 2)} for name, p in worked.items()}).T
 
 # %% [markdown]
 # ## Two images like them
@@ -94,7 +91,7 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 # The paper does not say how LeNet-5 was trained; we train our network by NSATP's recipe for Net-1. We take the test images
 # whose PD is nearest to the PD of the two printed vectors.
 
-# %% tags=["hide-input"]
+# %%
 p = inference.predict(model, data.images)
 distance = uncertainty.probability_difference(p)
 targets = {"undecided": 0.718, "decided": 0.932}
@@ -106,8 +103,7 @@ for kind, (i, *_) in nearest.items():
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The two images nearest to the paper's pair, as in Fig. 1.", "name": "fig-nsatp-pair", "classes": "bitmap"}}
 pair = torch.stack([data.images[index[0]] for index in nearest.values()])
-plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()],
-             scale=1.9)
+plots.images(pair, [f"{kind}, PD {distance[index[0]]:.2f}" for kind, index in nearest.items()], scale=1.9)
 run.show()
 
 # %% [markdown]
@@ -145,7 +141,7 @@ run.show()
 says(f"We take the {len(nearest['decided']):,} images nearest to each PD. In each of {repeats} repetitions, every image "
      f"gets {trials} inverted patches.")
 
-# %% tags=["hide-input"]
+# %%
 counts = {}
 for kind, index in nearest.items():
     success = vulnerability.success_matrix(
@@ -162,7 +158,7 @@ at_least = (of_undecided[:, None] >= of_decided)[paired]  # (pairs, repetitions)
 more = (of_undecided[:, None] > of_decided)[paired]
 mine = torch.stack([rule.double().mean() for rule in (at_least, more, at_least.all(1), more.all(1))])
 
-# %% tags=["hide-input"]
+# %%
 engine = fragility.agreement(of_undecided, of_decided, classes=classes)
 run.add(dict(zip(engine, compared(mine, torch.tensor([*engine.values()]), "fragility.agreement",
                                   of="shares"))))
@@ -189,8 +185,7 @@ run.show()
 # pair.
 
 # %% tags=["hide-input"]
-paper = pd.DataFrame([{"dataset": "mnist", "model": "lenet5", "quantity": "pairs_always",
-                       "value": "one pair"}])
+paper = pd.DataFrame([{"dataset": "mnist", "model": "lenet5", "quantity": "pairs_always", "value": "one pair"}])
 run.beside(paper, "quantity.notna()", on=["dataset", "model", "quantity"], digits=3)
 
 # %% [markdown]

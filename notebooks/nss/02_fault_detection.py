@@ -53,9 +53,8 @@ from dnnlib.measures import faults
 from dnnlib.perturb import mutations
 
 plots.style()
-run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, candidates="random", references=references, beside=beside,
-                 drawn={"keep": keep})
+run = Experiment("nss/fault_detection", profile, dataset=dataset, model_name=model_name, recipe=recipe, seed=seed,
+                 candidates="random", references=references, beside=beside, drawn={"keep": keep})
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -91,8 +90,7 @@ says(
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fault detection rate with a twentieth of the candidates selected, for networks near the accuracy of Table I. Mean over the seeds, lines give the range, crosses are the paper's. NSS's one printed value stands at the pair of the text.", "name": "fig-nss-fdr-dots"}}
 NEAR = dict(candidates="random", recipe="nss")  # the records of networks near Table I
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
-paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}),
-                     difference=paper["method"].map({"nss": "l1"}))
+paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}), difference=paper["method"].map({"nss": "l1"}))
 at_5 = run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'", **NEAR)
 if at_5.empty:
     plots.nothing()
@@ -110,7 +108,7 @@ run.show(recorded=True)
 # Each test image is changed by one of seven {term}`benign mutations <benign mutation>`, drawn at random
 # (Table III). The image keeps its label, so that we can count faults. No selector sees the label.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 mutated = mutations.mutate(data.images, seed=seed)
@@ -145,7 +143,7 @@ print(f"accuracy {accuracy:.1%} on the test images, {1 - wrong.mean():.1%} on th
 # {term}`NPC` compares the paths of candidates with those of training images: of those that the network
 # classifies correctly, as its authors do.
 
-# %% tags=["hide-input"]
+# %%
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
 
@@ -173,8 +171,7 @@ if max(data.shape[1:]) <= 32 and profile == "embedded":
     nss_order = {key.pair: orders[key] for key in L1}
     queues = {"DeepGini": orders[Key("gini")], "NSS": nss_order["remutated"],
               "DSA": orders[Key("dsa")], "random": orders[Key("random")]}
-    display(interactive.label_game(
-        candidates, data.labels, probabilities.argmax(1), queues, classes=data.classes,
+    display(interactive.label_game(candidates, data.labels, probabilities.argmax(1), queues, classes=data.classes,
         knowing={"NSS": nss_order["original"]}))
 
 # %% [markdown]
@@ -248,21 +245,27 @@ run.show()
 # by the mutation that made them. The second groups them by the fresh mutation that NSS drew for them. Both show the
 # share of faults, and the mean score with the fresh mutation and with the original.
 
-# %% tags=["hide-input"]
+# %%
 def auc(scores, pair):
     """How well the scores in one pair tell faults from the rest."""
     return faults.roc_area(scores["faults (%)"] > 0, scores[pair])
 
 
+# %%
 by_pair = {key.pair: readings[key].score(model, candidates).numpy() for key in L1}
 fresh = mutations.mutate(candidates, seed=1000 + seed)
 
-# %% tags=["hide-input"]
+# %%
 operators = list(mutations.OPERATORS)
 scores = pd.DataFrame({
     "made by": pd.Categorical.from_codes(mutated.operator, operators),
     "drawn": pd.Categorical.from_codes(fresh.operator, operators),
     "faults (%)": 100.0 * wrong, **by_pair})
+
+# %% [markdown]
+# We compute the AUC of each pair over all candidates, and the mean of those within a mutation:
+
+# %%
 for key in L1:
     within = np.nanmean([auc(group, key.pair)
                          for _, group in scores.groupby("made by", observed=True)])
@@ -274,8 +277,7 @@ for key in L1:
 for by in ("made by", "drawn"):
     grouped = scores.groupby(by, observed=True)
     means = grouped[["faults (%)", *scores.columns[3:]]].mean()
-    display(means.join(pd.DataFrame({f"AUC {key.pair}": {name: auc(group, key.pair)
-                                                         for name, group in grouped}
+    display(means.join(pd.DataFrame({f"AUC {key.pair}": {name: auc(group, key.pair) for name, group in grouped}
                                      for key in L1})).round(2))
 
 # %% [markdown]
@@ -308,13 +310,13 @@ says(
 # of their whole orders. What the records say follows below, with the other
 # selectors.
 
-# %% tags=["hide-input"]
+# %%
 compared = [key for key in (*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1, *mine) if key in orders]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
 in_both = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
 
-# %% tags=["hide-input"]
+# %%
 jaccard = pd.DataFrame(in_both, [*place], [*place])
 rho = pd.DataFrame(place).corr("spearman")
 for a, b in combinations(place, 2):
@@ -348,8 +350,7 @@ if sure.sum() >= 20:
 # The folded table has the FDR at 10 % among such candidates, from the records.
 
 # %% tags=["hide-input", "hide-output"]
-wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), index="selector",
-     columns=CELL)
+wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), index="selector", columns=CELL)
 
 # %% [markdown]
 # ## How far NSS leads
@@ -357,7 +358,7 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # How many points of FDR is NSS above the best of the seven other selectors of Table V, above DeepGini, and above
 # random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
-# %% tags=["hide-input"]
+# %%
 others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
 leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
                               "over_random": [Key("random")]})
@@ -406,8 +407,7 @@ says((f"Random selection agrees with the paper to within {above.loc['random'].ab
 run.beside(table_5, "quantity == 'fdr' and "
            "(method != 'nss' or (pair == 'remutated' and difference == 'l1'))",
            on=[*CELL, "rate", "method"], digits=1, **NEAR)[["paper", "ours"]].query(
-    "ours != ''").unstack("rate", sort=False).swaplevel(axis=1).sort_index(
-    axis=1, level=0, sort_remaining=False)
+    "ours != ''").unstack("rate", sort=False).swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
 
 # %% [markdown]
 # ## The readings, beside DeepGini and the paper

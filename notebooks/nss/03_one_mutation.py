@@ -72,13 +72,15 @@ run.show(recorded=True)
 # **What you will learn.** How an experiment can rule out one explanation; and that the {term}`reading` of NSS
 # decides this table too. These are the seven mutations, in the strengths of the table:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 table_6 = published.table("nss", 6)
 strengths = table_6.groupby("operator", sort=False)["parameter"].first()
 candidates = {operator: mutations.apply(data.images, operator, value)
               for operator, value in strengths.items()}
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "One image under the seven mutations of Table VI, in its strengths.", "name": "fig-nss-one-mutation-examples", "classes": "bitmap"}}
 plots.images(torch.cat([images[:1] for images in candidates.values()]),
              [f"{name} {value:g}" for name, value in strengths.items()], columns=7)
 run.show()
@@ -90,11 +92,9 @@ run.show()
 # reading `original` it compares the candidate with the clean image instead. {term}`DeepGini` is
 # shown beside it.
 
-# %% tags=["hide-input"]
+# %%
 RATES = (5, 10, 15, 20)
 CHANCE = Key("random, expected")
-
-# %%
 selectors = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
     Key("gini"): selection.selector("gini"), Key("random"): selection.selector("random", seed=seed)}
 fdr = {}
@@ -104,11 +104,13 @@ for operator, x in candidates.items():
     fdr[operator] = faults.detection_table(wrong, orders, RATES)
     fdr[operator].loc[CHANCE] = 100 * wrong.mean()
 
-# %% tags=["hide-input"]
+# %%
 for operator, found in fdr.items():
     run.add(studies.tidy(found.drop(CHANCE), "fdr"), candidates=operator)
     run.add(studies.leads(found, {"over_random": [CHANCE]}), candidates=operator)
     run.add({"faults": found.loc[CHANCE, 5]}, candidates=operator)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 shown = named(run.live.query("quantity == 'fdr' and rate == 5"))
 wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="all candidates")]),

@@ -61,7 +61,7 @@ run.show(recorded=True)
 # %% [markdown]
 # **What you will learn.** Why finding many faults and finding many kinds of fault are two aims.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
@@ -84,8 +84,6 @@ print("FTCR after each candidate:",
 
 # %%
 types = faults.fault_types(data.labels, predicted, len(data.classes))
-
-# %% tags=["hide-input"]
 print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len(types)} candidates")
 
 # %% [markdown]
@@ -123,8 +121,7 @@ run.add(studies.tidy(areas, "area"))
 run.add(leads)
 reproducible.note("kinds")
 run.save(data, device=device)
-headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values(
-    "area", ascending=False).round(1))
+headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values("area", ascending=False).round(1))
 
 # %% [markdown]
 # ## Table VII, beside the paper's

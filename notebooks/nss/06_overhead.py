@@ -70,7 +70,7 @@ run.show(recorded=True)
 # %% [markdown]
 # **What you will learn.** To measure the cost of a method apart from the cost of one program that implements it.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 train = load(dataset, "train")
 reference, classes = train.images[:references], train.labels[:references]
@@ -115,15 +115,14 @@ for part in (8, 4, 2, 1):
 # %% tags=["hide-input", "nbval-ignore-output"] mystnb={"figure": {"caption": "Seconds from images to order, against the number of candidates, for the run above.", "name": "fig-nss-overhead"}}
 for (method, size), value in taken.items():
     run.add({"seconds": value}, method=method, candidates=size)
-curves(run.live, x="candidates", xlabel="candidates", ylabel="seconds", log=True,
-       dashed=["one pass"])
+curves(run.live, x="candidates", xlabel="candidates", ylabel="seconds", log=True, dashed=["one pass"])
 run.show()
 
 # %% [markdown]
 # The paper counts random selection as zero. It says that the time of NSS does not depend on the
 # share selected. Here this is true of every selector, since all of them order every candidate.
 
-# %% tags=["hide-input"]
+# %%
 for method in selectors:
     if method != "nss":
         run.add({"times_nss": taken[method, len(candidates)] / taken["nss", len(candidates)]},

@@ -35,8 +35,7 @@ from dnnlib.perturb import mutations
 from dnnlib.selection import nss
 
 plots.style()
-run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name, recipe=recipe,
-                 seed=seed)
+run = Experiment("nss/neurons", profile, dataset=dataset, model_name=model_name, recipe=recipe, seed=seed)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -74,14 +73,12 @@ if (kept := run.recorded(recipe="nss")).empty:
     plots.nothing()
 else:
     figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.4), sharey=True)
-    for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"),
-                                  (axes[1], FIFTH, "layer", "layer")):
+    for axis, which, x, label in ((axes[0], LAST, "share", "neurons (%)"), (axes[1], FIFTH, "layer", "layer")):
         drawn = kept.query(which).astype({x: int})
         drawn = drawn.assign(x=drawn[x].astype(str), against=drawn["pair"].map(shown),
                              network=drawn["dataset"].map(shown) + ", " + drawn["model"].map(shown))
         sns.lineplot(drawn, x="x", y="value", hue="network", style="against", ax=axis, marker="o",
-                     style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100),
-                     legend=x == "layer")
+                     style_order=[shown("original"), shown("remutated")], errorbar=("pi", 100), legend=x == "layer")
         axis.set(xlabel=label, ylabel="FDR at 20 % (%)")
     axes[1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
 run.show(recorded=True)
@@ -96,11 +93,16 @@ run.show(recorded=True)
 # counts as a layer. We count activations and pools in the LeNets and VGG16, and the stem and the
 # residual blocks in ResNet-20.
 
-# %% tags=["hide-input"]
+# %%
 layers = {"lenet1_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "lenet5_nss": {1: "1", 2: "2", -2: "4", -1: "5"},
           "resnet20": {1: "2", 2: "3", -2: "10", -1: "11"},
           "vgg16": {1: "2", 2: "5", -2: "42", -1: "43"}}[model_name]
+
+# %% [markdown]
+# Here are the candidates, and a fresh mutation of each:
+
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 candidates = mutations.mutate(data.images, seed=seed).images
@@ -129,15 +131,15 @@ def orders(before, after, layer):
 pairs = {"remutated": (candidates, again), "original": (data.images, candidates)}
 fdr = {(pair, number): faults.detection_table(wrong, orders(*images, layer), [20])[20]
        for pair, images in pairs.items() for number, layer in layers.items()}
-
-# %% tags=["hide-input"]
 for (pair, layer), found in fdr.items():
     for share, value in found.items():
         run.add({"fdr": value}, pair=pair, difference="l1", layer=layer, share=share, rate=20)
+
+# %% tags=["hide-input"]
 print(f"random order expects {wrong.mean():.1%}")
 wide(run.live, "quantity == 'fdr'", index=["pair", "layer"], columns="share")
 
-# %% tags=["hide-input"]
+# %%
 for pair in pairs:
     last = fdr[pair, -1]
     run.add({"all_over_one_percent": last[100] - last[1]}, pair=pair, difference="l1", rate=20,

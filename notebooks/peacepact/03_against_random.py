@@ -36,9 +36,8 @@ from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
 
 plots.style()
-run = Experiment("peacepact/against_random", profile, dataset=dataset, model_name=model_name,
-                 seed=seed, trials=trials, patch=patch, repeats=0, inputs=inputs,
-                 split=split, recipe=recipe)
+run = Experiment("peacepact/against_random", profile, dataset=dataset, model_name=model_name, seed=seed,
+                 trials=trials, patch=patch, repeats=0, inputs=inputs, split=split, recipe=recipe)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -62,12 +61,10 @@ says(
 # **What you will learn.** How this protocol differs from that of NSATP, although both papers print the same
 # numbers. And how much a saving depends on how rare fragile inputs are.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
-
-# %%
 measured = vulnerability.measure(model, data, patch=patch, trials=trials, seed=seed)
 success = measured.success.numpy()
 q = success.any(1).mean()  # the share of fragile inputs
@@ -116,7 +113,7 @@ run.show()
 # about $1 - q$. However good the ranking is, it can save 98.90 % only if about 1.1 % of the inputs
 # or fewer are fragile.
 
-# %% tags=["hide-input"]
+# %%
 bound = first_success.inc(shuffled, 1)  # an order whose first input always succeeds
 print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
       f"Inc is at most {bound:.1f} %, and PD reaches {first_success.inc(shuffled, by_pd):.1f} %")

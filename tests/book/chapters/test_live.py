@@ -118,13 +118,13 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("scaled.values > 0.2", "scaled.values > 0.6", "run.add(outcomes.each(")]),
     ("deepsensor_sensitivity/07", FEW | {"epochs": 1, "attacked_inputs": 5, "attack_steps": 2, "clever_samples": 4}, [
         (".clamp(max=2.0)", ".clamp(max=0.01)", "table = pd.DataFrame(success)")]),
-    ("deepsensor_sensitivity/08", FEW, [("fuzzing.Budget(l2=bound)", "fuzzing.Budget()", "called = {name")]),
+    ("deepsensor_sensitivity/08", FEW, [("fuzzing.Budget(l2=bound)", "fuzzing.Budget()", "pd.DataFrame({name: shares")]),
     ("deepsensor_sensitivity/09", FEW | {"lambdas": "0.1 0.9", "epsilons": "0.02"}, [
         ("SensitiveNeurons(threshold=threshold", "SensitiveNeurons(threshold=0.5",
          "errors_against_thresholds(run.live")]),
     ("deepsensor_sensitivity/10", FEW, [
         ("Swarm.paper(population=population, **options)", "Swarm.paper(population=population)",
-         "for (kind, budget, start), wrong")]),
+         "wide(run.live, \"quantity in ('test_errors', 'l2')\"")]),
     ("deepsensor_sensitivity/14", {"inputs": 3, "iterations": 4, "population": 3}, [
         ("replace(text, population=1)", "replace(text, population=2)", "score = text.fitness(model")]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
@@ -142,16 +142,20 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
                                    "kinds": "adversarial"}, [
         ('guided(name, value) for name', 'guided(name, 0.6) for name', "wide(run.live.sort_values")]),
     ("deepsensor_excitable/10", FEW | {"points": 1}, [
-        ("fitness=fitness, **options)", "fitness=fitness)", "score = ExcitableNeurons(points=points)(models")]),
+        ("fitness=fitness, **options)", "fitness=fitness)", 'wide(run.live, index=["budget", "swarm", "start"]')]),
     ("deepsensor_excitable/12", {"points": 1}, [(".values > 0.5)", ".values > 0.1)", "run.add(studies.tidy(fdr")]),
     ("deepsensor_excitable/13", {}, [
-        ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images")]),
+        ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images"),
+        ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
+         'wide(run.live, index=["budget", "optimiser"]')]),
     ("deepsensor_excitable/14", {"clever_inputs": 1, "clever_samples": 8, "many_batches": 2, "many_samples": 8,
                                  "pool": 10}, [
         ('ours | {"radius": large_radius}', "ours", "scores_by_setting(run.live)")]),
     ("deepsensor_excitable/15", {"inputs": 3, "iterations": 4, "population": 3, "permutations": 2, "judged": 2}, [
         ("ExcitableNeurons(points=points) for points", "ExcitableNeurons(points=1) for points",
-         "judge = ExcitableNeurons(")]),
+         'wide(run.live, index=["budget", "guide"]'),
+        ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
+         'wide(run.live, index=["budget", "guide"]')]),
 ]
 
 
