@@ -49,11 +49,10 @@ from dnnlib.neurons import excitable, shapley
 
 plots.style()
 batch_size = 20  # of the underfitted and of the overfitted network
-run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations,
-                 population=population, points=points, near=near, others=others,
-                 references=references, held_out=held_out, under_epochs=under_epochs, over_epochs=over_epochs,
-                 batch_size=batch_size)
+run = Experiment("deepsensor_excitable/speakers", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, inputs=inputs, iterations=iterations, population=population, points=points, near=near,
+                 others=others, references=references, held_out=held_out, under_epochs=under_epochs,
+                 over_epochs=over_epochs, batch_size=batch_size)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -111,8 +110,7 @@ def vowel(who: voices.Speaker, name: str) -> torch.Tensor:
 
 
 data = load(dataset)
-said = {f"{who.name}: {name}": vowel(who, name)
-        for name in ("a", "i") for who in voices.SPEAKERS[:2]}
+said = {f"{who.name}: {name}": vowel(who, name) for name in ("a", "i") for who in voices.SPEAKERS[:2]}
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The same two vowels of two speakers, then utterances of two to four vowels: time to the right, pitch upwards, bright is loud.", "name": "fig-excitable-voices", "classes": "bitmap"}}
 places = [int((data.labels == c).nonzero()[0]) for c in range(4)]
@@ -134,8 +132,7 @@ def player(picture: torch.Tensor, label: str) -> str:
 
 
 HTML("".join([player(picture, label) for label, picture in said.items()]
-             + [player(data.images[i], f"{data.classes[data.labels[i]]}, an utterance")
-                for i in places[:2]]))
+             + [player(data.images[i], f"{data.classes[data.labels[i]]}, an utterance") for i in places[:2]]))
 
 # %% [markdown]
 # ## A picture of a sound
@@ -172,7 +169,7 @@ print("loudest band:", int(picture[0, :, 32].argmax()), "and", int(again[0, :, 3
 # ResNet-34 and Deep Speaker take the picture as an image and say which speaker it is. The speakers are the same
 # in training and test; the utterances are not.
 
-# %% tags=["hide-input"]
+# %%
 trained = {name: training.trained(name, dataset, recipe_name=recipe, seed=seed, device=device)
            for name in dict.fromkeys([model_name, *checks.words(others, "others")])}
 model = trained[model_name]
@@ -213,9 +210,9 @@ fuzzers = swarms | rivals[model_name] | {Key("noise"): fuzzing.Noise(scale=1.0)}
 bounds = {"near": near, "none": None}
 found = studies.at_bounds(model, x, labels, fuzzers, bounds, iterations=iterations, seed=seed)
 measured = outcomes.table(found, outcomes.every_example, near=near)
+run.add(outcomes.tidy(measured, bounds), table=6)
 
 # %% tags=["hide-input"]
-run.add(outcomes.tidy(measured, bounds), table=6)
 rates = measured["error_rate"]
 headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).assign(
     **{"L2 without a bound": measured["l2"]["none"]}).round(1))
@@ -234,16 +231,16 @@ headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).assign(
 # have the fitness 0, and the swarm moves as with a constant fitness. So the table also shows how many of the last
 # examples, in percent, are the same as the constant swarm's to the last pixel.
 
-# %% tags=["hide-input"]
+# %%
 for budget, bound in bounds.items():
-    where = {"table": 6, "budget": budget, "bound": bound}
     images = found[budget, Key("deepsensor", "constant")].images
     psi = shapley.diagonal(shapley.Game(model, x, images, labels)).values
     run.add({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
-             "excitable": 100 * excitable.excitable(psi).double().mean()}, **where)
+             "excitable": 100 * excitable.excitable(psi).double().mean()}, table=6, budget=budget, bound=bound)
     for key in swarms:
         same = (found[budget, key].images == images).flatten(1).all(1)
-        run.add({"same_as_constant": 100 * same.double().mean()}, **where, **key.columns)
+        run.add({"same_as_constant": 100 * same.double().mean()}, table=6, budget=budget,
+                bound=bound, **key.columns)
 
 # %% tags=["hide-input"]
 GUIDED = "quantity in ('change_of_loss', 'largest_psi', 'excitable', 'same_as_constant')"
@@ -256,7 +253,7 @@ wide(run.live, GUIDED, index=["quantity", "swarm"], columns="budget", digits=2)
 # nearest error that any fuzzer made of it within `near`. We show the input with the closest error, preferring
 # inputs for which both searches found an error. Do the three sound like one speaker?
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Above: an input, the excitable swarm's example without a bound, and the nearest one within the bound. Below: what was added, magnified three times (gray: nothing). Titles: the speaker that the network hears, and the L2 distance to the input.", "name": "fig-excitable-listen", "classes": "bitmap"}}
+# %%
 def nearest(i: int) -> tuple:
     """The nearest error within the bound of input ``i``: (no error, L2, fuzzer, picture)."""
     return min(((not bool(campaign.errors[-1, j]), float(campaign.l2[-1, j]), key,
@@ -266,12 +263,15 @@ def nearest(i: int) -> tuple:
                key=lambda hit: hit[:2])
 
 
-free = found["none", Key("deepsensor", "excitable")]
-near_by = [nearest(i) for i in range(len(x))]
-i = min(range(len(x)), key=lambda i: (near_by[i][0] or not bool(free.errors[-1, i]),
-                                      *near_by[i][:2]))
-heard = {"input": x[i], "excitable swarm, no bound": free.images[i],
-         f"nearest within {near:g}, by {shown(str(near_by[i][2]))}": near_by[i][3]}
+# %%
+without_bound = found["none", Key("deepsensor", "excitable")]
+closest = [nearest(i) for i in range(len(x))]
+i = min(range(len(x)), key=lambda i: (closest[i][0] or not bool(without_bound.errors[-1, i]),
+                                      *closest[i][:2]))
+
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Above: an input, the excitable swarm's example without a bound, and the nearest one within the bound. Below: what was added, magnified three times (gray: nothing). Titles: the speaker that the network hears, and the L2 distance to the input.", "name": "fig-excitable-listen", "classes": "bitmap"}}
+heard = {"input": x[i], "excitable swarm, no bound": without_bound.images[i],
+         f"nearest within {near:g}, by {shown(str(closest[i][2]))}": closest[i][3]}
 pictures = torch.stack(list(heard.values()))
 l2 = (pictures - x[i]).flatten(1).norm(dim=1).tolist()
 given = [data.classes[c] for c in inference.predict(model, pictures).argmax(1)]
@@ -296,7 +296,7 @@ HTML("".join(player(picture, f"{what}: a voice of {data.classes[labels[i]]}, tak
 # pictures once more. What does the network call them, and how far (`moved`) are they from the pictures that the
 # sounds were made from? `likeness` is the correlation between the picture of the input and that of the example.
 
-# %% tags=["hide-input"]
+# %%
 sounds = torch.stack([audio.log_mel(audio.resynthesise(picture)) for picture in pictures])
 taken = [data.classes[c] for c in inference.predict(model, sounds).argmax(1)]
 moved = (sounds - pictures).flatten(1).norm(dim=1).tolist()
@@ -311,7 +311,7 @@ pd.DataFrame({"taken for": given, "its sound taken for": taken, "moved": moved,
 #
 # We take the same network after few and after many epochs. For each, we count the last example of each input.
 
-# %% tags=["hide-input"]
+# %%
 kinds = {"underfitted": {"epochs": under_epochs, "batch_size": batch_size}, "well_trained": {},
          "overfitted": {"epochs": over_epochs, "batch_size": batch_size}}
 by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=seed,
@@ -319,13 +319,15 @@ by_kind = {kind: training.trained(model_name, dataset, recipe_name=recipe, seed=
 right = studies.benign_for_each(by_kind, data.images, data.labels, count=inputs, seed=seed)
 last = studies.in_each(by_kind, right, fuzzers, iterations=iterations, seed=seed)
 
-# %% tags=["hide-input"]
+# %%
 for kind, each in by_kind.items():
     run.add({"accuracy": 100 * inference.accuracy(each, data.images, data.labels),
              "seeds": len(right[kind][0])}, table=7, training=kind)
 for (kind, key), campaign in last.items():
     run.add(outcomes.last_examples(campaign), table=7, training=kind, budget="none",
             method=str(key), **key.columns)
+
+# %% tags=["hide-input"]
 wide(run.live, "table == 7", index=["quantity", "method"], columns="training",
      order={"quantity": ["test_errors", "accuracy"]})
 
@@ -336,17 +338,18 @@ wide(run.live, "table == 7", index=["quantity", "method"], columns="training",
 # without a bound, and Table 7 the last ones. A fuzzer that finds no error counts as having found one. The table is
 # folded, because this small run decides nothing; the verdict has the same ratios from the records.
 
-# %% tags=["hide-input", "hide-output"]
+# %%
 baselines = list(rivals[model_name])
 for budget in bounds:
-    run.add(outcomes.times(measured["test_errors"][budget], swarms, baselines, "errors_over",
-                           table=6, budget=budget))
-    run.add(outcomes.times(measured["error_categories"][budget], swarms, baselines, "categories_over",
-                           table=6, budget=budget))
+    for counted, ratio in (("test_errors", "errors_over"), ("error_categories", "categories_over")):
+        run.add(outcomes.times(measured[counted][budget], swarms, baselines, ratio, table=6,
+                               budget=budget))
 for kind in kinds:
     counts = {key: int(last[kind, key].errors[-1].sum()) for key in fuzzers}
     run.add(outcomes.times(counts, swarms, baselines, "errors_over", table=7, training=kind,
                            budget="none"))
+
+# %% tags=["hide-input", "hide-output"]
 run.add({"accuracy": 100 * accuracy[model_name]}, table=6)
 run.save(data, device=device)
 wide(run.live.fillna({"training": "Table 6"}), "quantity == 'errors_over' and budget == 'none'",

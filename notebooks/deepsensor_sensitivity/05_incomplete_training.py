@@ -42,10 +42,9 @@ from dnnbook.words import listed, shown, span
 from dnnlib import inference
 
 plots.style()
-run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset,
-                 model_name=model_name, recipe=recipe, learning_rate=learning_rate, seed=seed,
-                 inputs=inputs, iterations=iterations, population=population,
-                 others=others, references=references, held_out=held_out, budget="none")
+run = Experiment("deepsensor_sensitivity/incomplete", profile, dataset=dataset, model_name=model_name,
+                 recipe=recipe, learning_rate=learning_rate, seed=seed, inputs=inputs, iterations=iterations,
+                 population=population, others=others, references=references, held_out=held_out, budget="none")
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -104,12 +103,14 @@ models = {state: faulty.trained(state, model_name, dataset, seed=seed, device=de
 headed(pd.DataFrame({state: asdict(faulty.recipe(state, model_name, dataset, **options))
                      for state in STATES}).T[["learning_rate", "batch_size", "epochs"]])
 
-# %% tags=["hide-input"]
+# %%
 data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
 for state, model in models.items():
     for quantity, part in (("accuracy", data), ("train_accuracy", train)):
         share = inference.accuracy(model, part.images[:10_000], part.labels[:10_000])
         run.add({quantity: 100 * share}, training=state)
+
+# %% tags=["hide-input"]
 wide(run.live, "quantity in ('accuracy', 'train_accuracy')", index="training", columns="quantity")
 
 # %% [markdown]
@@ -121,10 +122,8 @@ wide(run.live, "quantity in ('accuracy', 'train_accuracy')", index="training", c
 # which is chosen for each network on other inputs. The control is a swarm whose fitness is
 # constant: it looks at no neuron.
 
-# %% tags=["hide-input"]
-oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-
 # %%
+oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out, last=True)
 fuzzers = studies.lineup(population, rivals)
@@ -142,14 +141,13 @@ print(*(f"{shown(state)}: {len(labels)} inputs" for state, (_, labels) in chosen
 
 # %%
 measured = outcomes.table(found, outcomes.last_examples)
+run.add(outcomes.lines(measured, "training"))
 
 # %% tags=["hide-input"]
-run.add(outcomes.lines(measured, "training"))
 for state, (x, _) in chosen.items():
     run.add(studies.choices(rivals, models[state], x, iterations=iterations), training=state)
 COLUMNS = {"training": STATES, "quantity": ["test_errors", "l2"]}
-wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "training"],
-     order=COLUMNS)
+wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "training"], order=COLUMNS)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the input.", "name": "fig-deepsensor-incomplete-distance"}}
 errors_within_distance(found, thick=Key("deepsensor", "paper"))
@@ -164,14 +162,13 @@ run.show()
 # %% tags=["hide-input", "nbval-check-output"]
 RIVALS = ["deepxplore", "dlfuzz", "deephunter"]
 table_4 = published.table("deepsensor_sensitivity", 4)
-printed = table_4.query("model == 'lenet5'").pivot(index="training", columns="fuzzer",
-                                                   values="value").loc[STATES]
+printed = table_4.query("model == 'lenet5'").pivot(index="training", columns="fuzzer", values="value").loc[STATES]
 print((printed["deepsensor"] / printed[RIVALS].mean(axis=1)).round(2).to_string())
-print("over well trained:", (printed["deepsensor"] / printed["deepsensor"]["well_trained"])
-      .round(2).to_dict())
+print("over well trained:", (printed["deepsensor"] / printed["deepsensor"]["well_trained"]).round(2).to_dict())
 
-# %% tags=["hide-input"]
-count = measured["test_errors"]
+# %%
+count = pd.Series({where: int((made.predicted[-1] != made.labels[made.origin[-1]]).sum())
+                   for where, made in found.items()})  # last examples of another class
 for key in (key for key in fuzzers if key.fuzzer == "deepsensor"):
     for state in STATES:
         run.add(outcomes.times(count[state], [key], list(rivals), "errors_over", least=0,
@@ -195,8 +192,7 @@ wide(run.live.fillna({"baseline": "well trained, itself"}), "swarm == 'paper' an
 table_5 = published.table("deepsensor_sensitivity", 5)
 printed = table_5.query("training != 'polluted' and quantity == 'accuracy'")
 for quantity in ("accuracy", "train_accuracy"):
-    display(run.beside(printed, f"quantity == '{quantity}'", on=["dataset", "model", "training"],
-                       digits=1))
+    display(run.beside(printed, f"quantity == '{quantity}'", on=["dataset", "model", "training"], digits=1))
 
 # %% [markdown]
 # ## Table IV, beside the paper's

@@ -117,7 +117,7 @@ for threshold in (0.05, 0.3, 0.6):
 # was [trained for too long](05_incomplete_training) errs. Each kind has the same number of
 # `inputs`, which its network gets right.
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 models = faulty.by_error(model_name, dataset, recipe_name=recipe, seed=seed,
                          learning_rate=learning_rate, retrained=retrained,
@@ -163,7 +163,7 @@ found = {kind: studies.campaigns(model, *benign[kind], asked[kind], iterations=i
 # examples of all iterations. *Sensitive* is the mean share of neurons above $\lambda$ that an
 # example reaches, and *passes* is the number of images sent through the network.
 
-# %% tags=["hide-input"]
+# %%
 for kind, campaigns in found.items():
     for (varied, threshold), campaign in campaigns.items():
         errors = outcomes.hits(campaign, targets[kind])
@@ -172,6 +172,8 @@ for kind, campaigns in found.items():
                  "sensitive": score(campaign.images, campaign.origin[-1]).mean(),
                  "l2": campaign.l2[-1].mean(), "passes": campaign.passes},
                 errors=kind, varied=varied, threshold=threshold)
+
+# %% tags=["hide-input"]
 x, _ = benign["adversarial"]
 neurons = activations.record(models["adversarial"], x[:1]).values.shape[1]
 print(f"{len(x)} inputs; one of {neurons} neurons is a share of {1 / neurons:.4f}")
@@ -190,12 +192,14 @@ run.show()
 # least of these steps, along $\lambda$ up to 0.6 and along $\epsilon$. It is below zero as soon as
 # one step loses errors.
 
-# %% tags=["hide-input"]
+# %%
 steps = run.live.query("varied == 'epsilon' or varied == 'lambda' and threshold <= 0.6")
 for count, least in (("test_errors", "least_step"), ("test_errors_all", "least_step_all")):
     for (kind, varied), line in steps[steps["quantity"] == count].groupby(["errors", "varied"]):
         run.add({least: outcomes.least_step(line.set_index("threshold")["value"])},
                 errors=kind, varied=varied)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 wide(run.live, "quantity == 'least_step'", index=["varied", "errors"], digits=0)
 

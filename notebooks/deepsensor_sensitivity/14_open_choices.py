@@ -39,9 +39,8 @@ from dnnlib.fuzzing import Swarm
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
 plots.style()
-run = Experiment("deepsensor_sensitivity/choices", profile, dataset=dataset, model_name=model_name,
-                 recipe=recipe, seed=seed, inputs=inputs, iterations=iterations, population=population,
-                 near=near)
+run = Experiment("deepsensor_sensitivity/choices", profile, dataset=dataset, model_name=model_name, recipe=recipe,
+                 seed=seed, inputs=inputs, iterations=iterations, population=population, near=near)
 
 # %% tags=["hide-input", "statements"]
 every = records.existing("deepsensor_sensitivity/choices")
@@ -127,7 +126,7 @@ choices = {"as the text": text,
            "released script": Swarm.released(),
            "no search": replace(text, fitness=fuzzing.Constant())}
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -139,6 +138,8 @@ bounds = {"none": None, "near": near}
 found = studies.at_bounds(model, x, labels, choices, bounds, iterations=iterations, seed=seed)
 half = studies.at_bounds(model, x, labels, {"half the iterations": text}, bounds,
                          iterations=iterations // 2, seed=seed)
+with torch.no_grad():
+    score = text.fitness(model, x, labels)
 
 # %% [markdown]
 # ## Test errors, and what was searched for
@@ -148,16 +149,17 @@ half = studies.at_bounds(model, x, labels, {"half the iterations": text}, bounds
 # counted as the text counts them. Then come the median {term}`L2 distance` of the last examples and the
 # {term}`passes <pass>` through the network.
 
-# %% tags=["hide-input"]
-with torch.no_grad():
-    score = text.fitness(model, x, labels)
+# %%
 for budget in bounds:
     for choice in (*list(choices)[:-1], "half the iterations", "no search"):
         campaign = (found | half)[budget, choice]
-        run.add({"error_rate": 100 * campaign.errors.double().mean(),
-                 "last_error_rate": 100 * campaign.errors[-1].double().mean(),
+        wrong = campaign.predicted != campaign.labels[campaign.origin]  # (iterations, inputs)
+        run.add({"error_rate": 100 * wrong.double().mean(),
+                 "last_error_rate": 100 * wrong[-1].double().mean(),
                  "reached": outcomes.reached(campaign, score), "l2": campaign.l2[-1].median(),
                  "passes": campaign.passes}, choice=choice, budget=budget)
+
+# %% tags=["hide-input"]
 run.save(data, device=device)
 QUANTITIES = ["error_rate", "last_error_rate", "reached", "l2", "passes"]
 wide(run.live, index=["budget", "choice"], columns="quantity", order={"quantity": QUANTITIES})

@@ -79,7 +79,7 @@ says(
 # the second step: does PD say how vulnerable a {term}`candidate` is?
 # ```
 
-# %% tags=["hide-input"]
+# %%
 data = load(dataset, split, limit=profile_limit(profile) or 10_000)  # the size of a test set
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 accuracy = inference.accuracy(model, data.images, data.labels)
@@ -122,13 +122,15 @@ delta = compared(my_delta, uncertainty.probability_difference(measured.probabili
 centres, means_of_intervals = fragility.binned(delta, eff)  # of twenty, those that are not empty
 going_up = np.diff(means_of_intervals) > 0
 
-# %% tags=["hide-input"]
+# %%
 steps = fragility.steps(delta, eff) | {"rising_steps": float(going_up.mean())}
+run.add(fragility.fit_readings(delta, eff), distance="pd")
+run.add(steps, distance="pd")
+
+# %% tags=["hide-input"]
 print(f"mean Eff {eff.mean():.4f}; {steps['rising_steps']:.0%} of the steps between intervals go up, "
       f"{steps['rising_clearly']:.0%} by more than chance; "
       f"rank correlation of the means {steps['rank_correlation_means']:.2f}")
-run.add(fragility.fit_readings(delta, eff), distance="pd")
-run.add(steps, distance="pd")
 
 # %% tags=["hide-input"]
 run.add({"accuracy": accuracy, "mean_eff": eff.mean()})
@@ -160,8 +162,7 @@ run.beside(published.table("peacepact", 5), TEXT + "== 'correlation'", on=ON, **
 # The same fits to the means of twenty intervals give:
 
 # %% tags=["hide-input"]
-run.beside(published.table("peacepact", 5), TEXT.replace("examples", "bins") + "== 'correlation'",
-           on=ON, **PAPER)
+run.beside(published.table("peacepact", 5), TEXT.replace("examples", "bins") + "== 'correlation'", on=ON, **PAPER)
 
 # %% [markdown]
 # ## Monotone and non-linear, at paper scale

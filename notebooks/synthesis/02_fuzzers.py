@@ -114,10 +114,8 @@ for axis, (cell, group) in zip(axes.flat, networks):
     for name, part in group.groupby("fuzzer", sort=False):
         spread = part.groupby("bound")["value"].agg(["mean", "min", "max"])
         axis.plot(spread["mean"], "o-", ms=4, lw=1.3, color=shades[shown(name)], label=shown(name))
-        axis.fill_between(spread.index, spread["min"], spread["max"], color=shades[shown(name)],
-                          alpha=0.15, lw=0)
-    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(map(shown, cell)),
-             ylim=(-3, 103))
+        axis.fill_between(spread.index, spread["min"], spread["max"], color=shades[shown(name)], alpha=0.15, lw=0)
+    axis.set(xscale="log", xlabel="bound on the L2 distance", title=" ".join(map(shown, cell)), ylim=(-3, 103))
     ticks = sorted(group["bound"].unique())
     axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axis.minorticks_off()
@@ -166,7 +164,7 @@ def measured(seed: int) -> pd.DataFrame:
                               bounds, iterations=iterations, seed=seed)
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
-# %% tags=["hide-input"]
+# %%
 live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
     checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
     for row in outcomes.tidy(measured(seed), bounds)]))
@@ -219,7 +217,7 @@ by_bound(bounded, "errors_per_1000_passes", *CELL)
 # By how many points the error rate is above that of noise at the same bound, from the same inputs, paired by
 # seed.
 
-# %% tags=["hide-input"]
+# %%
 noise = pd.concat([rates, second]).query("fuzzer == 'noise' and quantity == 'error_rate'")
 both = rates.merge(noise[["run", *PAIR, "value"]], on=["run", *PAIR], suffixes=("", "_noise")).query(
     "fuzzer != 'noise'")

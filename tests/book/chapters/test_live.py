@@ -114,6 +114,8 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("(phi_moved - phi) / length", "phi_moved - phi", "engine = sensitivity")]),
     ("deepsensor_sensitivity/03", {"inputs": 2, "iterations": 3, "population": 5}, [
         ("recombination=search.recombination", "recombination=1.0", "pd.DataFrame({name: {")]),
+    ("deepsensor_sensitivity/05", FEW, [
+        ("made.predicted[-1] != made.labels", "made.predicted[-1] == made.labels", "wide(run.live.fillna(")]),
     ("deepsensor_sensitivity/06", FEW | {"sections": 100}, [
         ("scaled.values > 0.2", "scaled.values > 0.6", "run.add(outcomes.each(")]),
     ("deepsensor_sensitivity/07", FEW | {"epochs": 1, "attacked_inputs": 5, "attack_steps": 2, "clever_samples": 4}, [
@@ -126,7 +128,9 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("Swarm.paper(population=population, **options)", "Swarm.paper(population=population)",
          "wide(run.live, \"quantity in ('test_errors', 'l2')\"")]),
     ("deepsensor_sensitivity/14", {"inputs": 3, "iterations": 4, "population": 3}, [
-        ("replace(text, population=1)", "replace(text, population=2)", "score = text.fitness(model")]),
+        ("replace(text, population=1)", "replace(text, population=2)", 'wide(run.live, index=["budget", "choice"]'),
+        ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
+         'wide(run.live, index=["budget", "choice"]')]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
         ("m @ weight[inside]", "m.mean(1)", "generator = torch.Generator().manual_seed(seed)  # of the orders")]),
     ("deepsensor_excitable/04", FEW | {"points": 1, "others": "lenet1", "epochs": 1, "attacked_inputs": 5,
