@@ -58,6 +58,18 @@ def test_what_is_no_number_does_not_stay_near_the_input(capsys):
             names["is_right"](answer)
 
 
+def test_a_patch_in_the_image_itself_is_no_copy():
+    def in_place(image, row, column):
+        image[row:row + 2, column:column + 2] = 1 - image[row:row + 2, column:column + 2]
+        return image
+
+    *_, cell = (cell.source for cell in cells(notebooks.folder() / "nsatp" / "01_motivation.py")
+                if "def is_right" in cell.source)
+    exec(cell, names := {"torch": torch, "my_patched": None})
+    with pytest.raises(NotYet, match="changes what it gets"):
+        names["is_right"](in_place)
+
+
 @chapter
 def test_its_questions_have_an_answer_and_its_solution_of_the_code_is_right(source, monkeypatch,
                                                                            capsys):

@@ -61,6 +61,13 @@ def test_an_answer_that_changes_what_it_gets_changes_no_case():
         check(lambda x: x, lambda x: x.mul_(2), (case,))
 
 
+def test_an_answer_may_be_asked_to_leave_what_it_gets():
+    case = (torch.ones(2), 3)
+    check(lambda x, by: by * x, lambda x, by: by * x, case, keeps=True)
+    with pytest.raises(NotYet, match=r"for \[1, 1\], 3 your function changes what it gets; write into a copy"):
+        check(lambda x, by: x.mul_(by), lambda x, by: by * x, case, keeps=True)
+
+
 def test_a_function_needs_cases_and_a_value_none():
     for truth, cases in ((lambda x: x, []), (3, [(1,)])):
         with pytest.raises(TypeError, match="cases"):
