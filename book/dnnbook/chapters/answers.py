@@ -122,7 +122,7 @@ def _compare(where: str, mine, theirs, *, told: bool) -> None:
 def _numbers(value) -> np.ndarray:
     """A tensor, an array, a list or a number as an array of floats."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
+        value = value.detach().to_dense().cpu().numpy()
     return np.asarray(value, dtype=float)
 
 
@@ -132,6 +132,7 @@ def _shape(array: np.ndarray) -> str:
 
 def _short(value) -> str:
     """A value in one line: numbers to four digits, a long one as its beginning."""
+    value = value.to_dense() if hasattr(value, "to_dense") else value  # a sparse tensor has no list
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, float):
         return f"{value:.4g}"
