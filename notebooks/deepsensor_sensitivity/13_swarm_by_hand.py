@@ -330,18 +330,19 @@ def is_right(answer):
 is_right(my_within)
 
 # %% [markdown]
-# ````{admonition} Solution
+# ```{admonition} Solution
 # :class: dropdown
-# ```python
+# ~~~python
 # def my_within(x_p, x):
 #     step = x_p - x
 #     return x + step * (0.2 / step.norm(dim=1, keepdim=True)).clamp(max=1)
 #
 # is_right(my_within)
-# ```
+# ~~~
+#
 # Used in the line of Eq. 5, it makes the swarm search only near the input. [The chapter on test
 # errors](02_test_errors) compares all its fuzzers under such bounds, and without one.
-# ````
+# ```
 #
 # **3. Think.** You want images that are *near* the input *and* on the other side of the red line,
 # and you may change only Eq. 2. The paper already divides by the distance. Why is that not enough?

@@ -118,6 +118,8 @@ def test_no_students_copy_has_a_solution(path):
         assert not any(line in sources for line in lines), lines
     marks = [cell.metadata["nbgrader"] for cell in made.cells if "nbgrader" in cell.metadata]
     assert sum(mark["solution"] for mark in marks) == asked
+    coded = sum(text.count(". Code.**") for text in texts)
+    assert sum(mark["grade_id"].startswith("check-") for mark in marks) == coded  # packed
     assert len({mark["grade_id"] for mark in marks}) == len(marks)
     assert all(re.fullmatch(r"[\w-]+", mark["grade_id"]) for mark in marks)
     nbformat.validate(made)
