@@ -308,39 +308,43 @@ whose.show(f"this run: pixels {pixels}, {population} particles, inertia {inertia
 # one drawn: pure chance. This swarm is the twin with which the other chapters compare.
 # ```
 #
-# **2. Code.** Particles run far away from the star. Write `within(x_p)`: images (N, 2) farther than 0.2
-# from `x` are brought back to that distance, in a straight line; nearer ones stay. Put it in the place
-# of `None`; the cell says whether the engine's `Budget` does the same.
+# **2. Code.** Particles run far away from the star. Write `my_within(x_p, x)`: images (N, 2) farther than 0.2
+# from the image `x` (1, 2) are brought back to that distance, in a straight line; nearer ones stay. The cell
+# says whether it is right.
 
 # %%
-within = None  # your function
+my_within = None  # your function
 
 # %% tags=["hide-input"]
-def checked(within):
-    """Whether a function agrees with the engine's budget, for every image of the square."""
-    if within is None:
-        return "no answer yet"
-    start = image.expand(len(every), -1, -1, -1)
-    mine, engine = within(every), fuzzing.Budget(l2=0.2).project(every.view_as(start), start)
-    far = int(((mine - engine.view(-1, 2)).norm(dim=1) > 1e-4).sum())
-    return "right" if not far else f"not yet: {far} of {len(every)} images are elsewhere"
+from dnnbook.chapters.practice import check
 
 
-print(checked(within))
+def is_right(answer):
+    """Whether an answer agrees with the engine's budget on small cases."""
+
+    def within(x_p, x):
+        return fuzzing.Budget(l2=0.2).project(*(each[:, None, None] for each in (x_p, x)))[:, 0, 0]
+
+    images = torch.tensor([[0.4, 0.5], [0.4, 0.6], [0.0, 0.0], [1.0, 0.5], [0.3, 0.9]])
+    check(answer, within, (images, images[:1]), (images, images[2:3]))
+
+
+is_right(my_within)
 
 # %% [markdown]
-# ````{admonition} Solution
+# ```{admonition} Solution
 # :class: dropdown
-# ```python
-# def within(x_p):
+# ~~~python
+# def my_within(x_p, x):
 #     step = x_p - x
-#     return x + step * (0.2 / step.norm(dim=1, keepdim=True)).clamp(max=1).nan_to_num(1)
+#     return x + step * (0.2 / step.norm(dim=1, keepdim=True)).clamp(max=1)
 #
-# assert checked(within) == "right"
-# ```
+# is_right(my_within)
+# ~~~
+#
 # Used in the line of Eq. 5, it makes the swarm search only near the input. [The chapter on test
 # errors](02_test_errors) compares all its fuzzers under such bounds, and without one.
-# ````
+# ```
 #
 # **3. Think.** You want images that are *near* the input *and* on the other side of the red line,
 # and you may change only Eq. 2. The paper already divides by the distance. Why is that not enough?

@@ -3,10 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
+from dnnbook.chapters import notebooks
 from dnnlib.measures import first_success, uncertainty
+from tests.book import cells
 
 PAGE = " ".join((Path(__file__).resolve().parents[2] / "book" / "teaching.md").read_text("utf-8").split())
 
@@ -24,11 +28,27 @@ def test_two_vectors_stand_on_the_page():
 
 
 def test_the_place_of_the_first_image_that_breaks_in_a_random_order():
-    fragile, images, place = re.search(r"with (\d+) of ([\d,]+) images, at ([\d.]+)\.", PAGE).groups()
+    fragile, images, place = re.search(r"With the book's seed it is (\d+) of ([\d,]+) images, so ([\d.]+)\.", PAGE).groups()
     success = torch.zeros(int(images.replace(",", "")), 2, dtype=torch.bool)
     success[:int(fragile)] = True
     found = first_success.expected_f_measure(success.numpy(), unit="examples", order="random")
     assert round(found, 1) == float(place)
+
+
+def test_the_scatter_is_drawn_alone_and_before_the_chapter_is_opened():
+    plan = PAGE.partition("## 90 minutes")[2]
+    assert plan.index("scatter alone") < plan.index("Only now open the chapter") < plan.index("02_noise_sensitivity`")
+    line = re.search(r"```python (.+?) ```", plan)[1]
+    source = "\n".join(cell.source for cell in cells.code(notebooks.folder() / "nsatp" / "02_noise_sensitivity.py"))
+    assert {"pd", "eff", "distances"} <= cells.names(source)[1]
+    eff, pd_ = np.array([0.3, 0.0, 0.1]), np.array([0.2, 0.9, 0.5])
+    drawn, = eval(line, {"pd": pd, "eff": eff, "distances": {"pd": pd_}}).lines
+    assert drawn.get_linestyle() == "None" and drawn.get_xydata().tolist() == np.stack([pd_, eff], 1).tolist()
+
+
+def test_the_plan_takes_90_minutes():
+    plan = PAGE.partition("## 90 minutes")[2].partition("Answers, block by block")[0]
+    assert sum(map(int, re.findall(r"\| (\d+) \| ", plan))) == 90
 
 
 def test_the_exercise_to_take_home():

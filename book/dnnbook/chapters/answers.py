@@ -22,13 +22,14 @@ class NotYet(AssertionError):
         return [f"Not yet: {self}"]
 
 
-def check(answer, truth, *cases: tuple) -> None:
+def check(answer, truth, *cases: tuple, keeps: bool = False) -> None:
     """Say whether a reader's answer is right: a value beside ``truth``, or a function on ``cases``.
 
     ``cases``: the arguments of each call, as tuples, if ``truth`` is a function. An ``answer`` of
     None was not given yet. Tensors, arrays, lists and numbers are taken alike. Each call gets
-    copies, so that an answer may change what it gets. A wrong one raises :class:`NotYet` with the
-    first case that differs; of a value alone it does not say what is right.
+    copies, so that an answer may change what it gets, unless ``keeps``: then that is wrong. A wrong
+    one raises :class:`NotYet` with the first case that differs; of a value alone it does not say
+    what is right.
 
     >>> check(None, 4)
     No answer yet.
@@ -49,7 +50,7 @@ def check(answer, truth, *cases: tuple) -> None:
         raise NotYet(f"expected a function, got {_short(answer)}")
     for case in cases:
         where = f"for {', '.join(map(_short, case))} "
-        _compare(where, _called(answer, case, where), truth(*deepcopy(case)), told=True)
+        _compare(where, _called(answer, case, where, keeps), truth(*deepcopy(case)), told=True)
     print("Right.")
 
 
@@ -76,10 +77,10 @@ def unpacked(text: str) -> str:
     return decompress(b85decode(text)).decode()
 
 
-def _called(answer: Callable, case: tuple, where: str):
+def _called(answer: Callable, case: tuple, where: str, keeps: bool):
     """What a reader's function returns; what it raises in one line, with the line of their code."""
     try:
-        found = answer(*deepcopy(case))
+        found = answer(*(given := deepcopy(case)))
     except Exception as error:
         theirs = getattr(getattr(answer, "__code__", None), "co_filename", None)
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
@@ -89,6 +90,8 @@ def _called(answer: Callable, case: tuple, where: str):
         raise NotYet(f"{where}your function fails{place}: {type(error).__name__}: {said}") from None
     if found is None:
         raise NotYet(f"{where}your function returned nothing; did you forget `return`?")
+    if keeps and not all(np.array_equal(_numbers(a), _numbers(b)) for a, b in zip(given, case)):
+        raise NotYet(f"{where}your function changes what it gets; write into a copy")
     return found
 
 
@@ -119,7 +122,7 @@ def _compare(where: str, mine, theirs, *, told: bool) -> None:
 def _numbers(value) -> np.ndarray:
     """A tensor, an array, a list or a number as an array of floats."""
     if hasattr(value, "detach"):
-        value = value.detach().cpu().numpy()
+        value = value.detach().to_dense().cpu().numpy()
     return np.asarray(value, dtype=float)
 
 
@@ -129,6 +132,7 @@ def _shape(array: np.ndarray) -> str:
 
 def _short(value) -> str:
     """A value in one line: numbers to four digits, a long one as its beginning."""
+    value = value.to_dense() if hasattr(value, "to_dense") else value  # a sparse tensor has no list
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, float):
         return f"{value:.4g}"

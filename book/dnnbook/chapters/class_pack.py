@@ -7,6 +7,7 @@ as nbgrader has it, and the students' is what a class gets without nbgrader.
 import re
 import tempfile
 from base64 import b85encode
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
@@ -26,6 +27,8 @@ PRINTED = """<!doctype html><meta charset="utf-8"><title>90 minutes</title>
 table { border-collapse: collapse } td, th { border: 1px solid; padding: .3em; text-align: left }
 h2 { margin-top: 0 }</style>
 """
+TEX = {r"\\mathrm\{(\w+)\}": r"\1", r"\\tfrac(\w)(\w)": r"\1/\2", r"\\sum": "Σ", "-": "−",
+       r"_(\w)": r"<sub>\1</sub>", r"\^(\w)": r"<sup>\1</sup>"}  # as much as the plan has
 HERE = "*Your answer:*"
 CHECK = """\
 # The check. It is packed, because it knows the answer; nothing in it is for you to change.
@@ -73,24 +76,46 @@ def write(names: list[str], folder: Path, *, outputs: bool = True,
             written.append(folder / kind / place)
             files.write_atomically(written[-1], (nbformat.writes(made) + "\n").encode())
     plan = folder / "90_minutes.html"
-    files.write_atomically(plan, lesson(root).encode())
+    students = {page: f"{STUDENTS}/{file}" for page, file in beside.items()}
+    files.write_atomically(plan, lesson(root, students).encode())
     return [*written, plan]
 
 
-def lesson(root: Path) -> str:
+def lesson(root: Path, beside: Mapping[str, str]) -> str:
     """The 90 minutes of the page for teachers as one page of HTML, to be printed, answers open.
 
-    >>> "Draw on paper" in lesson(notebooks.folder().resolve().parent)
+    ``beside``: by page, its file in the pack, which the plan names; of others it says that they
+    are pages of the book.
+
+    >>> root = notebooks.folder().resolve().parent
+    >>> "(03_a.ipynb)" in lesson(root, {"notebooks/nsatp/01_motivation": "students/03_a.ipynb"})
     True
     """
     from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
 
     text = (root / "book" / "teaching.md").read_text("utf-8")
     part = f"## 90 minutes{text.split('## 90 minutes')[1].split(chr(10) + '## ')[0]}"
-    page = lab_cells.page_of("book/teaching", root, titles=lab.titles(root),
+    names = {page: Path(file).name for page, file in beside.items()}
+    where = {page: f"{title} ({names.get(page, 'a page of the book')})"
+             for page, title in lab.titles(root).items()}
+    page = lab_cells.page_of("book/teaching", root, titles=where, beside=beside,
                              elsewhere=notebooks.published)
-    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(markdown(part, page))
+    parser = MarkdownIt("commonmark", {"html": True}).enable("table").use(
+        dollarmath_plugin, renderer=lambda tex, options: _as_html(tex))
+    body = parser.render(markdown(part, page))
     return PRINTED + body.replace("<details>", "<details open>")
+
+
+def _as_html(tex: str) -> str:
+    r"""The few signs of TeX that the plan has, as HTML.
+
+    >>> _as_html(r"1 - \sum p_i^2")
+    '1 − Σ p<sub>i</sub><sup>2</sup>'
+    """
+    for sign, html in TEX.items():
+        tex = re.sub(sign, html, tex)
+    return tex
 
 
 def _shown(path: Path, page: str, root: Path, beside: dict, seed: int | None):
@@ -104,8 +129,19 @@ def _shown(path: Path, page: str, root: Path, beside: dict, seed: int | None):
         with tempfile.TemporaryDirectory() as work:
             values = notebooks.typed(path, {"seed": str(seed)})
             notebook = nbformat.read(notebooks.run(path, values, Path(work) / path.name), 4)
+        notebook.cells = list(_in_place(notebook.cells, seed))
     notebook.metadata = {"kernelspec": lab.KERNEL, "language_info": lab.LANGUAGE}
     return notebook
+
+
+def _in_place(cells: list, seed: int) -> Iterator:
+    """The cells of a run with the seed among the parameters, where a run has a cell below them."""
+    for cell in cells:
+        tags = cell.metadata.get("tags", ())
+        if "parameters" in tags:
+            cell.source = re.sub(r"(?m)^seed = \d+", f"seed = {seed}", cell.source)
+        if "injected-parameters" not in tags:
+            yield cell
 
 
 def for_students(notebook, *, outputs: bool = True):

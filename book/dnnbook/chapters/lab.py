@@ -29,9 +29,9 @@ LANGUAGE = {"name": "python", "version": platform.python_version(), "mimetype": 
             "nbconvert_exporter": "python", "file_extension": ".py"}  # as the kernel says: a
 # notebook that only was opened stays as it was made
 HOW = """\
-Open a chapter and choose *Run*, then *Run All Cells*. Change a parameter, or any line of code, and
-run it again. Code that prepares or draws something is folded: the bar beside it opens it. A
-solution opens below its question.
+Open a chapter and choose *Run*, then *Run All Cells*. Change a parameter{such_as}, or any line of
+code, and run it again. Code that prepares or draws something is folded: the bar beside it opens it.
+A solution opens below its question.
 
 What you change here is yours. It does not change the book or its records, and it is never
 overwritten. If a chapter that you changed is new in the book, the new one lies beside yours; its
@@ -155,6 +155,10 @@ def _made(root: Path) -> Iterator[tuple[str, object]]:
         place = lab_cells.page_of(page, root, beside=beside, titles=titles,
                                   elsewhere=notebooks.published)
         notebook = lab_cells.readable(read[page], place)
+        if name := _called(page):
+            first = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
+            title, _, rest = first.source.partition("\n")
+            first.source = f"{title}\n\n*`dnnbook run {name}`*\n{rest}"
         back, on = order[:number][-1:], order[number + 1:][:1]
         ways = " · ".join([*(f"[← {titles[page]}]({beside[page]})" for page in back),
                            f"[Contents]({START})",
@@ -177,16 +181,29 @@ def _of_the_book(root: Path, page: str) -> Iterator[str]:
 
 def _start(root: Path, book: Mapping, beside: Mapping, titles: Mapping, read: Mapping) -> str:
     grids = tomllib.loads((root / "sweeps" / "paper.toml").read_text("utf-8"))["grid"]
-    lines = ["# Which inputs break a neural network?", "", HOW]
+    asks = next((page for page, notebook in read.items() if any(
+        "parameters" in cell.metadata.get("tags", ()) for cell in notebook.cells)), None)
+    such_as = f" (the first are those of [{titles[asks]}]({beside[asks]}))" if asks else ""
+    lines = ["# Which inputs break a neural network?", "", HOW.format(such_as=such_as)]
     for part, pages in book.items():
-        lines += ["", f"## {part}", "", "| | |", "|---|---|"]
+        lines += ["", f"## {part}", "", "| | `dnnbook run` | |", "|---|---|---|"]
         for page in pages:
             chapter = page.removeprefix("notebooks/")
             words, exercises = _counted(read[page])
             scale = times.at_paper_scale(chapter, grids) if chapter != page else ""
             lines.append(f"| [{beside[page][:2]} {titles[page]}]({beside[page]}) "
-                         f"| {times.worded(words, exercises, scale)} |")
+                         f"| {_called(page)} | {times.worded(words, exercises, scale)} |")
     return "\n".join(lines) + "\n"
+
+
+def _called(page: str) -> str:
+    """What the commands call a chapter; '' for a page of prose.
+
+    >>> _called("notebooks/nsatp/02_noise_sensitivity"), _called("book/neuron")
+    ('nsatp/02', '')
+    """
+    found = re.match(r"notebooks/(\w+/\d+)_", page)
+    return found[1] if found else ""
 
 
 def _counted(notebook) -> tuple[int, int]:

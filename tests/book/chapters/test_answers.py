@@ -50,6 +50,19 @@ def test_a_wrong_answer_is_named_with_its_case(answer, truth, cases, told):
     assert wrong.value.__cause__ is None and wrong.value._render_traceback_() == [f"Not yet: {told}"]
 
 
+@pytest.mark.parametrize("sparse", [torch.Tensor.to_sparse, torch.Tensor.to_sparse_csr])
+def test_a_sparse_answer_is_taken_as_any_other(sparse, capsys):
+    twos = 2 * torch.eye(2)
+    check(lambda x: sparse(2 * x), double, (torch.eye(2),))
+    assert capsys.readouterr().out == "Right.\n"
+    for answer, truth, cases, told in ((sparse(twos), torch.eye(2), [], "got [[2, 0], [0, 2]]; the first"),
+                                       (sparse(twos), double, [(torch.eye(2),)], "expected a function, got [[2, 0], [0, 2]]"),
+                                       ([sparse(twos)], twos, [], "")):
+        with pytest.raises(NotYet) as wrong:
+            check(answer, truth, *cases)
+        assert str(wrong.value).startswith(told) and len(str(wrong.value).splitlines()) == 1
+
+
 def test_an_answer_that_changes_what_it_gets_changes_no_case():
     def in_place(x):
         return x.mul_(2)
@@ -59,6 +72,13 @@ def test_an_answer_that_changes_what_it_gets_changes_no_case():
     assert case.tolist() == [1, 1]
     with pytest.raises(NotYet, match=r"expected \[2, 2\], got \[1, 1\]"):
         check(lambda x: x, lambda x: x.mul_(2), (case,))
+
+
+def test_an_answer_may_be_asked_to_leave_what_it_gets():
+    case = (torch.ones(2), 3)
+    check(lambda x, by: by * x, lambda x, by: by * x, case, keeps=True)
+    with pytest.raises(NotYet, match=r"for \[1, 1\], 3 your function changes what it gets; write into a copy"):
+        check(lambda x, by: x.mul_(by), lambda x, by: by * x, case, keeps=True)
 
 
 def test_a_function_needs_cases_and_a_value_none():

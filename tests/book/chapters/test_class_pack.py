@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from dnnbook.chapters import class_pack, lab_cells, notebooks
+from dnnbook.chapters import class_pack, lab, lab_cells, notebooks
 
 CHAPTERS = notebooks.starting([], ".ipynb")
 ROOT = notebooks.folder().resolve().parent
@@ -118,6 +118,8 @@ def test_no_students_copy_has_a_solution(path):
         assert not any(line in sources for line in lines), lines
     marks = [cell.metadata["nbgrader"] for cell in made.cells if "nbgrader" in cell.metadata]
     assert sum(mark["solution"] for mark in marks) == asked
+    coded = sum(text.count(". Code.**") for text in texts)
+    assert sum(mark["grade_id"].startswith("check-") for mark in marks) == coded  # packed
     assert len({mark["grade_id"] for mark in marks}) == len(marks)
     assert all(re.fullmatch(r"[\w-]+", mark["grade_id"]) for mark in marks)
     nbformat.validate(made)
@@ -135,8 +137,24 @@ def test_the_command_writes_both_and_a_page_to_print(tmp_path, capsys):
     assert kept and all(any(mark in o.data["text/html"] for mark in class_pack.ALIVE) for o in kept)
     page = written[-1].read_text("utf-8")
     assert "<table>" in page and "<details open>" in page and "{doc}" not in page
+    for path, name in zip(written[:4:2], ("01_motivation", "04_which_distance")):
+        title = lab.titles(ROOT)[f"notebooks/nsatp/{name}"]
+        assert f'<a href="students/{path.name}">{title} ({path.name})</a>' in page
+    assert f"{lab.titles(ROOT)['notebooks/nsatp/03_against_random']} (a page of the book)" in page
+    assert not re.search(r"[$\\]|_i\b", page) and "1 − Σ p<sub>i</sub><sup>2</sup>" in page
     with pytest.raises(ValueError, match="expected a new or an empty folder, got"):
         class_pack.write(["nsatp/01"], out)
+
+
+def test_a_seed_stands_where_a_reader_changes_it(tmp_path):
+    (folder := tmp_path / "notebooks" / "nsatp").mkdir(parents=True)
+    book = jupytext.reads('# %% tags=["parameters"]\nseed = 0  # of all\nmore = 10\n\n# %%\nseed + more', fmt="py:percent")
+    book.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(book, folder / "01_motivation.ipynb")
+    made = class_pack._shown(folder / "01_motivation.ipynb", "notebooks/nsatp/01_motivation", ROOT, {}, 7)
+    first, second = (cell for cell in made.cells if cell.cell_type == "code")
+    assert first.source == "seed = 7  # of all\nmore = 10"
+    assert second.outputs[0].data["text/plain"] == "17"  # and it ran with it
 
 
 def test_a_seed_that_a_chapter_does_not_take_is_told_before_a_run(tmp_path):

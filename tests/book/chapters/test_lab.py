@@ -72,11 +72,13 @@ def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
     assert names(new) == ["00_start.ipynb", "01_welcome.ipynb", "02_glossary.ipynb", "03_first.ipynb"]
     assert not kept and {p.name for p in new[0].parent.iterdir()} == {places.MADE, *names(new)}
     start = nbformat.read(new[0], 4).cells[0].source
-    assert "| [03 A first chapter](03_first.ipynb) | about 5 min to read, 10 for exercises; " \
+    assert "| [03 A first chapter](03_first.ipynb) | one/01 | about 5 min to read, 10 for exercises; " \
            "at paper scale 4 on one core |" in start
     first = nbformat.read(new[3], 4)
     assert '<abbr title="Once through.">pass</abbr>, see [the start](01_welcome.ipynb)' in first.cells[0].source
     assert first.cells[-1].source == "---\n\n[← Words](02_glossary.ipynb) · [Contents](00_start.ipynb)"
+    assert first.cells[0].source.startswith("# A first chapter\n\n*`dnnbook run one/01`*\n")
+    assert "Change a parameter, or any" in start and "dnnbook run" not in nbformat.read(new[2], 4).cells[0].source
     assert lab.write(tmp_path / "checkout" / "runs" / "lab") == ([], [])  # nothing is new
 
 
@@ -239,6 +241,12 @@ RAW = re.compile(r"\{[a-z][\w:+-]*\}`|^ *(`{3,}|~{3,}|:{3,})\{|^:[\w-]+: |^\([\w
 def made():
     """The whole book as it is written for JupyterLab, by name."""
     return dict(lab._made(ROOT))
+
+
+def test_the_start_page_leads_to_the_first_chapter_with_parameters(made):
+    start = made[lab.START].cells[0].source
+    asks = next(name for name in sorted(made) if any("parameters" in cell.metadata.get("tags", ()) for cell in made[name].cells))
+    assert re.search(rf"Change a parameter \(the first are those of \[[^]]+\]\({asks}\)\),", start)
 
 
 def prose(text):
