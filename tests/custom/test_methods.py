@@ -172,6 +172,22 @@ def test_what_will_not_do_is_told_in_a_line(folder, tiny_model, by, words):
     assert "\n" not in str(told.value)
 
 
+def test_what_a_file_imports_is_not_listed_as_its_own(folder, tiny_model):
+    (folder / "few.py").write_text("""
+from dataclasses import dataclass
+from dnnlib.selection import Scored
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mine(Scored):
+    pass
+
+def helper(x):
+    return x
+""")
+    with pytest.raises(ValueError, match="unknown function of few.py 'Absent'; Known: Mine, helper$"):
+        custom.rank(tiny_model(), "photos", "few.py:Absent")
+
+
 ANOTHER = "by was .*contrast .* and is .*contrast.*kept as run-1"
 
 
