@@ -214,8 +214,8 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
         except (Exception, SystemExit) as error:  # whatever their code raises
             raise ValueError(f"{what}: {path.name} does not run: {told(error)}") from error
         if not callable(getattr(module, function, None)):
-            known = [key for key, value in vars(module).items()
-                     if callable(value) and not key.startswith("_")]
+            known = [key for key, value in vars(module).items() if callable(value)
+                     and not key.startswith("_") and getattr(value, "__module__", "") == called]
             checks.known(function, set(known) - {function}, f"function of {path.name}")
         yield path, getattr(module, function)
     finally:
@@ -227,7 +227,10 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
 def _forget_others(folder: Path) -> None:
     """Own modules from elsewhere that are called as one in ``folder``, which Python would take for
     it: as ``layers``, where two versions of a model are in two folders."""
+    there = {path.stem for path in folder.iterdir()}  # to look at every module takes a second
     for name, module in [*sys.modules.items()]:
+        if name.partition(".")[0] not in there:
+            continue
         base, file = folder.joinpath(*name.split(".")), getattr(module, "__file__", None)
         if name != "__main__" and file and sources.own(file) and (
                 Path(f"{base}.py").is_file() or (base / "__init__.py").is_file()

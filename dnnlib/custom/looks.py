@@ -225,7 +225,10 @@ def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) ->
     look = Look(run, some, outputs, probabilities, rounding.item(), 1e-2 if half else 1e-3)
     for check in CHECKS:
         check(look)
-    taken = f"{output_named(returned)} as {'probabilities' if probabilities else 'logits'}"
+    taken = output_named(returned) + (
+        f" as {'probabilities' if probabilities else 'logits'}" if outputs.shape[1] > 1 else
+        f", one number for each image, as the {'probability' if probabilities else 'logit'} of the "
+        "second of two classes")
     if models.spec_of(model) and probabilities is None and preparation.mean is None:
         return Looked(model, some, outputs.cpu(), taken)
     fit = Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()

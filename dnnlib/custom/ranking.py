@@ -32,7 +32,7 @@ from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.custom.scores import Job
 from dnnlib.data.pictures import Pictures
 from dnnlib.inference import leaves_modes
-from dnnlib.selection.protocol import Vectors
+from dnnlib.selection.protocol import Vectors, rows_of
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 TOP = 0.05  # of the candidates, unless another share is asked for
@@ -244,7 +244,7 @@ def _from_outputs(kind: type[selection.Selector], p: torch.Tensor,
     """Scores, None where the method has none, and the order, of softmax vectors (N, n)."""
     seeded = seed is not None and "seed" in {field.name for field in fields(kind)}
     chosen = kind(**({"seed": seed} if seeded else {}))
-    return chosen.finish(chosen.read(Vectors(p), {}), p.argmax(1), {})
+    return chosen.finish(rows_of(chosen, Vectors(p), {}), p.argmax(1), {})
 
 
 def _add(table: pd.DataFrame, name: str, score, order: torch.Tensor, chosen: int) -> None:

@@ -63,8 +63,13 @@ def check_fuzzer(chosen: Fuzzer, model: nn.Module | None = None, x: torch.Tensor
 
 def bounded(chosen: Fuzzer, inputs: torch.Tensor, campaign: Campaign,
             shown: Sequence[torch.Tensor], iterations: int) -> None:
-    """:class:`Unbound` unless each iteration showed images within the budget of their inputs."""
+    """:class:`Unbound` unless each iteration showed images within the budget of their inputs;
+    another ``ValueError`` for what is no campaign."""
     name, budget = type(chosen).__name__.lower(), chosen.budget
+    if not isinstance(campaign, Campaign):
+        raise ValueError(f"{name}: expected run to give a Campaign, got "
+                         f"{type(campaign).__name__}" + (
+                             ": is a `return` missing?" if campaign is None else ""))
     if not len(shown) == len(campaign.origin) == iterations:
         raise Unbound(f"{name}: expected the examples of {iterations} iterations, got "
                       f"{len(campaign.origin)} of them, and {len(shown)} shown to watch")
@@ -87,7 +92,4 @@ def _ran(chosen: Fuzzer, model: nn.Module, x: torch.Tensor, labels: torch.Tensor
     campaign = chosen.run(model, x, labels, iterations=iterations,
                           generator=torch.Generator().manual_seed(0),
                           watch=lambda images: shown.append(images.detach().cpu().clone()))
-    if not isinstance(campaign, Campaign):
-        raise ValueError(f"{type(chosen).__name__}: expected run to give a Campaign, got "
-                         f"{type(campaign).__name__}")
     return campaign, shown

@@ -166,22 +166,28 @@ class Log:
         """The examples (S, C, H, W) of one iteration; returns their classes (S,).
 
         ``origin``: default each from the input of its place. ``predicted``: classes, if the fuzzer
-        knows them; else a pass is made.
+        knows them; else a pass is made. Raises ``ValueError`` for a pixel that is not finite.
         """
+        origin = torch.arange(len(x)) if origin is None else origin.cpu()
+        moved = (x - self.inputs[origin.to(x.device)]).flatten(1)
+        l2, linf = moved.norm(dim=1), moved.abs().amax(1)
+        if not linf.isfinite().all():
+            raise ValueError("examples: expected pixels that are finite numbers, got NaN or "
+                             f"infinity in {int((~linf.isfinite()).sum())} of {len(x)} examples")
         if predicted is None:
             predicted = torch.cat([classes_of(self.model(part)) for part in x.split(2048)])
             self.passes += len(x)
-        origin = torch.arange(len(x)) if origin is None else origin.cpu()
-        moved = (x - self.inputs[origin.to(x.device)]).flatten(1)
-        self.rows.append(tuple(v.cpu() for v in (
-            predicted, origin, moved.norm(dim=1), moved.abs().amax(1))))
+        self.rows.append(tuple(v.cpu() for v in (predicted, origin, l2, linf)))
         self.last = x
         if self.watch is not None:
             self.watch(x)
         return predicted
 
     def campaign(self) -> Campaign:
-        """What was added so far."""
+        """What was added so far; ``ValueError`` if nothing was."""
+        if not self.rows:
+            raise ValueError("examples: expected those of at least one iteration, got none: does "
+                             "run call Log.add?")
         predicted, origin, l2, linf = (torch.stack(column) for column in zip(*self.rows))
         images = self.last.detach().cpu().clone()
         return Campaign(self.labels, predicted, origin, l2, linf, images, self.passes,

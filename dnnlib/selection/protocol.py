@@ -104,7 +104,7 @@ class Selector:
 
     def read(self, batch: Batch, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
         """What is kept of each image (B, ...), given what was learned."""
-        raise NotImplementedError
+        raise _missing(self, "read(self, batch, known)")
 
     def finish(self, rows: torch.Tensor, classes: torch.Tensor, known: Mapping[str, torch.Tensor],
                *, folder: Path | None = None, device: torch.device | str = "cpu",
@@ -114,11 +114,16 @@ class Selector:
         ``classes``: the predicted ones (N,), if there was a pass; ``folder``: for files that are
         needed meanwhile; ``device``: the model's.
         """
-        raise NotImplementedError
+        raise _missing(self, "finish(self, rows, classes, known, *, folder, device)")
 
     def order(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """The order of candidates (N, C, H, W) in [0, 1], N >= 2: int64 (N,)."""
         return ordered(self, model, x)[1]
+
+
+def _missing(chosen: Selector, method: str) -> ValueError:
+    return ValueError(f"{type(chosen).__name__}: expected the class to have a method {method}, got "
+                      "none")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -134,7 +139,7 @@ class Scored(Selector):
         checks.positive(self.batch_size, "batch_size")
 
     def finish(self, rows, classes, known, *, folder=None, device="cpu"):
-        return rows, by_score(rows)
+        return rows, by_score(rows, type(self).__name__)
 
     def score(self, model: nn.Module, x: torch.Tensor) -> torch.Tensor:
         """The scores (N,) of candidates (N, C, H, W) in [0, 1], N >= 2."""
@@ -149,8 +154,12 @@ def ordered(chosen: Selector, model: nn.Module, x: torch.Tensor,
 
     ``size``: images of a batch; default as many as the selector says.
     """
-    return chosen.finish(*kept(chosen, model, x, size),
-                         device="cpu" if model is None else device_of(model))
+    found = chosen.finish(*kept(chosen, model, x, size),
+                          device="cpu" if model is None else device_of(model))
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise ValueError(f"{type(chosen).__name__}.finish: expected a pair, scores or None and the "
+                         f"order, got {type(found).__name__}")
+    return found
 
 
 def kept(chosen: Selector, model: nn.Module, x: torch.Tensor, size: int | None = None,
@@ -185,11 +194,18 @@ def _batches(chosen: Selector, model: nn.Module, x: torch.Tensor, size: int | No
 
 
 def rows_of(chosen: Selector, batch: Batch, known: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """What :meth:`Selector.read` keeps (B, ...); ``ValueError`` unless it has a row an image."""
-    rows = chosen.read(batch, known)
-    if len(rows) != len(batch.places):
-        raise ValueError(f"{type(chosen).__name__}.read: expected a row for each of "
-                         f"{len(batch.places)} images, got shape {tuple(rows.shape)}")
+    """What :meth:`Selector.read` keeps (B, ...), also of a list or an array; ``ValueError`` unless
+    it has a row an image."""
+    given = chosen.read(batch, known)
+    expected = (f"{type(chosen).__name__}.read: expected a row for each of {len(batch.places)} "
+                "images, got ")
+    try:
+        rows = checks.tensor(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise ValueError(expected + ("None: is a `return` missing?" if given is None else
+                                     type(given).__name__)) from error
+    if rows.shape[:1] != (len(batch.places),):
+        raise ValueError(f"{expected}shape {tuple(rows.shape)}")
     return rows
 
 
@@ -217,16 +233,19 @@ def beside(other: torch.Tensor, x: torch.Tensor, name: str) -> torch.Tensor:
     return other
 
 
-def by_score(score) -> torch.Tensor:
-    """Indices by falling score (N,), stable under ties. Raises ``ValueError`` on NaN.
+def by_score(score, name: str = "score") -> torch.Tensor:
+    """Indices by falling score (N,), stable under ties. Raises ``ValueError`` on NaN, by ``name``.
 
     >>> by_score([0.5, 0.9, 0.5]).tolist()
     [1, 0, 2]
     """
     score = checks.tensor(score)
-    if score.ndim != 1 or score.isnan().any():
-        raise ValueError(f"score: expected numbers (N,) without NaN, got {int(score.isnan().sum())}"
-                         f" of them in shape {tuple(score.shape)}")
+    if score.ndim != 1:
+        raise ValueError(f"{name}: expected one score for each image, of shape (N,), got shape "
+                         f"{tuple(score.shape)}")
+    if score.isnan().any():
+        raise ValueError(f"{name}: expected scores without NaN, got {int(score.isnan().sum())} NaN "
+                         f"among {len(score)}")
     return score.argsort(descending=True, stable=True)
 
 

@@ -402,6 +402,19 @@ def test_the_line_says_which_output_was_taken(x):
     assert "the model's output `logits` as logits" in custom.rank(Named(), x, "gini").attrs["used"]
 
 
+@pytest.mark.parametrize("gives, words", [
+    (lambda z: z[:, 0], "the model's output, one number for each image, as the logit of the second of"
+                        " two classes"),
+    (lambda z: (z[:, 0], z[:, 1]), "the first of the model's 2 outputs, one number for each image, as"),
+    (lambda z: z, "the model's output as logits")])
+def test_the_line_says_that_one_number_is_of_two_classes(x, gives, words):
+    class One(Net):
+        def forward(self, x):
+            return gives(super().forward(x))
+
+    assert words in custom.rank(One(), x, "gini").attrs["used"]
+
+
 def test_a_preparation_in_words_is_in_the_line(folders):
     photographs(folders)
     from torchvision.models import ResNet18_Weights

@@ -57,6 +57,18 @@ class Relative(Scored):
     def read(self, batch, known):
         return batch.p.amax(1) / batch.p.amax()
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Wide(Scored):
+    vectors = True
+    def read(self, batch, known):
+        return batch.p
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Forgot(Scored):
+    vectors = True
+    def read(self, batch, known):
+        batch.p.amax(1)
+
 class Gini(Doubt):
     pass
 
@@ -149,6 +161,8 @@ def test_one_that_learns_from_training_images(folder, images, tiny_model):
     ("mine.py:Gini", "would be called gini, as one of the package is"),
     ("mine.py:Broken", r"broken: mine.py, line \d+: KeyError: 'nothing'"),
     ("mine.py:Mean", "Mean.read: expected a row for each of 8 images, got shape"),
+    ("mine.py:Wide", r"^wide: expected one score for each image, .* got shape \(8, 3\)$"),
+    ("mine.py:Forgot", r"^forgot: .*expected a row for each of 8 images, got None: is a `return`"),
     ("mine.py:Relative", "relative: expected scores that do not depend on the batch"),
     ("mine.py:Unlearned", "unlearned: needs training images"),
     ("mine.py:Contrast,mine.py:Contrast", "'contrast' twice"), ("mine.py:Contrast,ginni", "'gini'")])
@@ -156,6 +170,22 @@ def test_what_will_not_do_is_told_in_a_line(folder, tiny_model, by, words):
     with pytest.raises((ValueError, FileNotFoundError), match=words) as told:
         custom.rank(tiny_model(), "photos", by)
     assert "\n" not in str(told.value)
+
+
+def test_what_a_file_imports_is_not_listed_as_its_own(folder, tiny_model):
+    (folder / "few.py").write_text("""
+from dataclasses import dataclass
+from dnnlib.selection import Scored
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Mine(Scored):
+    pass
+
+def helper(x):
+    return x
+""")
+    with pytest.raises(ValueError, match="unknown function of few.py 'Absent'; Known: Mine, helper$"):
+        custom.rank(tiny_model(), "photos", "few.py:Absent")
 
 
 ANOTHER = "by was .*contrast .* and is .*contrast.*kept as run-1"
@@ -237,6 +267,8 @@ def test_whatever_a_method_raises_costs_it_alone(folder, images, tiny_model, nam
 
 def test_outputs_alone_name_the_line_that_failed(folder):
     p = torch.rand(9, 4, generator=torch.Generator().manual_seed(0)).softmax(1)
+    with pytest.raises(ValueError, match="^forgot: .*expected a row for each of 9 images, got None"):
+        custom.rank_outputs(p, [str(i) for i in range(9)], "mine.py:Forgot")
     with pytest.raises(ValueError, match=r"^unfinished: mine.py, line \d+: OSError: no table$"):
         custom.rank_outputs(p, [str(i) for i in range(9)], "mine.py:Unfinished")
 
@@ -285,6 +317,11 @@ class Torn(Fade):
 
 class Mine(Exception):
     pass
+
+@dataclass(frozen=True, kw_only=True)
+class Forgetful(Fade):
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        pass
 
 @dataclass(frozen=True, kw_only=True)
 class Unmade(Fade):
@@ -372,6 +409,7 @@ class Chosen(Fade):
     ("fade.py:Torn", r"^torn: fade.py, line \d+: IndexError: list index out of range$"),
     ("fade.py:Raising", r"^raising: fade.py, line \d+: Mine: not today$"),
     ("fade.py:Unmade", r"fade.py, line \d+: Mine: not today$"),
+    ("fade.py:Forgetful", r"^forgetful: expected run to give a Campaign, got NoneType: is a `return`"),
     ("fade.py:Hidden", "^hidden: expected .* of 1 iterations, got 1 of them, and 0 shown to watch$"),
     ("fade.py:Moved", r"^moved: expected examples within 1 of their inputs in L2, got one at [\d.]+")])
 def test_a_fuzzer_that_will_not_do(folder, tiny_model, by, words):

@@ -57,10 +57,11 @@ class Moves:
             model.register_forward_hook(lambda *given: None)
         if self.as_it == "inputs":
             inputs.mul_(0.5)
-        for _ in range(iterations - (self.as_it == "stops")):
+        for _ in range(0 if self.as_it == "idle" else iterations - (self.as_it == "stops")):
             step = torch.rand(log.inputs.shape,
                               generator=None if self.as_it == "draws" else generator)
             x = log.inputs + 0.1 * step
+            x = x * torch.nan if self.as_it == "torn" else x
             log.add(x if self.as_it == "bright" else x.clamp(0, 1))
         return None if self.as_it == "nothing" else log.campaign()
 
@@ -71,7 +72,10 @@ class Moves:
     (Moves(as_it="stops"), "expected the examples of 3 iterations, got 2 of them"),
     (Moves(as_it="draws"), "random numbers of the generator alone"),
     (Moves(as_it="bright"), "expected examples with values in .0, 1., got"),
-    (Moves(as_it="nothing"), "expected run to give a Campaign, got NoneType"),
+    (Moves(as_it="nothing"), r"run to give a Campaign, got NoneType: is a `return` missing\?$"),
+    (Moves(as_it="idle"), "^examples: expected those of at least one iteration, got none"),
+    (Moves(as_it="torn"), "^examples: expected pixels that are finite numbers, got NaN or infinity "
+                          "in 40 of 40 examples$"),
     (Moves(budget=Budget(linf=0.01)), "within 0.01 of their inputs in L-infinity, got one at"),
     (3, "int: expected a frozen dataclass with a budget")])
 def test_what_breaks_it_is_named(chosen, words):

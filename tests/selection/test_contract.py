@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
@@ -107,6 +108,33 @@ class Places(Scored):
         return None, rows.argsort(stable=True)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unread(Scored):
+    """Has no ``read``."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unfinished(Selector):
+    def read(self, batch, known):
+        return batch.p.amax(1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unordered(Unfinished):
+    def finish(self, rows, classes, known, *, folder=None, device="cpu"):
+        rows.argsort()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class As(Scored):
+    """``as_it`` says what ``read`` makes of good scores."""
+
+    as_it: Callable
+
+    def read(self, batch, known):
+        return self.as_it(batch.p.amax(1))
+
+
 @dataclass
 class Thawed(Selector):
     share: float = 0.1
@@ -120,10 +148,26 @@ class Thawed(Selector):
     (Training(), "Training: expected to leave the model as it was, changed its mode"),
     (Hooked(), "changed its hooks"), (Sloped(), "changed its gradients"),
     (Places(), "Places: expected an order that does not depend on batches"),
-    (Thawed(), "Thawed: expected a frozen dataclass")])
+    (Thawed(), "Thawed: expected a frozen dataclass"),
+    (Unread(), "^Unread: expected the class to have a method read.self, batch, known., got none$"),
+    (Unfinished(), "^Unfinished: expected the class to have a method finish.*, got none$"),
+    (Unordered(), "^Unordered.finish: expected a pair, scores or None and the order, got NoneType$"),
+    (As(as_it=lambda p: None), r"^As.read: .* of 40 images, got None: is a `return` missing\?$"),
+    (As(as_it=lambda p: {"p": p}), "^As.read: expected a row for each of 40 images, got dict$"),
+    (As(as_it=torch.sum), r"^As.read: expected a row for each of 40 images, got shape \(\)$"),
+    (As(as_it=lambda p: p[:, None].repeat(1, 3)),
+     r"^As: expected one score for each image, of shape \(N,\), got shape \(40, 3\)$"),
+    (As(as_it=lambda p: p * torch.nan), "^As: expected scores without NaN, got 40 NaN among 40$")])
 def test_what_breaks_it_is_named(chosen, words):
     with pytest.raises(ValueError, match=words):
         check_selector(chosen)
+
+
+@pytest.mark.parametrize("as_it", [torch.Tensor.tolist, torch.Tensor.numpy, list])
+def test_scores_in_a_list_or_an_array_are_taken(as_it):
+    check_selector(As(as_it=as_it))
+    wanted = As(as_it=torch.clone).order(small_network(), noise())
+    assert torch.equal(As(as_it=as_it).order(small_network(), noise()), wanted)
 
 
 def test_images_and_model_of_ones_own(tiny_model, tiny_data):

@@ -41,6 +41,9 @@ def check(where: str, values: Values, *, here: bool) -> None:
         _networks(values, shape, classes)
         if in_file.is_own(values.get("patch")):
             perturbation.check(str(values["patch"]), shape)
+        if in_file.is_own(values.get("beside")):
+            ordering.check(str(values["beside"]), build(str(values["model_name"]), shape, classes),
+                           shape)
     if values.get("keep"):
         _keep(where, values, here=here)
 

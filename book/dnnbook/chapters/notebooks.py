@@ -59,7 +59,17 @@ print(experiments.declaration())"""
 
 
 class CellFailed(RuntimeError):
-    """A cell of a notebook raised an error; what ran before it was kept."""
+    """A cell of a notebook raised an error; what ran before it is in ``ran``.
+
+    Of a run in a temporary folder, which is gone when the error is told, nothing is said of that.
+    """
+
+    def __init__(self, said: str, ran: Path | str = ""):
+        super().__init__(said, str(ran))
+
+    def __str__(self) -> str:
+        said, ran = self.args
+        return said + (f" (what ran is in {ran})" if Path(ran).is_file() else "")
 
 
 def folder() -> Path:
@@ -225,8 +235,8 @@ def execute(path: Path, output: Path, **options) -> None:
             path, output, kernel_name="python3", language="python",
             extra_arguments=["--log-level=CRITICAL"], **options)
     except papermill.PapermillExecutionError as error:
-        raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue} "
-                         f"(what ran is in {output})") from error
+        raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue}",
+                         output) from error
 
 
 def repository() -> str:

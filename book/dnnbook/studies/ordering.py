@@ -12,6 +12,7 @@ from tqdm import tqdm
 from dnnbook import reproducible
 from dnnlib import files
 from dnnlib.custom import methods
+from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
 from dnnlib.selection import Method, selector
@@ -150,6 +151,18 @@ def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:
     """
     return {Key(word): kind(**({"reference": reference} if methods.needs_reference(kind) else {}))
             for word, kind in kinds(name).items()}
+
+
+def check(name: str, model: nn.Module, shape: tuple[int, int, int]) -> None:
+    """Tries a selector of a person's own on eight images of noise of ``shape`` (C, H, W), so that
+    what breaks :func:`selection.check_selector` is told before a network is trained.
+
+    Of one that learns from training images only that is tried, as noise may be all of one class.
+    ``model``: untrained. Raises ``ValueError`` in one line.
+    """
+    x = torch.rand(8, *shape, generator=torch.Generator().manual_seed(0))
+    for kind in kinds(name).values():
+        chosen_of(f"beside: {name}", kind, model, x, reference=x)
 
 
 def kinds(name: str) -> dict[str, type[Selector]]:

@@ -88,7 +88,7 @@ def test_a_chapter_that_fails_is_named_and_stops_no_other(folders):
 
     def run(path, *, cache):
         if path.parent.name == "x":
-            raise notebooks.CellFailed("toy/x", "no such data")
+            raise notebooks.CellFailed("toy/x: no such data")
         return again(path, cache=cache)
 
     found = [*budget.each(replay.find([]), 10.0, costs={}, run=run)]
