@@ -8,12 +8,12 @@ from dataclasses import MISSING, fields, is_dataclass
 
 from dnnlib import checks, selection
 from dnnlib.custom.loading import of_file
-from dnnlib.custom.own_code import is_own
+from dnnlib.custom.own_code import class_of, is_own
 from dnnlib.models import sources
-from dnnlib.models.fingerprints import of_class
+from dnnlib.models.fingerprints import described, of_class
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
-Kind = type[selection.Selector]
+Kind = type[selection.Selector] | selection.Selector  # a class, or an instance with its options
 FROM_OUTPUTS = tuple(sorted(name for name, kind in selection.SELECTORS.items() if kind.vectors))
 Asked = selection.Method | Kind | Sequence[selection.Method | Kind] | Mapping[str, Kind]
 
@@ -23,9 +23,10 @@ def parse_methods(by: Asked, *, reference: bool,
     """The selectors in 'gini,nss' or in a list, by name, before all else.
 
     ``by``: names of :data:`selection.SELECTORS`; classes derived from :class:`selection.Selector`,
-    also as 'FILE.py:CLASS', which are called by their name in small letters. ``reference``: whether
-    there are training images; ``layers``: which are asked for. Raises ``ValueError`` for a name
-    that is unknown or comes twice, for a class that is no selector, for one that needs training
+    also as 'FILE.py:CLASS', or instances with their options, which are called by the class's name
+    in small letters. ``reference``: whether there are training images, which take the place of an
+    instance's; ``layers``: which are asked for. Raises ``ValueError`` for a name that is unknown or
+    comes twice, for a class that is no selector, for one that needs training
     images where there are none, and for layers that none of the selectors takes.
 
     >>> parse_methods("gini, dsa", reference=False)
@@ -66,8 +67,9 @@ def _named(part) -> list[tuple[str, Kind]]:
     if isinstance(part, str) and ".py:" not in part:
         return [(name, selection.SELECTORS[name])
                 for name in checks.words(part, "methods", selection.SELECTORS, "method")]
-    kind = of_file(part, "method") if isinstance(part, str) else part
-    if not (isinstance(kind, type) and issubclass(kind, selection.Selector) and is_dataclass(kind)):
+    given = of_file(part, "method") if isinstance(part, str) else part
+    kind = class_of(given)
+    if not (issubclass(kind, selection.Selector) and is_dataclass(kind)):
         raise ValueError(f"methods: expected a dataclass derived from dnnlib.selection.Selector or "
                          f"Scored, got {part!r}")
     name = next((name for name, known in selection.SELECTORS.items() if known is kind),
@@ -75,7 +77,7 @@ def _named(part) -> list[tuple[str, Kind]]:
     if selection.SELECTORS.get(name, kind) is not kind:
         raise ValueError(f"methods: {part} would be called {name}, as one of the package is; give "
                          "the class another name")
-    return [(name, kind)]
+    return [(name, given)]
 
 
 def needs_reference(method: str | Kind) -> bool:
@@ -101,12 +103,14 @@ def takes_layers(kind: Kind) -> bool:
     return not {"layers", "layer"}.isdisjoint(f.name for f in fields(kind))
 
 
-def said(name: str, kind: type | None) -> str:
-    """A name by which two runs are told apart: with a digest of one's own files that it comes from.
+def said(name: str, given: object | None) -> str:
+    """A name by which two runs are told apart: with a digest of one's own files that it comes from,
+    and of an instance's options.
     """
-    if kind is None or not is_own(kind):
+    kind = class_of(given)
+    if given is None or given is kind and not is_own(kind):
         return name
-    code = str(sources.own_files(kind.__mro__))
+    code = str(sources.own_files(kind.__mro__)) + ("" if given is kind else str(described(given)))
     if not sources.own(getattr(sys.modules.get(kind.__module__), "__file__", None)):
         code += "".join(of_class(kind))  # written at a prompt or in a notebook
     return f"{name} {hashlib.sha256(code.encode()).hexdigest()[:8]}"

@@ -9,7 +9,7 @@ import torch
 
 from dnnlib import checks
 from dnnlib.custom.loading import of_file
-from dnnlib.custom.own_code import own_code
+from dnnlib.custom.own_code import class_of, made_of, own_code
 from dnnlib.fuzzing import (
     ArtAttack,
     Budget,
@@ -43,7 +43,8 @@ class Options:
       attacks of the Adversarial Robustness Toolbox, see :class:`fuzzing.ArtAttack`. 'deepxplore'
       is taken in its reading 'single', and 'deephunter' needs training images. Default 'dlfuzz':
       of the papers' fuzzers it broke most near the inputs in the book's records. Or a fuzzer of
-      one's own: its class, or 'FILE.py:CLASS', called by its name in small letters.
+      one's own: its class, or 'FILE.py:CLASS', called by its name in small letters, or an instance,
+      which gets the budget and the batch size of these options.
     - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
       two, and with 'pgd' and 'apgd' one.
     - ``iterations``: how many examples are made of each input.
@@ -71,7 +72,7 @@ class Options:
     ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: Method | type[Fuzzer] = DEFAULT
+    by: Method | type[Fuzzer] | Fuzzer = DEFAULT
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
@@ -114,8 +115,8 @@ class Options:
                              f"{self.name}")
 
     @cached_property
-    def kind(self) -> type[Fuzzer] | None:
-        """A person's own class; None for a fuzzer of the package."""
+    def kind(self) -> type[Fuzzer] | Fuzzer | None:
+        """A person's own class, or an instance of it; None for a fuzzer of the package."""
         if isinstance(self.by, str) and ".py:" not in self.by:
             return None
         found = of_file(self.by, "fuzzer") if isinstance(self.by, str) else self.by
@@ -123,15 +124,16 @@ class Options:
                 and "budget" in {field.name for field in fields(found)}):
             raise ValueError("fuzzer: expected a dataclass with a budget and a method run, got "
                              f"{self.by!r}")
-        if found.__name__.lower() in METHODS:
-            raise ValueError(f"fuzzer: {self.by} would be called {found.__name__.lower()}, as one "
-                             "of the package is; give the class another name")
+        name = class_of(found).__name__.lower()
+        if name in METHODS:
+            raise ValueError(f"fuzzer: {self.by} would be called {name}, as one of the package is; "
+                             "give the class another name")
         return found
 
     @property
     def name(self) -> str:
         """What the fuzzer is called."""
-        return self.by if self.kind is None else self.kind.__name__.lower()
+        return self.by if self.kind is None else class_of(self.kind).__name__.lower()
 
     @property
     def budget(self) -> Budget:
@@ -167,7 +169,8 @@ class Options:
             known = {field.name for field in fields(self.kind)}
             layers = {} if self.layers is None else {"layers": self.layers}
             with own_code(self.kind):
-                return self.kind(**{k: v for k, v in (shared | layers).items() if k in known})
+                return made_of(self.kind, {k: v for k, v in (shared | layers).items()
+                                           if k in known})
         match self.by:
             case "deepsensor" | "excitable":
                 fitness = SensitiveNeurons if self.by == "deepsensor" else ExcitableNeurons
@@ -190,7 +193,7 @@ class Options:
 class Given(TypedDict, total=False):
     """The options of :class:`Options` by name, for type checkers."""
 
-    by: Method | type[Fuzzer]
+    by: Method | type[Fuzzer] | Fuzzer
     l2: float | None
     linf: float | None
     iterations: int

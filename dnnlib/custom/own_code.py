@@ -1,7 +1,9 @@
 """What a person's own code said when it failed: the error, and the line that raised it."""
 
 import traceback
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from dnnlib.data.folders import of_one
@@ -47,7 +49,17 @@ def reason(error: BaseException) -> str:
     return told(error).removeprefix(f"{kind.__name__}: " if ours else "")
 
 
-def is_own(kind: type) -> bool:
+def class_of(kind) -> type:
+    """The class of a selector or a fuzzer that is given as its class, or as an instance of it."""
+    return kind if isinstance(kind, type) else type(kind)
+
+
+def made_of(kind, options: Mapping[str, object]):
+    """An instance with these options; an instance that is given keeps its others."""
+    return kind(**options) if isinstance(kind, type) else replace(kind, **options)
+
+
+def is_own(kind) -> bool:
     """Whether a class is a person's own: a selector or a fuzzer that is not of this package.
 
     >>> is_own(Path)
@@ -56,7 +68,7 @@ def is_own(kind: type) -> bool:
     return not kind.__module__.startswith("dnnlib.")
 
 
-def own_code(kind: type) -> AbstractContextManager:
+def own_code(kind) -> AbstractContextManager:
     """Within it, whatever a method of one's own raises is ``ValueError`` with its file and line.
 
     Nobody can list what errors a person's code has, and each is to cost its method alone; of the

@@ -20,12 +20,13 @@ from dnnlib.custom.looks import few, first_look
 from dnnlib.custom.methods import (
     FROM_OUTPUTS,
     Asked,
+    Kind,
     kinds_of,
     parse_methods,
     said,
     tell_unused,
 )
-from dnnlib.custom.own_code import own_code
+from dnnlib.custom.own_code import made_of, own_code
 from dnnlib.custom.photos import Images, Photos, photos_of, shortened
 from dnnlib.custom.ranking_run import Run
 from dnnlib.custom.rehearsal import chosen_of
@@ -239,11 +240,11 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
     return merged(table, chosen) if merge else table
 
 
-def _from_outputs(kind: type[selection.Selector], p: torch.Tensor,
+def _from_outputs(kind: Kind, p: torch.Tensor,
                   seed: int | None) -> tuple[torch.Tensor | None, torch.Tensor]:
     """Scores, None where the method has none, and the order, of softmax vectors (N, n)."""
     seeded = seed is not None and "seed" in {field.name for field in fields(kind)}
-    chosen = kind(**({"seed": seed} if seeded else {}))
+    chosen = made_of(kind, {"seed": seed} if seeded else {})
     return chosen.finish(rows_of(chosen, Vectors(p), {}), p.argmax(1), {})
 
 

@@ -11,7 +11,7 @@ from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.methods import Kind, takes_layers
-from dnnlib.custom.own_code import is_own, own_code, sentence
+from dnnlib.custom.own_code import class_of, is_own, made_of, own_code, sentence
 from dnnlib.fuzzing import ArtAttack, DeepHunter, DeepXplore, DLFuzz, Fuzzer, Noise, Swarm
 from dnnlib.neurons.layers import matching
 from dnnlib.selection.protocol import Selector, passed
@@ -41,17 +41,17 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
         with own_code(kind):
             x = x.clone()  # that they may change
             options = {k: v for k, v in given.items() if k in known and v is not None}
-            chosen = kind(**options).settled(model, x[:2])
+            chosen = made_of(kind, options).settled(model, x[:2])
             if chosen.keeps:
                 chosen.learn(passed(model, x[:2], torch.arange(2), [chosen]))
             elif is_own(kind):
                 selection.check_selector(chosen, model, x, sizes=(1, 3))
             else:
-                if kind is selection.Excitable:
+                if isinstance(chosen, selection.Excitable):
                     _has_slopes(model, x[:8])
                 chosen.order(model, x[:2])
     except FAULTS as error:
-        said = line(error).removeprefix(f"{kind.__name__}: ")
+        said = line(error).removeprefix(f"{class_of(kind).__name__}: ")
         raise ValueError(f"{name}: {said}") from error
     return chosen
 

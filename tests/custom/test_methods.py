@@ -2,12 +2,15 @@
 
 import re
 import sys
+from dataclasses import dataclass
 
 import pytest
 import torch
 from PIL import Image
 
 from dnnlib import custom, selection
+from dnnlib.fuzzing import Budget
+from dnnlib.fuzzing.protocol import Log
 
 MINE = '''
 from dataclasses import dataclass, field
@@ -170,6 +173,48 @@ def test_what_will_not_do_is_told_in_a_line(folder, tiny_model, by, words):
     with pytest.raises((ValueError, FileNotFoundError), match=words) as told:
         custom.rank(tiny_model(), "photos", by)
     assert "\n" not in str(told.value)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Edges(selection.Scored):
+    shared = False
+    power: float = 1.0
+
+    def read(self, batch, known):
+        return (self.power * batch.x.diff(dim=-1).abs().flatten(1)).sum(1)
+
+
+def test_an_instance_is_taken_with_its_options(folder, images, tiny_model, caplog):
+    model = tiny_model()
+    plain = custom.rank(model, "photos", Edges, folder="run")
+    back = custom.rank(model, "photos", [Edges(power=-1.0), selection.NSS(share=0.5)])
+    assert back.index.tolist() == Edges(power=-1.0).order(model, images).tolist()
+    assert plain["edges_score"].sort_index().tolist() == (-back["edges_score"]).sort_index().tolist()
+    assert back.sort_values("nss_rank").index.tolist() == selection.NSS(share=0.5).order(
+        model, images).tolist()
+    for power, others in ((1.0, 1), (2.0, 2), (2.0, 2)):  # put aside where the options are others
+        custom.rank(model, "photos", Edges(power=power), folder="run")
+        assert len(re.findall("kept as run-", caplog.text)) == others
+    with pytest.raises(ValueError, match="'edges' twice"):
+        custom.rank(model, "photos", [Edges(), Edges(power=2.0)])
+    with pytest.raises(ValueError, match="expected a dataclass derived from dnnlib.selection.Sel"):
+        custom.rank(model, "photos", [3])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Certain(selection.Scored):
+    vectors = True
+    sign: int = -1
+
+    def read(self, batch, known):
+        return self.sign * batch.p.amax(1)
+
+
+def test_an_instance_orders_outputs_alone():
+    p = torch.rand(9, 4, generator=torch.Generator().manual_seed(0)).softmax(1)
+    first, last = (custom.rank_outputs(p, [*"abcdefghi"], by)["path"].tolist()
+                   for by in (Certain, Certain(sign=1)))
+    assert first == last[::-1]
 
 
 def test_what_a_file_imports_is_not_listed_as_its_own(folder, tiny_model):
@@ -386,6 +431,34 @@ def test_a_fuzzer_of_ones_own(folder, images, tiny_model):
     (folder / "fade.py").write_text(FADE.replace("0.5", "0.4"))
     with pytest.raises(ValueError, match="by was 'fade .*' and is 'fade"):
         custom.fuzz(model, "photos", "found", by="fade.py:Fade", l2=3.0, iterations=4)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stripes:
+    budget: Budget = Budget()
+    every: int = 2
+
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log, stripes = Log(model, inputs, labels, watch), torch.zeros(inputs.shape[-1])
+        stripes[::self.every] = 1
+        for number in range(1, iterations + 1):
+            x = log.inputs + (stripes - log.inputs) * number / iterations
+            log.add(self.budget.project(x, log.inputs))
+        return log.campaign()
+
+
+def test_an_instance_of_a_fuzzer_keeps_its_options(folder, tiny_model):
+    model = tiny_model()
+    given = {"l2": 3.0, "iterations": 4, "noise": False}
+    plain = custom.fuzz(model, "photos", "plain", by=Stripes, **given)
+    same = custom.fuzz(model, "photos", "same", by=Stripes(), **given)
+    third = custom.fuzz(model, "photos", "third", by=Stripes(every=3), **given)
+    assert set(same.passes) == {"stripes"}
+    assert same.failures["l2"].tolist() == plain.failures["l2"].tolist() != []
+    assert third.failures["l2"].tolist() != plain.failures["l2"].tolist()
+    custom.fuzz(model, "photos", "third", by=Stripes(every=3), **given)
+    with pytest.raises(ValueError, match="by was 'stripes .*' and is 'stripes"):
+        custom.fuzz(model, "photos", "third", by=Stripes(every=4), **given)
 
 
 @pytest.mark.parametrize("run", [

@@ -12,6 +12,7 @@ from tqdm import tqdm
 from dnnbook import reproducible
 from dnnlib import files
 from dnnlib.custom import methods
+from dnnlib.custom.own_code import made_of
 from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
@@ -149,7 +150,8 @@ def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:
     >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("lsa")}
     True
     """
-    return {Key(word): kind(**({"reference": reference} if methods.needs_reference(kind) else {}))
+    return {Key(word): made_of(kind, {"reference": reference} if methods.needs_reference(kind)
+                               else {})
             for word, kind in kinds(name).items()}
 
 
@@ -165,7 +167,7 @@ def check(name: str, model: nn.Module, shape: tuple[int, int, int]) -> None:
         chosen_of(f"beside: {name}", kind, model, x, reference=x)
 
 
-def kinds(name: str) -> dict[str, type[Selector]]:
+def kinds(name: str) -> dict[str, methods.Kind]:
     """The class of one selector by its name, {} for ''; ``ValueError`` for what is none."""
     return methods.kinds_of([cast(Method, name)]) if name else {}
 
