@@ -506,7 +506,7 @@ def test_what_a_reader_sees_of_the_code_is_the_method(source):
 
 
 def test_chapters_stay_short():
-    """Lines of code a chapter, which grew until experiments were declared in one place, and by five
+    """Lines of code a chapter, which grew until experiments were declared in one place, and by six
     when the methods came to stand open.
 
     Prose is not counted, as plain sentences are longer than compressed ones, nor are statements,
@@ -524,7 +524,7 @@ def test_chapters_stay_short():
             elif cell.cell_type == "code" and not {"statements", "records"} & set(
                     cell.metadata.get("tags", ())):
                 run += lines
-    assert run <= 124 * len(SOURCES) and asked <= 58 * len(SOURCES)
+    assert run <= 125 * len(SOURCES) and asked <= 58 * len(SOURCES)
 
 
 def test_a_source_and_a_leftover_of_nbconvert_stand_for_their_chapter(tmp_path, monkeypatch):
