@@ -322,8 +322,8 @@ wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of one network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
 our_fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
-for (_, network), part in list(our_fall.groupby(["dataset", "model"]))[-1:]:
-    four_attacks(part).suptitle(shown(network), fontsize=9)
+last = our_fall["model"].max()
+four_attacks(our_fall[our_fall["model"] == last]).suptitle("" if our_fall.empty else shown(last), fontsize=9)
 run.show(recorded=True)
 
 # %% [markdown]

@@ -121,10 +121,12 @@ delta = compared(my_delta, uncertainty.probability_difference(measured.probabili
 # %%
 centres, means_of_intervals = fragility.binned(delta, eff)  # of twenty, those that are not empty
 going_up = np.diff(means_of_intervals) > 0
+fit = fragility.fit_exponential(delta, eff)  # a line through ln Eff of the inputs that ever change
 
 # %%
 steps = fragility.steps(delta, eff) | {"rising_steps": float(going_up.mean())}
 run.add(fragility.fit_readings(delta, eff), distance="pd")
+run.add({what: getattr(fit, what) for what in ("a", "b", "correlation")}, distance="pd", points="examples", fit="loglinear")
 run.add(steps, distance="pd")
 
 # %% tags=["hide-input"]
@@ -138,7 +140,7 @@ run.save(data, device=device)
 wide(run.live, "fit.notna()", index=["points", "fit"], columns="quantity", digits=2)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Eff against PD for the run above: every input, the mean of each of twenty intervals, and the two least-squares exponentials.", "name": "fig-peacepact-live"}}
-decays({"pd": delta}, eff, {"pd": fragility.fit_exponential(delta, eff)})
+decays({"pd": delta}, eff, {"pd": fit})
 run.show()
 
 # %% [markdown]

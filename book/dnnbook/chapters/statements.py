@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dnnbook import places
+from dnnbook.display.whose import RECORDS
 
 TAG = "statements"
 SHARED = "records"  # the tag of cells whose names statements use
@@ -34,8 +35,13 @@ class Said:
         self.text = text
 
     def _repr_markdown_(self) -> str:
-        """In a reader's folder pages have other names: links to them are their text there."""
-        return LINK.sub(r"\1", self.text) if Path(places.MADE).exists() else self.text
+        """In a reader's folder it says whose numbers these are, as parameters may be others there.
+
+        Pages have other names there: links to them are their text.
+        """
+        if not Path(places.MADE).exists():
+            return self.text
+        return LINK.sub(r"\1", self.text) + f" <small>({RECORDS})</small>"
 
     def __repr__(self) -> str:
         return self.text

@@ -161,4 +161,5 @@ def test_in_a_readers_folder_a_sentence_has_no_dead_link(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert said._repr_markdown_() == said.text
     (tmp_path / places.MADE).write_text("{}")
-    assert said._repr_markdown_() == "See the next and [Pillow](https://python-pillow.org)."
+    assert said._repr_markdown_() == ("See the next and [Pillow](https://python-pillow.org). "
+                                        "<small>(from the book's records)</small>")
