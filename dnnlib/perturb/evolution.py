@@ -17,6 +17,8 @@ from dnnlib.inference import device_of, fast_layout, predict, size_for
 from dnnlib.perturb import patches as patching
 from dnnlib.perturb.patches import Patches
 
+POPULATION = 20  # patches of a generation
+
 
 class Evolved(NamedTuple):
     """``success``: bool (N, trials); ``best``: patches (N, 1); ``probability``: float64 (N,).
@@ -30,7 +32,7 @@ class Evolved(NamedTuple):
 
 
 @torch.no_grad()
-def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: int = 20,
+def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: int = POPULATION,
            weight: float = 0.5, generator: torch.Generator, batch_size: int = 200) -> Evolved:
     """Evolve, for each image, patches that lower the probability of its predicted class.
 

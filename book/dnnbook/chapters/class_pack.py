@@ -30,6 +30,7 @@ h2 { margin-top: 0 }</style>
 TEX = {r"\\mathrm\{(\w+)\}": r"\1", r"\\tfrac(\w)(\w)": r"\1/\2", r"\\sum": "Σ", "-": "−",
        r"_(\w)": r"<sub>\1</sub>", r"\^(\w)": r"<sup>\1</sup>"}  # as much as the plan has
 HERE = "*Your answer:*"
+PLAN = "90_minutes.html"
 CHECK = """\
 # The check. It is packed, because it knows the answer; nothing in it is for you to change.
 from dnnbook.chapters.answers import required, unpacked
@@ -49,8 +50,8 @@ def write(names: list[str], folder: Path, *, outputs: bool = True,
           seed: int | None = None) -> list[Path]:
     """Write the chapters whose names start so into ``folder``; the files.
 
-    ``folder``/students/NN_name.ipynb, ``folder``/teacher/NN_name/NN_name.ipynb and the plan of
-    the 90 minutes, which is the last. ``outputs``:
+    ``folder``/students/NN_name.ipynb, ``folder``/teacher/NN_name/NN_name.ipynb and, if a chapter
+    is of the plan of the 90 minutes, that plan, which is the last. ``outputs``:
     whether the students see those of the book; quizzes and interactive figures stay in any case.
     ``seed``: of a run, by which the chapters are made again, as for an exam. Raises ``ValueError``
     for a folder that is not empty, before anything is run, and what :func:`notebooks.run` does.
@@ -75,10 +76,17 @@ def write(names: list[str], folder: Path, *, outputs: bool = True,
                 for_teacher(notebook))
             written.append(folder / kind / place)
             files.write_atomically(written[-1], (nbformat.writes(made) + "\n").encode())
-    plan = folder / "90_minutes.html"
-    students = {page: f"{STUDENTS}/{file}" for page, file in beside.items()}
-    files.write_atomically(plan, lesson(root, students).encode())
-    return [*written, plan]
+    if any(page in _plan(root) for page in beside):
+        written.append(folder / PLAN)
+        students = {page: f"{STUDENTS}/{file}" for page, file in beside.items()}
+        files.write_atomically(written[-1], lesson(root, students).encode())
+    return written
+
+
+def _plan(root: Path) -> str:
+    """The plan of the 90 minutes, as the page for teachers has it."""
+    text = (root / "book" / "teaching.md").read_text("utf-8")
+    return f"## 90 minutes{text.split('## 90 minutes')[1].split(chr(10) + '## ')[0]}"
 
 
 def lesson(root: Path, beside: Mapping[str, str]) -> str:
@@ -94,8 +102,6 @@ def lesson(root: Path, beside: Mapping[str, str]) -> str:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-    text = (root / "book" / "teaching.md").read_text("utf-8")
-    part = f"## 90 minutes{text.split('## 90 minutes')[1].split(chr(10) + '## ')[0]}"
     names = {page: Path(file).name for page, file in beside.items()}
     where = {page: f"{title} ({names.get(page, 'a page of the book')})"
              for page, title in lab.titles(root).items()}
@@ -103,7 +109,7 @@ def lesson(root: Path, beside: Mapping[str, str]) -> str:
                              elsewhere=notebooks.published)
     parser = MarkdownIt("commonmark", {"html": True}).enable("table").use(
         dollarmath_plugin, renderer=lambda tex, options: _as_html(tex))
-    body = parser.render(markdown(part, page))
+    body = parser.render(markdown(_plan(root), page))
     return PRINTED + body.replace("<details>", "<details open>")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from dnnbook import places, reproducible
-from dnnbook.chapters import declared, defaults, kept
+from dnnbook.chapters import declared, defaults, kept, yours
 from dnnbook.data import Dataset
 from dnnbook.display import tables, whose
 from dnnbook.records import records, verdicts
@@ -43,6 +43,7 @@ class Experiment:
     def __init__(self, name: str, profile: str, *, drawn: Mapping[str, object] | None = None,
                  **parameters):
         reproducible.fix()
+        yours.changed.clear()
         drawn = drawn or {}
         good = declared.check(name, profile=profile, **parameters, **drawn)
         self.name, self.profile = name, profile
@@ -113,9 +114,15 @@ class Experiment:
     def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
         """Keep the rows as a record, if the profile is 'paper'; its path.
 
-        ``device``: where it was trained and measured, as of :func:`inference.device`.
+        None, and a line that says so, where a method of the chapter is no longer the engine's: a
+        record names the code that it was made with. ``device``: where it was trained and measured,
+        as of :func:`inference.device`.
         """
         if self.profile != "paper":
+            return None
+        if yours.changed:
+            names = ", ".join(sorted(yours.changed))
+            print(f"This run leaves no record, since its code is yours: {names}.")
             return None
         return records.save(records.Record(
             self.name, self.parameters, self.rows,

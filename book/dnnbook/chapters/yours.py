@@ -9,6 +9,14 @@ import os
 import torch
 
 MAKING = "DNNBOOK_MAKING"  # set where the book is made, of what the kernel reads
+changed: set[str] = set()  # what differs from the engine, since the experiment began
+
+
+class Unlike(ValueError):
+    """Values that cannot stand in the place of the engine's, said in one line."""
+
+    def _render_traceback_(self) -> list[str]:
+        return [f"{type(self).__name__}: {self}"]
 
 
 def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "images",
@@ -17,7 +25,9 @@ def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "
 
     ``mine``, ``engine``: tensors (N, ...), an item in each row; ``of``: what the items are;
     ``but``: what further down stays the engine's.
-    Raises ``AssertionError`` for a difference where the book is made.
+    A run that shows the reader's leaves no record: see :meth:`experiments.Experiment.save`.
+    Raises :class:`Unlike` for what is no tensor of the engine's shape, or has NaN where the
+    engine's has none, and ``AssertionError`` for a difference where the book is made.
 
     >>> _ = compared(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.0]), "nss.score")
     The code above equals the engine's `nss.score` on 2 of 2 images.
@@ -26,19 +36,21 @@ def compared(mine: torch.Tensor, engine: torch.Tensor, name: str, *, of: str = "
 shows yours.
     tensor([1., 3.])
     """
-    then = "from here on this page shows yours" + f", but for {but}" * bool(but) + "."
-    if mine.shape != engine.shape:
-        said = (f"The code above gives {tuple(mine.shape)} where the engine's `{name}` gives "
-                f"{tuple(engine.shape)}: {then}")
-        equal = False
-    else:
-        close = torch.isclose(mine.double(), engine.double(), rtol=tolerance, atol=tolerance,
-                              equal_nan=True).reshape(len(mine), -1).all(1)
-        equal, n = bool(close.all()), len(close)
-        said = (f"The code above equals the engine's `{name}` on {n:,} of {n:,} {of}." if equal else
-                f"The code above differs from the engine's `{name}` on {int((~close).sum()):,} of "
-                f"{n:,} {of}: {then}")
+    if not isinstance(mine, torch.Tensor) or mine.shape != engine.shape:
+        came = (f"a tensor {tuple(mine.shape)}" if isinstance(mine, torch.Tensor) else
+                "None; did you forget `return`?" if mine is None else type(mine).__name__)
+        raise Unlike(f"`{name}` gives a tensor {tuple(engine.shape)}, the code above {came}")
+    if n := int((mine.isnan() & ~engine.isnan()).sum()):
+        raise Unlike(f"the code above gives NaN {n:,} times where `{name}` gives numbers")
+    close = torch.isclose(mine.double(), engine.double(), rtol=tolerance, atol=tolerance,
+                          equal_nan=True).reshape(len(mine), -1).all(1)
+    equal, n = bool(close.all()), len(close)
+    said = (f"The code above equals the engine's `{name}` on {n:,} of {n:,} {of}." if equal else
+            f"The code above differs from the engine's `{name}` on {int((~close).sum()):,} of "
+            f"{n:,} {of}: from here on this page shows yours"
+            + f", but for {but}" * bool(but) + ".")
     if not equal and os.environ.get(MAKING):
         raise AssertionError(said)
+    (changed.discard if equal else changed.add)(name)
     print(said)
     return mine

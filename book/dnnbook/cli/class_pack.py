@@ -24,5 +24,6 @@ def class_(names: Annotated[list[str], typer.Argument(help="Starts of names, suc
 
     folder = Path(output).expanduser()
     written = class_pack.write(names, folder, outputs=outputs, seed=seed)
-    say(f"{folder}: {len(written) // 2} chapters in {class_pack.STUDENTS}, with answers in "
-        f"{class_pack.TEACHER}; to be printed: {written[-1].name}")
+    plan, count = written[-1].name == class_pack.PLAN, len(written) // 2
+    say(f"{folder}: {count} chapter{'s' * (count > 1)} in {class_pack.STUDENTS}, with answers in "
+        f"{class_pack.TEACHER}" + f"; for the teacher, to be printed: {class_pack.PLAN}" * plan)

@@ -42,4 +42,7 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0
     if came != (2, classes):
         raise ValueError(f"model_name: expected logits (N, {classes}) of {name}, got {came} for "
                          "two images")
+    if (logits >= 0).all() and torch.allclose(logits.sum(1), torch.ones(2), atol=1e-4):
+        raise ValueError(f"model_name: expected logits of {name}, got probabilities; leave the "
+                         "last softmax out")
     return model

@@ -125,6 +125,11 @@ def test_no_students_copy_has_a_solution(path):
     nbformat.validate(made)
 
 
+def test_the_plan_is_left_out_where_no_chapter_is_of_it(tmp_path):
+    written = class_pack.write(["synthesis/06"], tmp_path / "class")
+    assert [path.suffix for path in written] == [".ipynb", ".ipynb"]
+
+
 def test_the_command_writes_both_and_a_page_to_print(tmp_path, capsys):
     out = tmp_path / "class"
     written = class_pack.write(["nsatp/01", "nsatp/04"], out, outputs=False)

@@ -9,10 +9,13 @@ import jupytext
 import matplotlib
 import nbformat
 import pytest
+import torch
 from nbclient import NotebookClient
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 
 from dnnbook.chapters import notebooks, yours
+from dnnbook.chapters.experiments import Experiment
+from dnnbook.data import load
 from tests.book import cells as chapter
 
 SWARM, METHOD = "deepsensor_sensitivity/13", "nss/00"
@@ -212,18 +215,35 @@ def test_a_table_of_the_run_names_its_rows_where_more_are_added_below(path):
 
 
 def test_the_making_of_the_book_takes_a_difference_as_an_error(monkeypatch, capsys):
-    import torch
-
     mine, engine = torch.tensor([1.0, 3.0]), torch.tensor([1.0, 2.0])
     assert yours.compared(mine, engine, "it") is mine
     assert "differs from the engine's `it` on 1 of 2 images" in capsys.readouterr().out
-    assert yours.compared(mine[:1], engine, "it").shape == (1,)
-    assert "gives (1,) where the engine's `it` gives (2,)" in capsys.readouterr().out
     yours.compared(mine, engine, "it", but="the film")
     assert capsys.readouterr().out.endswith("shows yours, but for the film.\n")
     monkeypatch.setenv(yours.MAKING, "1")
     with pytest.raises(AssertionError, match="1 of 2 images"):
         yours.compared(mine, engine, "it")
+
+
+@pytest.mark.parametrize(("mine", "said"), [
+    (None, "the code above None; did you forget `return`"), ([1.0, 3.0], "the code above list"),
+    (torch.ones(1), r"a tensor \(2,\), the code above a tensor \(1,\)"),
+    (torch.tensor([1.0, torch.nan]), "the code above gives NaN 1 times")])
+def test_what_cannot_be_shown_is_one_line(mine, said):
+    with pytest.raises(yours.Unlike, match=said) as raised:
+        yours.compared(mine, torch.tensor([1.0, 2.0]), "it")
+    assert raised.value._render_traceback_() == [f"Unlike: {raised.value}"]  # what notebooks show
+
+
+def test_a_run_whose_method_was_changed_leaves_no_record(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("DNNLIB_RESULTS", str(tmp_path))
+    run = Experiment("toy/luck", "paper", dataset="digits", model_name="lenet1", seed=0)
+    run.add({"error_rate": 1.0})
+    engine = torch.tensor([1.0, 2.0])
+    yours.compared(engine + 1, engine, "nss.score")
+    assert run.save(load("digits")) is None and "nss.score" in capsys.readouterr().out
+    yours.compared(engine, engine, "nss.score")  # changed back
+    assert run.save(load("digits")).is_relative_to(tmp_path)
 
 
 TABLES = {"headed", "wide", "mean_and_interval", "sentences", "claims", "to_frame", "round",

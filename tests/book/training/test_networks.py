@@ -26,6 +26,9 @@ def broken(channels, side, classes):
 
 def nothing():
     return None
+
+def softened(channels, side, classes):
+    return nn.Sequential(small(channels, side, classes), nn.Softmax(1))
 '''
 
 
@@ -78,6 +81,7 @@ def test_a_function_that_takes_nothing(file):
 @pytest.mark.parametrize("function, words", [
     ("thousand", r"expected logits \(N, 10\) of .*net.py:thousand, got \(2, 1000\)"),
     ("broken", "net.py:broken does not take images of 1 x 28 x 28: "), ("nothing", "expected a torch.nn.Module, got N"),
+    ("softened", "got probabilities; leave the last softmax out"),
     ("smal", "did you mean 'small'")])
 def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
     with pytest.raises(ValueError, match=words) as told:
