@@ -198,7 +198,7 @@ says(
      (theirs.idxmax(axis=1) != "pd").any()),
     ("The slope is a poor measure. If we divide each distance by its range, another distance becomes the steepest in "
      f"{(unit != steepest).sum()} of the {len(steepest)} cells.",
-     (unit != steepest).mean() > 0.5 and (above["slope_unit_range"] == 1).any()),
+     (unit != steepest).mean() >= 0.5 and (above["slope_unit_range"] == 1).any()),
     "With logarithms to another base, PE would have another slope again.")
 
 # %% tags=["hide-input", "statements"]
@@ -207,8 +207,8 @@ says(
     (f"On CIFAR-10, PD meets at least {100 * cifar['pd'].min():.0f} % of all label changes within the first tenth of the "
      f"inputs, and the other two at most {100 * cifar[['pv', 'pe']].max(axis=None):.0f} %.",
      cifar["pd"].min() > cifar[["pv", "pe"]].max(axis=None)),
-    (f"On CIFAR-100 it meets {100 * harder['pd'].min():.0f} %, twice as many as each of the others.",
-     (harder["pd"] > 1.9 * harder[["pv", "pe"]].max(axis=1)).all()),
+    (f"On CIFAR-100 it meets at least {100 * harder['pd'].min():.0f} %, and the others at most "
+     f"{100 * harder[['pv', 'pe']].max(axis=None):.0f} %.", harder["pd"].min() > harder[["pv", "pe"]].max(axis=None)),
     "A likely reason is that PD gives the most weight to the two largest probabilities, and a patch mostly makes these two "
     "change places.",
     (f"On MNIST all three meet at least {100 * mnist.min(axis=None):.1f} %, and they differ by less than one percentage "

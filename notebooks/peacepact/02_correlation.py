@@ -148,8 +148,8 @@ run.show()
 #
 # The points are inputs, as the text has it, and a straight line is fitted to $\ln$ Eff, as in NSATP.
 # "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. CIFAR-10 is
-# a JPEG copy; CIFAR-100 was not run. PEACEPACT's own Net-1 stands beside the printed numbers, and
-# NSATP's Net-1 stands below them.
+# a JPEG copy; PEACEPACT's own Net-1 stands beside the printed numbers, and NSATP's Net-1 stands below them; it alone
+# was run on CIFAR-100.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]

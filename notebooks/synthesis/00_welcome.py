@@ -100,9 +100,9 @@ judged = {claim.id: verdicts.verdict(claim) for claim in published.claims()}
 sooner = judged["nsatp-rq2-better"]
 ends = 100 * bins.sort_values("x").groupby(["dataset", "seed"])["value"].agg(["first", "last"]).groupby("dataset").mean()
 says(
-    ("If a network is unsure of an input, a small patch can easily change the answer "
+    ("The less sure a network is of an input, the more easily a small patch changes the answer "
      "([NSATP](../nsatp/02_noise_sensitivity.ipynb), "
-     "[PEACEPACT](../peacepact/02_correlation.ipynb)).", ends["first"].min() > 10),
+     "[PEACEPACT](../peacepact/02_correlation.ipynb)).", (ends["first"] > 10 * ends["last"]).all()),
     (f"With Net-1, {span(ends['first'])} % of the patches on the least sure inputs change it; on the surest, at most "
      f"{ends['last'].max():.1f} %.", ends["last"].max() < 1),
     ("So try the inputs in the order of their softmax vectors, the least sure ones first. "
