@@ -49,6 +49,12 @@ def other(split):
 
 def broken(split):
     return dots(split)[7]
+
+def both():
+    return dots("train")
+
+def named(split):
+    return np.zeros((2, 8, 8)), ["cat", "dog"]
 '''
 
 
@@ -84,6 +90,8 @@ def test_colour_in_either_layout(shape, tmp_path):
     ("wide", "square images of one or three channels, got 4 of 1 x 8 x 9"),
     ("short", r"a label for each of 4 images, got labels \(3,\)"), ("one", "at least two classes, got 0"),
     ("other", "expected classes up, down in both parts of .*, got a, b in the test part"),
+    ("both", r"mine.py:both \(train\): TypeError: both\(\) takes 0 positional arguments but 1 was given$"),
+    ("named", r"mine.py:named \(train\): expected whole numbers as labels, got \['cat'\]"),
     ("broken", "mine.py, line 38: IndexError"), ("dot", "did you mean 'dots'")])
 def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
     with pytest.raises(ValueError, match=words) as told:
