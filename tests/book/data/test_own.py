@@ -7,7 +7,7 @@ from PIL import Image
 from torchvision import datasets
 
 from dnnbook import data
-from dnnbook.chapters import declared, notebooks
+from dnnbook.chapters import declared, notebooks, sweeps
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import own, sources
 
@@ -97,6 +97,18 @@ def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
     with pytest.raises(ValueError, match=words) as told:
         notebooks.together(notebooks.find("nss/04"), {"dataset": f"{file}:{function}"})
     assert "\n" not in str(told.value)
+
+
+def test_a_sweep_names_what_will_not_do_before_one_runs(file):
+    path = file.with_name("sweep.toml")
+    path.write_text("".join(
+        f'[[grid]]\nnotebook = "nss/02"\nprofile = "paper"\ndataset = "{file}:{name}"\n'
+        for name in ("nothing", "nope", "dots")))
+    with pytest.raises(ValueError, match="2 problems, nothing was run") as told:
+        sweeps.read(path)
+    first, second = str(told.value).splitlines()[1:]
+    assert "grid 1, " in first and first.endswith("got NoneType; did you forget `return`?")
+    assert "grid 2, " in second and "unknown function of mine.py 'nope'" in second
 
 
 def test_no_such_file():
