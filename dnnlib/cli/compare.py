@@ -47,6 +47,10 @@ def compare(model: own.Model = "", images: own.Images = "",
     from dnnlib.custom.comparing_picture import picture
     from dnnlib.custom.worth import fuzzers_table, selectors_table
 
+    files.writable(target, "--out")
+    if target.with_suffix(".run").exists():
+        raise ValueError(f"--out: {output} is a table of `dnnlib rank`, which keeps its scores "
+                         f"beside it, in {target.with_suffix('.run').name}; give another name")
     asked = by if by == "all" else custom.parse_methods(
         by, reference=bool(reference), layers=layers)
     shares = checks.numbers(rates, "rates", 0) if rates else None

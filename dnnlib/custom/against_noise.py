@@ -10,6 +10,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.fuzzing_run import Found
+from dnnlib.custom.loading import in_file
 from dnnlib.custom.options import ATTACKS, METHODS, SWARMS, Options
 from dnnlib.custom.own_code import reason
 from dnnlib.custom.photos import Photos
@@ -47,7 +48,7 @@ def options_of_all(fuzz: str, reference: bool,
         return {}, {}
     if fuzz == "all":
         names = tuple(name for name in METHODS if reference or name != "deephunter")
-    elif ".py:" in fuzz:
+    elif in_file(fuzz):
         names = tuple(part.strip() for part in fuzz.split(",") if part.strip())
     else:
         names = checks.words(fuzz, "fuzz", METHODS, "fuzzer")

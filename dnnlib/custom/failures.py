@@ -42,7 +42,7 @@ def campaign_of(model: nn.Module, fuzzer: Fuzzer, inputs: torch.Tensor, labels: 
                 keep: bool = False) -> tuple[Campaign, list[torch.Tensor]]:
     """A fuzzer's campaign, and, if they are to be kept, its examples, iteration by iteration.
 
-    A fuzzer of one's own gets copies of the inputs, and :class:`contract.Unbound` says if an
+    A fuzzer of one's own gets copies of the inputs, and :class:`protocol.Unbound` says if an
     example is not an image within its budget of its input.
     """
     shown: list[torch.Tensor] = []

@@ -34,7 +34,7 @@ from dnnlib.custom.rehearsal import outputs_only, rehearse_fuzzer
 from dnnlib.custom.scores import all_of, classes_of_photos
 from dnnlib.data.folders import of_one
 from dnnlib.fuzzing import Fuzzer
-from dnnlib.fuzzing.contract import Unbound
+from dnnlib.fuzzing.protocol import Unbound
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
 

@@ -28,6 +28,7 @@ ENDINGS = {".pt", ".pth", ".bin", ".ckpt", ".tar"}  # of torch.save
 _log = logging.getLogger(__name__)  # to stderr, as it is
 KINDS = ("FILE.py:FUNCTION, torchvision:NAME, timm:NAME, a folder of Hugging Face, FILE.pt, .pt2 "
          "or .onnx")
+METHODS = ("method", "fuzzer")  # are classes; the rest that FILE.py:NAME names are functions
 
 
 def load_model(name: str, weights: str | Path | None = None, *, size: int | None = None,
@@ -190,6 +191,15 @@ def _timm(name: str, provided: bool, classes: int | None,
     return model, preparation
 
 
+def in_file(names: str) -> bool:
+    """Whether a name, or one of several, is of a file, FILE.py:NAME; also FILE.py alone.
+
+    >>> in_file("my.py:Mine, gini"), in_file("my.py"), in_file("gini, nss")
+    (True, True, False)
+    """
+    return ".py:" in names or any(name.strip().endswith(".py") for name in names.split(","))
+
+
 @contextmanager
 def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callable]]:
     """The path, and the function or class, of FILE.py:NAME; meanwhile its folder is on the path.
@@ -198,7 +208,7 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
     beside it are its own, whatever lay beside another file that ran before. The working directory
     stays what it was, as all other paths are relative to it.
     """
-    file, _, function = name.rpartition(":")
+    file, _, function = (name if ":" in name else f"{name}:").rpartition(":")
     path = Path(file).expanduser().resolve()
     if not path.is_file():
         raise FileNotFoundError(f"{what}: there is no file {file}")
@@ -214,9 +224,14 @@ def from_file(name: str, what: str, called: str) -> Iterator[tuple[Path, Callabl
         except (Exception, SystemExit) as error:  # whatever their code raises
             raise ValueError(f"{what}: {path.name} does not run: {told(error)}") from error
         if not callable(getattr(module, function, None)):
-            known = [key for key, value in vars(module).items() if callable(value)
-                     and not key.startswith("_") and getattr(value, "__module__", "") == called]
-            checks.known(function, set(known) - {function}, f"function of {path.name}")
+            kind = "class" if what in METHODS else "function"
+            known = {key for key, value in vars(module).items() if callable(value)
+                     and not key.startswith("_") and getattr(value, "__module__", "") == called
+                     and (kind == "function" or isinstance(value, type))} - {function}
+            if not function:
+                raise ValueError(f"{what}: expected FILE.py:{kind.upper()}, got {name}; Known: "
+                                 f"{', '.join(sorted(known)) or 'none'}")
+            checks.known(function, known, f"{kind} of {path.name}")
         yield path, getattr(module, function)
     finally:
         if str(path.parent) in sys.path:  # their code may have set another
@@ -258,7 +273,8 @@ def _from_file(name: str) -> tuple[nn.Module, Preparation | None]:
     model, transform = model if pair else (model, None)
     if not isinstance(model, nn.Module):
         raise TypeError(f"model: expected {function}() of {path.name} to return a torch.nn.Module, "
-                        f"or a pair of it and a transform, got {type(model).__name__}")
+                        f"or a pair of it and a transform, got {type(model).__name__}"
+                        + ("; did you forget `return`?" if model is None else ""))
     if not model.state_dict():  # a quantised one has no parameters, and has weights
         raise ValueError(f"model: {function}() of {path.name} returns one without parameters")
     if any(isinstance(v, torch.Tensor) and v.is_meta for v in model.state_dict().values()):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
 
 from dnnlib import checks, selection
-from dnnlib.custom.loading import of_file
+from dnnlib.custom.loading import in_file, of_file
 from dnnlib.custom.own_code import class_of, is_own
 from dnnlib.models import sources
 from dnnlib.models.fingerprints import described, of_class
@@ -48,7 +48,7 @@ def kinds_of(by: Asked) -> dict[str, Kind]:
     if isinstance(by, Mapping):
         return dict(by)
     if isinstance(by, str):  # a file's name may hold blanks
-        by = [part.strip() for part in by.split(",")] if ".py:" in by else by
+        by = [part.strip() for part in by.split(",")] if in_file(by) else by
     elif not isinstance(by, Sequence):
         by = [by]
     parts = [by] if isinstance(by, str) else [part for part in by if part]
@@ -64,7 +64,7 @@ def kinds_of(by: Asked) -> dict[str, Kind]:
 
 
 def _named(part) -> list[tuple[str, Kind]]:
-    if isinstance(part, str) and ".py:" not in part:
+    if isinstance(part, str) and not in_file(part):
         return [(name, selection.SELECTORS[name])
                 for name in checks.words(part, "methods", selection.SELECTORS, "method")]
     given = of_file(part, "method") if isinstance(part, str) else part

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from dnnlib import checks
-from dnnlib.custom.loading import of_file
+from dnnlib.custom.loading import in_file, of_file
 from dnnlib.custom.own_code import class_of, made_of, own_code
 from dnnlib.fuzzing import (
     ArtAttack,
@@ -117,7 +117,7 @@ class Options:
     @cached_property
     def kind(self) -> type[Fuzzer] | Fuzzer | None:
         """A person's own class, or an instance of it; None for a fuzzer of the package."""
-        if isinstance(self.by, str) and ".py:" not in self.by:
+        if isinstance(self.by, str) and not in_file(self.by):
             return None
         found = of_file(self.by, "fuzzer") if isinstance(self.by, str) else self.by
         if not (is_dataclass(found) and callable(getattr(found, "run", None))
@@ -168,7 +168,7 @@ class Options:
         if self.kind is not None:
             known = {field.name for field in fields(self.kind)}
             layers = {} if self.layers is None else {"layers": self.layers}
-            with own_code(self.kind):
+            with own_code(self.kind, f"{self.name}: "):
                 return made_of(self.kind, {k: v for k, v in (shared | layers).items()
                                            if k in known})
         match self.by:

@@ -20,7 +20,8 @@ def told(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}, line {error.lineno}: {name}: {error.msg}"
-    theirs = [f for f in traceback.extract_tb(error.__traceback__) if own(f.filename)]
+    frames = traceback.extract_tb(error.__traceback__)  # the first is of the file that caught it
+    theirs = [f for f in frames if own(f.filename) and f.filename != frames[0].filename]
     place = f"{Path(theirs[-1].filename).name}, line {theirs[-1].lineno}: " if theirs else ""
     return place + name + (f": {said}" if said else "")
 
@@ -46,7 +47,7 @@ def reason(error: BaseException) -> str:
     """
     kind = type(error)
     ours = kind is ValueError or not is_own(kind)
-    return told(error).removeprefix(f"{kind.__name__}: " if ours else "")
+    return told(error).replace(f"{kind.__name__}: " if ours else "", "", 1)
 
 
 def class_of(kind) -> type:
@@ -68,10 +69,10 @@ def is_own(kind) -> bool:
     return not kind.__module__.startswith("dnnlib.")
 
 
-def own_code(kind) -> AbstractContextManager:
+def own_code(kind, prefix: str = "") -> AbstractContextManager:
     """Within it, whatever a method of one's own raises is ``ValueError`` with its file and line.
 
     Nobody can list what errors a person's code has, and each is to cost its method alone; of the
     package's methods, an error of another kind than is known is a fault to be seen.
     """
-    return of_one(reason) if is_own(kind) else nullcontext()
+    return of_one(lambda error: prefix + reason(error)) if is_own(kind) else nullcontext()

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import torch
 from torch import nn
 
-from dnnlib import selection
+from dnnlib import fuzzing, selection
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
@@ -58,7 +58,8 @@ def chosen_of(name: str, kind: Kind, model: nn.Module, x: torch.Tensor, *,
 
 def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor,
                     labels: torch.Tensor) -> None:
-    """The same for a fuzzer: one iteration from one image, with one particle of a swarm."""
+    """The same for a fuzzer: one iteration from one image, with one particle of a swarm; of one's
+    own from two, and whether it keeps its contract."""
     if isinstance(fuzzer, ArtAttack):
         outputs_only(name, model, "follows the gradient of")
     elif not isinstance(fuzzer, Noise):
@@ -71,10 +72,14 @@ def rehearse_fuzzer(name: str, fuzzer: Fuzzer, model: nn.Module, x: torch.Tensor
         with own_code(type(fuzzer)):
             if name == "excitable" or isinstance(fuzzer, DLFuzz | DeepXplore | ArtAttack):
                 _has_slopes(model, x[:8])
-            campaign_of(model, fuzzer, x[:1], labels[:1], iterations=1,
-                        generator=torch.Generator().manual_seed(0))
+            if is_own(type(fuzzer)):
+                fuzzing.check_fuzzer(fuzzer, model, x[:2].clone(), iterations=1)
+            else:
+                campaign_of(model, fuzzer, x[:1], labels[:1], iterations=1,
+                            generator=torch.Generator().manual_seed(0))
     except FAULTS as error:
-        raise ValueError(f"{name}: {line(error).removeprefix(f'{name}: ')}") from error
+        said = line(error).removeprefix(f"{type(fuzzer).__name__}: ").removeprefix(f"{name}: ")
+        raise ValueError(f"{name}: {said}") from error
 
 
 def _has_slopes(model: nn.Module, x: torch.Tensor) -> None:

@@ -6,14 +6,10 @@ from dataclasses import is_dataclass
 import torch
 from torch import nn
 
-from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
+from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer, Unbound, one_of_each
 from dnnlib.inference import device_of, noise, small_network, state_of, unchanged
 
 BEYOND = 1e-4  # of a distance, relative: more than rounding errors of float32 come to
-
-
-class Unbound(ValueError):
-    """A fuzzer goes beyond its budget: what it finds says nothing."""
 
 
 def check_fuzzer(chosen: Fuzzer, model: nn.Module | None = None, x: torch.Tensor | None = None,
@@ -71,9 +67,11 @@ def bounded(chosen: Fuzzer, inputs: torch.Tensor, campaign: Campaign,
                          f"{type(campaign).__name__}" + (
                              ": is a `return` missing?" if campaign is None else ""))
     if not len(shown) == len(campaign.origin) == iterations:
-        raise Unbound(f"{name}: expected the examples of {iterations} iterations, got "
-                      f"{len(campaign.origin)} of them, and {len(shown)} shown to watch")
+        raise Unbound(f"{name}: expected the examples of {iterations} "
+                      f"iteration{'s' * (iterations > 1)}, got {len(campaign.origin)} of them, and "
+                      f"{len(shown)} shown to watch")
     for x, origin in zip(shown, campaign.origin):
+        one_of_each(x, inputs)
         step = (x - inputs[origin]).flatten(1).double()
         for what, far, bound in (("L2", step.norm(dim=1).max(), budget.l2),
                                  ("L-infinity", step.abs().max(), budget.linf)):

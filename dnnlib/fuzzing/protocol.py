@@ -125,6 +125,17 @@ class Campaign:
         return len(pairs.unique(dim=0))
 
 
+class Unbound(ValueError):
+    """A fuzzer's examples are not what was asked for: what it finds says nothing."""
+
+
+def one_of_each(x: torch.Tensor, inputs: torch.Tensor) -> None:
+    """:class:`Unbound` unless examples ``x`` are one for each of the inputs, of their shape."""
+    if x.shape != inputs.shape:
+        raise Unbound(f"examples: expected one for each of {len(inputs)} inputs, of shape "
+                      f"{tuple(inputs.shape)}, got {tuple(x.shape)}")
+
+
 class Fuzzer(Protocol):
     """A frozen dataclass of options, ``budget`` among them, that turns inputs into test inputs.
 
@@ -166,8 +177,10 @@ class Log:
         """The examples (S, C, H, W) of one iteration; returns their classes (S,).
 
         ``origin``: default each from the input of its place. ``predicted``: classes, if the fuzzer
-        knows them; else a pass is made. Raises ``ValueError`` for a pixel that is not finite.
+        knows them; else a pass is made. Raises :class:`Unbound` for other shapes than the
+        inputs', and ``ValueError`` for a pixel that is not finite.
         """
+        one_of_each(x, self.inputs)
         origin = torch.arange(len(x)) if origin is None else origin.cpu()
         moved = (x - self.inputs[origin.to(x.device)]).flatten(1)
         l2, linf = moved.norm(dim=1), moved.abs().amax(1)

@@ -349,6 +349,9 @@ def test_compare_writes_table_picture_and_sentence(dnnlib, photos):
         assert drawn.format == "PNG"
     code, _, err = dnnlib(*arguments, "--out", "a.txt")
     assert code == 2 and "--out: expected a name that ends in .csv" in err
+    (photos.parent / "ranked.run").mkdir()
+    code, _, err = dnnlib(*arguments, "--out", "ranked.csv")
+    assert code == 2 and "--out: ranked.csv is a table of `dnnlib rank`, which keeps" in err
     code, _, err = dnnlib(*arguments[:5], "--by", "gini", "--l2", "1")
     assert code == 2 and "l2: only with fuzzers (--fuzz)" in err
     code, _, err = dnnlib(*arguments[:5], "--by", "gini", "--layers", "nonsense")

@@ -160,6 +160,7 @@ def test_one_that_learns_from_training_images(folder, images, tiny_model):
 
 @pytest.mark.parametrize("by, words", [
     ("mine.py:Contrst", "did you mean 'Contrast'"), ("your.py:Contrast", "no file your.py"),
+    ("mine.py", "^method: expected FILE.py:CLASS, got mine.py; Known: Broken, "),
     ("mine.py:Plain", "expected a dataclass derived from dnnlib.selection.Selector or Scored"),
     ("mine.py:Gini", "would be called gini, as one of the package is"),
     ("mine.py:Broken", r"broken: mine.py, line \d+: KeyError: 'nothing'"),
@@ -229,7 +230,7 @@ class Mine(Scored):
 def helper(x):
     return x
 """)
-    with pytest.raises(ValueError, match="unknown function of few.py 'Absent'; Known: Mine, helper$"):
+    with pytest.raises(ValueError, match="unknown class of few.py 'Absent'; Known: Mine$"):
         custom.rank(tiny_model(), "photos", "few.py:Absent")
 
 
@@ -333,6 +334,7 @@ def test_what_a_method_changes_no_other_sees(folder, images, tiny_model, name):
 # ---- fuzzers
 
 FADE = """
+import torch
 from dataclasses import dataclass
 from dnnlib.fuzzing import Budget
 from dnnlib.fuzzing.protocol import Log
@@ -401,6 +403,49 @@ class Hidden(Fade):
 class Early(Fade):
     def run(self, *given, iterations, **more):
         return super().run(*given, iterations=1, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Zero(Fade):
+    def run(self, model, *given, **more):
+        for weights in model.parameters():
+            weights.data.zero_()
+        return super().run(model, *given, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Darkens(Fade):
+    def run(self, model, inputs, *given, **more):
+        return super().run(model, inputs.mul_(0), *given, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Hooks(Fade):
+    def run(self, model, *given, **more):
+        model.register_forward_hook(lambda *given: None)
+        return super().run(model, *given, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Draws(Fade):
+    def run(self, model, inputs, *given, **more):
+        torch.randn_like(inputs)
+        return super().run(model, inputs, *given, **more)
+
+@dataclass(frozen=True, kw_only=True)
+class First(Fade):
+    def run(self, model, inputs, labels, **more):
+        return super().run(model, inputs[:1], labels[:1], **more)
+
+@dataclass(frozen=True, kw_only=True)
+class Built(Fade):
+    def __init__(self, budget, more):
+        pass
+
+@dataclass(frozen=True, kw_only=True)
+class Drops(Fade):
+    '''After one iteration, the first inputs only.'''
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        for number in range(iterations):
+            log.add(log.inputs if number == 0 else log.inputs[:1])
+        return log.campaign()
 
 @dataclass(frozen=True, kw_only=True)
 class Moved(Fade):
@@ -483,8 +528,16 @@ class Chosen(Fade):
     ("fade.py:Raising", r"^raising: fade.py, line \d+: Mine: not today$"),
     ("fade.py:Unmade", r"fade.py, line \d+: Mine: not today$"),
     ("fade.py:Forgetful", r"^forgetful: expected run to give a Campaign, got NoneType: is a `return`"),
-    ("fade.py:Hidden", "^hidden: expected .* of 1 iterations, got 1 of them, and 0 shown to watch$"),
-    ("fade.py:Moved", r"^moved: expected examples within 1 of their inputs in L2, got one at [\d.]+")])
+    ("fade.py:Hidden", "^hidden: expected .* of 1 iteration, got 1 of them, and 0 shown to watch$"),
+    ("fade.py:Moved", r"^moved: expected examples within 1 of their inputs in L2, got one at [\d.]+"),
+    ("fade.py:Darkens", "^darkens: expected to leave the inputs as they were, changed them$"),
+    ("fade.py:Zero", "^zero: expected to leave the model as it was, changed its weights$"),
+    ("fade.py:Hooks", "^hooks: expected to leave the model as it was, changed its hooks$"),
+    ("fade.py:Draws", "^draws: expected random numbers of the generator alone, drew others$"),
+    ("fade.py:First", "^first: examples: expected one for each of 2 inputs, of shape .*, got .1, 1, 8, 8.$"),
+    ("fade.py:Built", r"^built: TypeError: .* missing 1 required positional argument: 'more'$"),
+    ("fade.py", "^fuzzer: expected FILE.py:CLASS, got fade.py; Known: Bright, Built, "),
+    ("fade.py:Nope", "^unknown class of fade.py 'Nope'")])
 def test_a_fuzzer_that_will_not_do(folder, tiny_model, by, words):
     (folder / "fade.py").write_text(FADE)
     with pytest.raises(ValueError, match=words):
@@ -495,6 +548,7 @@ def test_a_fuzzer_that_will_not_do(folder, tiny_model, by, words):
 WORDS = [("Free", "l2", "^free: expected examples within 0.9 of their inputs in L2, got one at "),
          ("Free", "linf", "^free: expected examples within 0.3 .* in L-infinity, got one at 0.[45]"),
          ("Bright", "l2", r"^bright: expected examples with values in \[0, 1\], got \[.*, 1.02"),
+         ("Drops", "l2", r"examples: expected one for each of \d+ inputs, .*, got \(1, "),
          ("Early", "l2", "^early: expected the examples of 4 iterations, got 1 of them, and 1 ")]
 BOUND = {"l2": 0.9, "linf": 0.3}
 

@@ -119,7 +119,7 @@ def test_mobilenet_takes_keras_weights(folders):
     ("own.txt:build", {}, ValueError, "expected FILE.py:FUNCTION, .*got"),
     ("own.py:biuld", {}, ValueError, "function of own.py 'biuld'; did you mean 'build'"),
     ("own.py:SIZE", {}, ValueError, "function of own.py 'SIZE'"),
-    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, .*got NoneType"),
+    ("own.py:nothing", {}, TypeError, "return a torch.nn.Module, .*got NoneType; did you forget `return`"),
     ("own.py:bare", {}, ValueError, "bare.. of own.py returns one without parameters"),
     ("own.py:empty", {}, ValueError, "empty.. of own.py returns one on the meta device"),
     ("own.py:empty", {"weights": "w.safetensors"}, ValueError, "returns one on the meta device"),

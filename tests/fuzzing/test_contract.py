@@ -7,7 +7,8 @@ import torch
 
 from dnnlib import fuzzing
 from dnnlib.fuzzing import ArtAttack, Budget, check_fuzzer
-from dnnlib.fuzzing.protocol import Log
+from dnnlib.fuzzing.contract import bounded
+from dnnlib.fuzzing.protocol import Campaign, Log
 from dnnlib.inference import noise, small_network
 from dnnlib.neurons.excitable import ExcitableNeurons
 
@@ -62,6 +63,7 @@ class Moves:
                               generator=None if self.as_it == "draws" else generator)
             x = log.inputs + 0.1 * step
             x = x * torch.nan if self.as_it == "torn" else x
+            x = x[:1] if self.as_it == "few" else x[..., ::2] if self.as_it == "narrow" else x
             log.add(x if self.as_it == "bright" else x.clamp(0, 1))
         return None if self.as_it == "nothing" else log.campaign()
 
@@ -70,6 +72,9 @@ class Moves:
     (Moves(as_it="hooks"), "leave the model as it was, changed its hooks"),
     (Moves(as_it="inputs"), "leave the inputs as they were"),
     (Moves(as_it="stops"), "expected the examples of 3 iterations, got 2 of them"),
+    (Moves(as_it="few"), r"^examples: expected one for each of 40 inputs, of shape \(40, 1, 8, 8\), "
+                         r"got \(1, 1, 8, 8\)$"),
+    (Moves(as_it="narrow"), r"of shape \(40, 1, 8, 8\), got \(40, 1, 8, 4\)$"),
     (Moves(as_it="draws"), "random numbers of the generator alone"),
     (Moves(as_it="bright"), "expected examples with values in .0, 1., got"),
     (Moves(as_it="nothing"), r"run to give a Campaign, got NoneType: is a `return` missing\?$"),
@@ -81,6 +86,25 @@ class Moves:
 def test_what_breaks_it_is_named(chosen, words):
     with pytest.raises(ValueError, match=words):
         check_fuzzer(chosen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlogged(Moves):
+    """One example of all the inputs, in a campaign of its own making."""
+
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        return super().run(model, inputs[:1], labels[:1], iterations=iterations,
+                           generator=generator, watch=watch)
+
+
+def test_what_no_log_has_seen_is_held_to_the_inputs_too():
+    with pytest.raises(ValueError, match=r"one for each of 40 inputs, .* got \(1, 1, 8, 8\)$"):
+        check_fuzzer(Unlogged())
+
+
+def test_one_iteration_is_told_as_one():
+    with pytest.raises(ValueError, match="the examples of 1 iteration, got 0 of them"):
+        bounded(Moves(), noise()[:0], Campaign(*[noise()[:0]] * 6, 0, 0.0), [], 1)
 
 
 def test_what_keeps_it_passes():

@@ -20,6 +20,7 @@ from statistics import median
 from dnnbook import places, reproducible
 from dnnbook.chapters import notebooks, plan
 from dnnbook.chapters.parameters import renamed
+from dnnbook.data import in_file, own
 from dnnbook.records import ages, records, rows, signed
 from dnnlib import files, inference
 from dnnlib.custom.cluster import TRIMMING
@@ -158,6 +159,8 @@ def _cells(grid: dict, where: str, problems: list[str], here: bool) -> Iterator[
                 good = notebooks.typed(path, {name: str(value)}, alone=True)[name]
                 if name == DEVICE and here:
                     good = str(inference.device(good))
+                if name == "dataset" and here and in_file.is_own(good):
+                    own.check(good)
             except ValueError as error:
                 problems.append(f"{where}, {path.stem}: {error}")
             else:

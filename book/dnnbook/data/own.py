@@ -141,7 +141,11 @@ def _parts(found) -> tuple[torch.Tensor, torch.Tensor, tuple[str, ...]]:
 
 
 def _labels(given) -> torch.Tensor:
-    labels = torch.as_tensor(np.asarray(given))
+    found = np.asarray(given)
+    if found.dtype.kind not in "biuf":
+        raise ValueError(f"expected whole numbers as labels, got {found.ravel()[:1].tolist()}; the "
+                         "names of the classes come third, after images and labels")
+    labels = torch.as_tensor(found)
     if labels.is_floating_point() and not torch.equal(labels, labels.round()):
         raise ValueError("expected whole numbers as labels, got fractions")
     return labels.long()

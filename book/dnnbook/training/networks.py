@@ -31,13 +31,16 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0
         torch.manual_seed(seed)
         try:
             model = function(*given)
-            if not isinstance(model, nn.Module):
-                raise TypeError(f"expected a torch.nn.Module, got {type(model).__name__}")
-            with torch.no_grad():
-                logits = model.eval()(torch.zeros(2, *shape))
+            if isinstance(model, nn.Module):
+                with torch.no_grad():
+                    logits = model.eval()(torch.zeros(2, *shape))
         except Exception as error:  # whatever their code raises
             raise ValueError(f"model_name: {name} does not take images of "
                              f"{' x '.join(map(str, shape))}: {told(error)}") from error
+    if not isinstance(model, nn.Module):
+        raise ValueError(f"model_name: expected {name} to return a torch.nn.Module, got "
+                         + type(model).__name__
+                         + ("; did you forget `return`?" if model is None else ""))
     came = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
     if came != (2, classes):
         raise ValueError(f"model_name: expected logits (N, {classes}) of {name}, got {came} for "

@@ -7,7 +7,7 @@ from PIL import Image
 from torchvision import datasets
 
 from dnnbook import data
-from dnnbook.chapters import declared, notebooks
+from dnnbook.chapters import declared, notebooks, sweeps
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import own, sources
 
@@ -49,6 +49,12 @@ def other(split):
 
 def broken(split):
     return dots(split)[7]
+
+def both():
+    return dots("train")
+
+def named(split):
+    return np.zeros((2, 8, 8)), ["cat", "dog"]
 '''
 
 
@@ -84,11 +90,25 @@ def test_colour_in_either_layout(shape, tmp_path):
     ("wide", "square images of one or three channels, got 4 of 1 x 8 x 9"),
     ("short", r"a label for each of 4 images, got labels \(3,\)"), ("one", "at least two classes, got 0"),
     ("other", "expected classes up, down in both parts of .*, got a, b in the test part"),
+    ("both", r"mine.py:both \(train\): TypeError: both\(\) takes 0 positional arguments but 1 was given$"),
+    ("named", r"mine.py:named \(train\): expected whole numbers as labels, got \['cat'\]"),
     ("broken", "mine.py, line 38: IndexError"), ("dot", "did you mean 'dots'")])
 def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
     with pytest.raises(ValueError, match=words) as told:
         notebooks.together(notebooks.find("nss/04"), {"dataset": f"{file}:{function}"})
     assert "\n" not in str(told.value)
+
+
+def test_a_sweep_names_what_will_not_do_before_one_runs(file):
+    path = file.with_name("sweep.toml")
+    path.write_text("".join(
+        f'[[grid]]\nnotebook = "nss/02"\nprofile = "paper"\ndataset = "{file}:{name}"\n'
+        for name in ("nothing", "nope", "dots")))
+    with pytest.raises(ValueError, match="2 problems, nothing was run") as told:
+        sweeps.read(path)
+    first, second = str(told.value).splitlines()[1:]
+    assert "grid 1, " in first and first.endswith("got NoneType; did you forget `return`?")
+    assert "grid 2, " in second and "unknown function of mine.py 'nope'" in second
 
 
 def test_no_such_file():

@@ -25,7 +25,10 @@ def broken(channels, side, classes):
     return small(channels, side + 1, classes)
 
 def nothing():
-    return None
+    small(1, 28, 10)
+
+def alone(channels):
+    return small(channels, 28, 10)
 
 def softened(channels, side, classes):
     return nn.Sequential(small(channels, side, classes), nn.Softmax(1))
@@ -80,7 +83,8 @@ def test_a_function_that_takes_nothing(file):
 
 @pytest.mark.parametrize("function, words", [
     ("thousand", r"expected logits \(N, 10\) of .*net.py:thousand, got \(2, 1000\)"),
-    ("broken", "net.py:broken does not take images of 1 x 28 x 28: "), ("nothing", "expected a torch.nn.Module, got N"),
+    ("broken", "net.py:broken does not take images of 1 x 28 x 28: "), ("nothing", "net.py:nothing to return a torch.nn.Module, got NoneType; did you forget `return`"),
+    ("alone", r"net.py:alone does not take images of 1 x 28 x 28: TypeError: alone\(\) takes 1 "),
     ("softened", "got probabilities; leave the last softmax out"),
     ("smal", "did you mean 'small'")])
 def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
