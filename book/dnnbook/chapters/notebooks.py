@@ -230,13 +230,18 @@ def execute(path: Path, output: Path, **options) -> None:
     for name in ("DNNLIB_DATA", "DNNLIB_CACHE", "DNNLIB_RESULTS", "DNNLIB_BOOK"):
         if os.environ.get(name):  # the kernel runs in the notebook's folder
             os.environ[name] = str(Path(os.environ[name]).expanduser().resolve())
-    try:
-        papermill.execute_notebook(  # quiet: a kernel calls an interrupted shutdown an error
-            path, output, kernel_name="python3", language="python",
-            extra_arguments=["--log-level=CRITICAL"], **options)
-    except papermill.PapermillExecutionError as error:
-        raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: {error.evalue}",
-                         output) from error
+    for again in (True, True, False):
+        try:
+            papermill.execute_notebook(  # quiet: a kernel calls an interrupted shutdown an error
+                path, output, kernel_name="python3", language="python",
+                extra_arguments=["--log-level=CRITICAL"], **options)
+            return
+        except papermill.PapermillExecutionError as error:
+            raise CellFailed(f"cell {error.exec_count} of {path.name}: {error.ename}: "
+                             f"{error.evalue}", output) from error
+        except RuntimeError as error:  # another kernel took its port while it started
+            if not again or "before replying" not in str(error):
+                raise
 
 
 def repository() -> str:

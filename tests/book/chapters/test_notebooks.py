@@ -219,6 +219,21 @@ def test_relative_folders_of_the_environment_stay_where_they_are(write, tmp_path
         str(tmp_path / "here" / f"dnnlib_{kind}") for kind in ("data", "cache", "book", "results")]
 
 
+def test_a_kernel_that_does_not_start_is_tried_again(monkeypatch, tmp_path):
+    died = RuntimeError("Kernel died before replying to kernel_info")
+    answers = iter([died, died, None, died, died, died])
+
+    def execute(*given, **options):
+        if answer := next(answers):
+            raise answer
+
+    monkeypatch.setattr("papermill.execute_notebook", execute)
+    files = tmp_path / "a.ipynb", tmp_path / "b.ipynb"
+    notebooks.execute(*files)
+    with pytest.raises(RuntimeError, match="before replying"):  # three times
+        notebooks.execute(*files)
+
+
 def test_made_twice_gives_the_same_bytes(write):
     source = write()
     product = notebooks.make(source)
