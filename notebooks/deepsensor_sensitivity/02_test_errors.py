@@ -39,6 +39,7 @@ import torch
 from dnnbook import interactive, published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
+from dnnbook.chapters.yours import compared
 from dnnbook.data import load
 from dnnbook.display import plots
 from dnnbook.display.campaign_plots import errors_against_distance
@@ -228,7 +229,7 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
                      (moved, fuzzing.DLFuzz(strategy="weight", neurons=len(heaviest)))):
     example = fuzzer.run(model, x[:1], labels[:1], iterations=1,
                          generator=torch.Generator().manual_seed(seed)).images
-    assert torch.allclose(mine, example, atol=1e-3), f"{type(fuzzer).__name__} disagrees"
+    compared(mine, example, type(fuzzer).__name__, of="inputs", tolerance=1e-3, but="the campaigns below")
 
 # %% [markdown]
 # ## The fuzzers
