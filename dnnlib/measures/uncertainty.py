@@ -91,14 +91,12 @@ def margin(p) -> torch.Tensor:
     return first - second
 
 
-DISTANCES = {  # NSATP's three
-    "pd": probability_difference,
-    "pv": probability_variance,
-    "pe": probability_entropy,
-}
-MEASURES = DISTANCES | {"gini": gini, "least_confidence": least_confidence, "margin": margin}
-SIGNS = {  # -1: a larger value means a less decided vector
-    "pd": 1, "pv": 1, "pe": -1, "gini": -1, "least_confidence": -1, "margin": 1}
+SIGNED = {  # each measure, and 1 if a smaller value means a less decided vector, else -1
+    "pd": (probability_difference, 1), "pv": (probability_variance, 1),
+    "pe": (probability_entropy, -1), "gini": (gini, -1),
+    "least_confidence": (least_confidence, -1), "margin": (margin, 1)}
+MEASURES = {name: measure for name, (measure, _) in SIGNED.items()}
+DISTANCES = {name: MEASURES[name] for name in ("pd", "pv", "pe")}  # NSATP's three
 
 
 def indecision(p, by: str = "pd") -> torch.Tensor:
@@ -112,7 +110,8 @@ def indecision(p, by: str = "pd") -> torch.Tensor:
     [-0.5, -0.0]
     """
     by = "gini" if checks.known(by, MEASURES, "measure") == "pv" else by
-    return -SIGNS[by] * MEASURES[by](p)
+    measure, sign = SIGNED[by]
+    return -sign * measure(p)
 
 
 def rank(p, by: str = "pd") -> torch.Tensor:
