@@ -41,8 +41,7 @@ def check(answer, truth, *cases: tuple, keeps: bool = False) -> None:
     """
     if callable(truth) != bool(cases):
         raise TypeError("check: expected a value alone, or a function and cases to try it on")
-    if answer is None:
-        print("No answer yet.")
+    if not answered(answer):
         return
     if not cases:
         _compare("", answer, truth, told=False)
@@ -52,6 +51,13 @@ def check(answer, truth, *cases: tuple, keeps: bool = False) -> None:
         where = f"for {', '.join(map(_short, case))} "
         _compare(where, _called(answer, case, where, keeps), truth(*deepcopy(case)), told=True)
     print("Right.")
+
+
+def answered(answer) -> bool:
+    """Whether there is an answer; if not, a line says so."""
+    if answer is None:
+        print("No answer yet.")
+    return answer is not None
 
 
 def required(answer):

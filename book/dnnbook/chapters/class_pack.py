@@ -14,12 +14,12 @@ from typing import NamedTuple
 from zlib import compress
 
 from dnnbook.chapters import lab, lab_cells, notebooks, times
+from dnnbook.chapters.lab_cells import CHECKED
 from dnnbook.chapters.lab_markup import Page, markdown
 from dnnlib import files
 
 SOLUTION = re.compile(r"\n*<details><summary>Solution</summary>\n\n(.*?)\n\n</details>\n*", re.S)
 CODE = re.compile(r"~~~python\n(.*?)\n~~~", re.S)
-CHECKED = re.compile(r"^is_right\((\w+)\)$", re.M)
 ALIVE = ('class="quiz"', "dnnlib-figure", "<style>")  # outputs that stay where others go
 STUDENTS, TEACHER = "students", "teacher"
 PRINTED = """<!doctype html><meta charset="utf-8"><title>90 minutes</title>

@@ -1,5 +1,6 @@
 """A chapter as a notebook for JupyterLab, VS Code and Colab, in place of one for the book."""
 
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
@@ -11,6 +12,10 @@ from dnnbook.chapters.lab_markup import Page, html, markdown, plain, terms
 
 __all__ = ["FOLDED", "FORESTS", "folded", "page_of", "readable"]
 
+CHECKED = re.compile(r"^(?:if answered\(.*\): )?is_right\((\w+)\)$", re.M)  # a check's last line
+ANSWERED = r"""from dnnbook.chapters.answers import answered
+
+if answered(globals().get("\1")): is_right(\1)"""
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}  # tags: not open in the book
 SHUT = {"hide-output", "hide-cell", "remove-output", "remove-cell"}
 FORESTS = ("Forest plots of this chapter's claims: a line for each cell with its interval, beside "
@@ -36,7 +41,8 @@ def readable(notebook, page: Page):
 
     Its text is plain Markdown (:func:`lab_markup.markdown`); captions stand as text below their
     figures and describe them for those who do not see them; folded code is folded; what progress
-    bars left is gone. Raises :class:`lab_markup.UnknownMarkup` if the page is strict.
+    bars left is gone; a check that runs before its answer says so.
+    Raises :class:`lab_markup.UnknownMarkup` if the page is strict.
     """
     import nbformat
 
@@ -50,6 +56,7 @@ def readable(notebook, page: Page):
             continue
         if cell.cell_type != "code":
             continue
+        cell.source = CHECKED.sub(ANSWERED, cell.source)
         caption = _unbooked(cell)
         cell.outputs = [output for output in cell.outputs if not _is_a_bar(output)]
         seen = plain(caption, here) or (FORESTS if ".verdicts(" in cell.source else "")

@@ -311,3 +311,14 @@ def test_every_link_leads_to_a_file_that_lies_there(made):
                 and target.split("#")[0] not in made
                 and not (ROOT / lab.BUILD / target.removeprefix("/static/")).is_file()}
         assert not lost, f"{name}: {lost}"
+
+
+def test_a_check_that_runs_first_says_that_there_is_no_answer(capsys):
+    check = "def is_right(answer):\n    lacking\n\n\nis_right(my_sum)"
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(check)])
+    page = lab_cells.page_of("notebooks/nss/02_fault_detection", notebooks.folder().parent)
+    source = lab_cells.readable(book, page).cells[0].source
+    exec(source, {})
+    assert capsys.readouterr().out == "No answer yet.\n"
+    with pytest.raises(NameError, match="lacking"):  # an answer is looked at
+        exec(source, {"my_sum": 0})
