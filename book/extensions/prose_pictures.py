@@ -39,7 +39,7 @@ def annotated_forest(target: Path) -> None:
     for _, line in lines[lines["outcome"] == "holds"].tail(1).iterrows():
         _tell(axis, "the dot is the mean over the seeds, the line its interval",
               (line["high"], line["y"]))
-    for _, line in lines[lines["outcome"].isna()].tail(1).iterrows():
+    for _, line in lines.tail(1).iterrows():
         _tell(axis, "a cross is the paper's value; a cross alone: not run",
               (line["value"], line["y"]))
     axis.annotate("what the claim needs", (claim.threshold, axis.get_ylim()[0]), xytext=(6, 4),
