@@ -124,7 +124,7 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
     ("deepsensor_sensitivity/07", FEW | {"epochs": 1, "attacked_inputs": 5, "attack_steps": 2, "clever_samples": 4}, [
         (".clamp(max=2.0)", ".clamp(max=0.01)", "table = pd.DataFrame(success)")]),
     ("deepsensor_sensitivity/08", FEW, [("fuzzing.Budget(l2=bound)", "fuzzing.Budget()", "pd.DataFrame({name: shares")]),
-    ("deepsensor_sensitivity/09", FEW | {"lambdas": "0.1 0.9", "epsilons": "0.02"}, [
+    ("deepsensor_sensitivity/09", FEW | {"inputs": 20, "iterations": 5, "lambdas": "0.1 0.9", "epsilons": "0.02"}, [
         ("SensitiveNeurons(threshold=threshold", "SensitiveNeurons(threshold=0.5",
          "errors_against_thresholds(run.live")]),
     ("deepsensor_sensitivity/10", FEW, [
