@@ -108,6 +108,9 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("(x_a - trace).norm() /", "1 /", "rest = torch.randperm"),
         ("alpha * values.sum", "0.2 * values.sum", "channels = torch.stack")]),
     ("nss/01", {}, [("moved[:, chosen].mean()", "moved.mean()", "wide(run.live, \"quantity == 'sensitivity'")]),
+    ("nss/02", {"references": 50}, [
+        ('return faults.roc_area(scores["faults (%)"] > 0', 'return faults.roc_area(scores["faults (%)"] <= 0',
+         'for by in ("made by", "drawn")')]),
     ("nss/03", {}, [('differences=["l1"]', 'differences=["squared_normalised"]', "shown = named(run.live")]),
     ("nss/04", {"references": 200}, [('differences=["l1"]', 'differences=["squared_normalised"]', "curves(run.live")]),
     ("nss/05", {"references": 200, "epochs": 1}, [
@@ -136,6 +139,8 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
          'wide(run.live, index=["budget", "choice"]')]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
         ("m @ weight[inside]", "m.mean(1)", "generator = torch.Generator().manual_seed(seed)  # of the orders")]),
+    ("deepsensor_excitable/03", FEW, [
+        (" - loss(models[state], x, labels)  # Eq. 3", "", "wide(run.live.replace(UNITS)")]),
     ("deepsensor_excitable/04", FEW | {"points": 1, "others": "lenet1", "epochs": 1, "attacked_inputs": 5,
                                  "slowly_attacked_inputs": 1, "attack_steps": 2, "deepfool_steps": 1}, [
         ('"fgsm": robustness.FGSM(eps=eps)', '"fgsm": robustness.FGSM(eps=0.01)', "measured = measure(models)")]),
