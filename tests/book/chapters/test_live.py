@@ -120,6 +120,8 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("(phi_moved - phi) / length", "phi_moved - phi", "engine = sensitivity")]),
     ("deepsensor_sensitivity/03", {"inputs": 2, "iterations": 3, "population": 5}, [
         ("recombination=search.recombination", "recombination=1.0", "pd.DataFrame({name: {")]),
+    ("deepsensor_sensitivity/04", FEW, [
+        ("argmax(1) == setting", "argmax(1) != setting", "wide(run.live, \"quantity in ('accuracy'")]),
     ("deepsensor_sensitivity/05", FEW, [
         ("made.predicted[-1] != made.labels", "made.predicted[-1] == made.labels", "wide(run.live.fillna(")]),
     ("deepsensor_sensitivity/06", FEW | {"sections": 100}, [
@@ -139,6 +141,10 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
          'wide(run.live, index=["budget", "choice"]')]),
     ("deepsensor_excitable/00", {"estimator_inputs": 1, "permutations": 2}, [
         ("m @ weight[inside]", "m.mean(1)", "generator = torch.Generator().manual_seed(seed)  # of the orders")]),
+    ("deepsensor_excitable/01", FEW | {"points": 1, "others": "lenet1"}, [
+        ("rate[EXCITABLE] - rate[key]", "rate[EXCITABLE] + rate[key]", "wide(run.live, AHEAD")]),
+    ("deepsensor_excitable/02", FEW, [
+        ("(given == setting", "(given != setting", "wide(run.live, \"quantity in ('accuracy'")]),
     ("deepsensor_excitable/03", FEW, [
         (" - loss(models[state], x, labels)  # Eq. 3", "", "wide(run.live.replace(UNITS)")]),
     ("deepsensor_excitable/04", FEW | {"points": 1, "others": "lenet1", "epochs": 1, "attacked_inputs": 5,
