@@ -278,7 +278,7 @@ given = [data.classes[c] for c in inference.predict(model, pictures).argmax(1)]
 plots.sheet({f"an input of {data.classes[labels[i]]}": (pictures.flip(2), [
                 f"{who}, L2 {length:.1f}" for who, length in zip(given, l2)]),
              "changes": ((0.5 + 3 * (pictures - x[i])).clamp(0, 1).flip(2), [""] * len(heard))},
-            columns=len(heard), scale=1.2)
+            columns=len(heard), scale=1.1)
 run.show()
 
 # %% tags=["hide-input", "nbval-ignore-output"]
