@@ -18,7 +18,6 @@ import torch
 from PIL import Image
 from torch import nn
 from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
-from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, run_folder, tables
@@ -37,6 +36,7 @@ from dnnlib.fuzzing import Fuzzer
 from dnnlib.fuzzing.protocol import Unbound
 from dnnlib.inference import leaves_modes, predict
 from dnnlib.neurons.layers import matching
+from dnnlib.progress import progress
 
 INPUTS = ("path", "outcome", "label", "predicted", "failures", "noise", "note")
 FAILURES = ("input", "label", "label_from", "predicted", "l2", "linf", "iteration", "file")
@@ -181,7 +181,7 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
     job = Campaigns(model, fuzzer, photos, labels, dealt.split(options.at_once), options)
     left = [number for number in range(len(job.dealt)) if not _done(folder, number)]
     done = count - sum(len(job.dealt[number]) for number in left)
-    with tqdm(total=count, initial=done, desc="inputs", unit="input") as bar:
+    with progress(total=count, initial=done, desc="inputs", unit="input") as bar:
         made = zip(left, job.run(left)) if client is None else cluster.run(client, job, left)
         for number, content in made:
             for name, data in content.items():

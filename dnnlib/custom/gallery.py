@@ -15,12 +15,12 @@ import pandas as pd
 import torch
 from PIL import Image
 from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
-from tqdm import tqdm
 
 from dnnlib.custom.fuzzing_run import Found
 from dnnlib.custom.labelling import methods_of
 from dnnlib.custom.photos import Photos
 from dnnlib.data.pictures import READERS
+from dnnlib.progress import progress
 
 IMAGES, FAILURES, WRONG = 10_000, 2_000, 500  # that a page shows at most
 SIDE, LARGE, SMALL = 96, 160, 64  # pixels: of a thumbnail, beside its change, kept as it is
@@ -52,7 +52,7 @@ def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking",
     rows = ranked.loc[best.sort_values(kind="stable").index[:limit]]
     places = photos.numbers(rows["path"])
     with ThreadPool(READERS) as pool:
-        thumbs = list(tqdm(pool.imap(lambda i: _readable(photos, i), places, chunksize=16),
+        thumbs = list(progress(pool.imap(lambda i: _readable(photos, i), places, chunksize=16),
                            total=len(places), desc="gallery", unit="image"))
     files = rows.get("absolute_path", pd.Series(index=rows.index, dtype=object))
     return _page("ranking", title, {
@@ -79,7 +79,7 @@ def failures_page(found: Found, photos: Photos, folder: str | Path, *, title: st
     rows = found.failures.sort_values("l2", kind="stable")[:limit]
     place = {path: i for i, path in enumerate(photos.paths)}
     folder, groups = Path(folder).expanduser(), []
-    for path, part in tqdm(rows.groupby("input", sort=False), desc="gallery", unit="input"):
+    for path, part in progress(rows.groupby("input", sort=False), desc="gallery", unit="input"):
         before = photos.those([place[path]]).get(place[path])
         if before is None:  # it was there when it was fuzzed
             continue

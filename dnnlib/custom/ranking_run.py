@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import cluster, run_folder
@@ -21,6 +20,7 @@ from dnnlib.custom.photos import Photos
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.custom.scores import OUTPUTS, Blocks, Job, Lessons, learn
 from dnnlib.inference import device_of
+from dnnlib.progress import progress
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 Found = dict[str, dict[str, torch.Tensor]]
@@ -123,7 +123,7 @@ class Run:
         left = [i for i, path in enumerate(paths) if not run_folder.whole(path)]
         sizes = [sum(map(len, job.lists(i))) for i in range(len(paths))]
         done = sum(sizes) - sum(sizes[i] for i in left)
-        with tqdm(total=sum(sizes), initial=done, desc=what, unit="image") as bar:
+        with progress(total=sum(sizes), initial=done, desc=what, unit="image") as bar:
             made = (zip(left, job.run(left, workers, bar.update)) if client is None
                     else cluster.run(client, job, left))
             for number, content in made:

@@ -9,7 +9,6 @@ from typing import ClassVar
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.custom import run_folder
@@ -18,6 +17,7 @@ from dnnlib.custom.own_code import is_own, own_code
 from dnnlib.custom.photos import Photos, Read, batches
 from dnnlib.custom.rehearsal import FAULTS, line
 from dnnlib.inference import classes_of, device_of, predict
+from dnnlib.progress import progress
 from dnnlib.selection.protocol import Batch, Selector, passed, rows_of
 
 Known = Mapping[str, Mapping[str, torch.Tensor]]
@@ -217,7 +217,7 @@ def classes_of_photos(model: nn.Module, photos: Photos, *, batch_size: int,
     model fails on; and why."""
     found, skipped = torch.full((len(photos),), -1), {}
     places = torch.arange(len(photos)).split(batch_size)
-    with tqdm(total=len(photos), desc="predicting", unit="image", leave=False) as bar:
+    with progress(total=len(photos), desc="predicting", unit="image", leave=False) as bar:
         for read in batches(photos, [part.tolist() for part in places], workers=workers,
                             device=device_of(model)):
             bar.update(len(read.places) + len(read.skipped))

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnlib import checks, files
 from dnnlib.custom.answering import spared
@@ -19,6 +18,7 @@ from dnnlib.custom.options import LABELS
 from dnnlib.custom.photos import Images, Photos, Read, batches, photos_of
 from dnnlib.custom.worth import interval
 from dnnlib.inference import leaves_modes, predict
+from dnnlib.progress import progress
 
 FEWEST = 10  # images of a class that may be said to fall first
 LETTERS = 16  # of a class above an image
@@ -156,7 +156,7 @@ def _answers(model: nn.Module, photos: Photos, places: torch.Tensor, right: torc
         return good
 
     lists = [part.tolist() for part in places.split(batch_size)]
-    with tqdm(total=answers.numel(), desc="changing", unit="pass") as bar:
+    with progress(total=answers.numel(), desc="changing", unit="pass") as bar:
         for read in batches(photos, lists, workers=workers):
             n = len(read.places) + len(read.skipped)
             unread |= read.skipped

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from PIL import Image, ImageOps
-from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.data.raw import Raw
+from dnnlib.progress import progress
 
 EXTENSIONS = {".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 LITTER = {"__MACOSX", "@eaDir", "$RECYCLE.BIN", "System Volume Information", "lost+found"}
@@ -173,7 +173,7 @@ def any_image(folder: Path) -> bool:
 
 
 def _decode(paths: list[Path], size: int | None) -> torch.Tensor:
-    bar = tqdm(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
+    bar = progress(paths, desc=f"decoding {paths[0].parent.name}", leave=False)
     return stacked(paths, [opened(path, lambda image: fitted(image, size)) for path in bar])
 
 

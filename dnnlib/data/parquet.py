@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import torch
 from PIL import Image
-from tqdm import tqdm
 
 from dnnlib import checks, files
 from dnnlib.data.folders import any_image, decoded, fitted, in_order, stacked
 from dnnlib.data.raw import Raw
+from dnnlib.progress import progress
 
 SPLITS = {"train": ("train",), "test": ("test", "validation", "val")}
 LABELS = ("label", "labels", "fine_label", "class", "target")  # the first that is there
@@ -224,7 +224,7 @@ def read(paths: Sequence[Path], *, size: int | None = None) -> Raw:
 
 def _decode(found: Table, size: int | None) -> torch.Tensor:
     arrays = []
-    bar = tqdm(zip(found.names, found), total=len(found), leave=False,
+    bar = progress(zip(found.names, found), total=len(found), leave=False,
                desc=f"decoding {found.files[0].name}")
     for name, content in bar:
         try:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from PIL import Image
-from tqdm import tqdm
 
 from dnnlib.data import delimited, parquet
 from dnnlib.data.folders import (
@@ -27,6 +26,7 @@ from dnnlib.data.folders import (
     unreadable,
 )
 from dnnlib.data.parquet import Rows
+from dnnlib.progress import progress
 
 WHOLE = re.compile(r"^(\d+)\.0+$")  # a number of a class, in a column that has gaps
 LISTS = {".csv", ".tsv", ".txt", ".parquet"}  # of paths
@@ -167,7 +167,7 @@ def _good(names: Sequence[str], headers: Iterable[Header | str], source: Path,
     good: dict[int, Header] = {}
     skipped: dict[str, str] = {}
     first: list = []  # the shape of the first, and its name
-    for i, found in enumerate(tqdm(headers, leave=False, total=len(names),
+    for i, found in enumerate(progress(headers, leave=False, total=len(names),
                                    desc=f"looking through {source.name}")):
         try:
             if isinstance(found, str):

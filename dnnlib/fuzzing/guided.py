@@ -6,13 +6,13 @@ from functools import partial
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnlib import checks
 from dnnlib.fuzzing.numbers import Numbers
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
 from dnnlib.inference import fast_layout, free_memory, outputs
 from dnnlib.neurons.sensitivity import SensitiveNeurons
+from dnnlib.progress import progress
 
 Score = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 Fitness = Callable[[nn.Module, torch.Tensor, torch.Tensor], Score]
@@ -88,7 +88,7 @@ class Guided:
             fitness = self.fitness(model, log.inputs, log.labels.to(log.inputs.device))
             score = partial(scores, fitness, size)
             blocks = torch.arange(len(inputs)).split(max(1, held // self.population))
-            for rows in tqdm(blocks, desc="swarms", leave=False):
+            for rows in progress(blocks, desc="swarms", leave=False):
                 numbers = Numbers(keys[rows].to(log.inputs.device))
                 shown = self.fly(score, log.inputs[rows], rows, numbers, iterations)
                 for g, images in enumerate(shown):

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnlib import checks
 from dnnlib.inference import device_of, fast_layout, predict, size_for
 from dnnlib.perturb import patches as patching
 from dnnlib.perturb.patches import Patches
+from dnnlib.progress import progress
 
 POPULATION = 20  # patches of a generation
 
@@ -70,7 +70,7 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     members = torch.rand(len(x), population, 2 + x.shape[1], generator=generator)
     fitness = torch.full((len(x), population), torch.inf, dtype=torch.float64)
     children, success = members, []
-    for generation in tqdm(range(trials // population), desc="generations", leave=False):
+    for generation in progress(range(trials // population), desc="generations", leave=False):
         if generation:
             children = _children(members, weight, generator)
         p, flips = _evaluate(model, x, original, _decode(children, x.shape), size)

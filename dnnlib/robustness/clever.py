@@ -12,10 +12,10 @@ import numpy as np
 import torch
 from scipy import optimize, stats
 from torch import nn
-from tqdm import tqdm
 
 from dnnlib import checks
 from dnnlib.inference import as_logits, checked, fast_layout, leaves_modes, ready, size_for
+from dnnlib.progress import progress
 
 DUAL = {"l1": math.inf, "l2": 2, "linf": 1}  # q of the gradients for p of the ball
 RADII = {"l1": 30.0, "l2": 2.0, "linf": 0.1}
@@ -106,7 +106,7 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
     margins = outputs.gather(1, predicted[:, None]) - outputs
     lipschitz, fitted = torch.zeros_like(margins), torch.zeros(margins.shape, dtype=torch.bool)
     size = size_for(model, x, batch_size, rows=points, times=4)
-    for i, image in enumerate(tqdm(x, desc="CLEVER", leave=False)):
+    for i, image in enumerate(progress(x, desc="CLEVER", leave=False)):
         c, generator = int(predicted[i]), torch.Generator().manual_seed(draws[i])
         moves = perturbations(points, image.shape, norm=norm, radius=radius, sampling=sampling,
                               generator=generator, batch_size=size)

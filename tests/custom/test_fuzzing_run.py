@@ -16,6 +16,7 @@ import torch
 from PIL import Image
 from torch import nn
 from torch.nn import functional as F
+from tqdm import tqdm
 
 from dnnlib import custom, selection
 from dnnlib.cli import main
@@ -348,7 +349,7 @@ def test_blocks_do_not_depend_on_those_before(folder, photos, tiny_model, by):
 def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypatch):
     bars = []
 
-    class Bar(fuzzing_run.tqdm):
+    class Bar(tqdm):
         def __init__(self, *arguments, **options):
             super().__init__(*arguments, **{**options, "disable": True})
             bars.append([options["total"], options["initial"], 0])
@@ -356,7 +357,7 @@ def test_bar_counts_seeds_and_starts_at_those_done(photos, tiny_model, monkeypat
         def update(self, n=1):
             bars[-1][2] += n
 
-    monkeypatch.setattr(fuzzing_run, "tqdm", Bar)
+    monkeypatch.setattr(fuzzing_run, "progress", Bar)
     options = Options(by="noise", l2=1.0, iterations=1, block=8)
     custom.fuzz(tiny_model(), photos, "failures", options)
     (fuzzing_run.Path("failures") / "blocks" / "00002.json").unlink()

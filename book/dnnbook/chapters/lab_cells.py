@@ -81,8 +81,8 @@ def folded(tags: set[str]) -> bool:
 
 
 def _is_a_bar(output) -> bool:
-    """Whether this is what a progress bar left, which goes over its line again and again."""
-    return output.get("name") == "stderr" and "\r" in output["text"]
+    """Whether a progress bar left this: ours leaves no data, others a line written over again."""
+    return output.get("data") == {} or output.get("name") == "stderr" and "\r" in output["text"]
 
 
 def _unbooked(cell) -> str:

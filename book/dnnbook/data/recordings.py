@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from dnnlib import files
 from dnnlib.data import audio
 from dnnlib.data.raw import Raw
+from dnnlib.progress import progress
 
 FSDD_RATE, VCTK_RATE = 8000, 48000
 FSDD_NAME = re.compile(r"(?P<digit>\d)_(?P<speaker>[^_]+)_(?P<index>\d+)")
@@ -125,7 +125,7 @@ def _split(folder: Path, paths: list[Path], speakers: list[str], tests: list[boo
 
 
 def _pictures(paths: list[Path], rate: int) -> torch.Tensor:
-    bar = tqdm(paths, desc=f"reading {paths[0].parent.name}", leave=False)
+    bar = progress(paths, desc=f"reading {paths[0].parent.name}", leave=False)
     return torch.stack([_picture(path, rate) for path in bar])
 
 

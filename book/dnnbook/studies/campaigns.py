@@ -8,7 +8,6 @@ from typing import TypeVar
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnbook import reproducible
 from dnnbook.studies.naming import Key
@@ -20,6 +19,7 @@ from dnnlib.fuzzing.together import Choosing, Side, run_all
 from dnnlib.inference import device_of, predict
 from dnnlib.models.fingerprints import described
 from dnnlib.neurons.excitable import ExcitableNeurons
+from dnnlib.progress import progress
 
 Name = TypeVar("Name", bound=Hashable)
 _TENSORS = ("labels", "predicted", "origin", "l2", "linf", "images")
@@ -72,7 +72,7 @@ def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
     missing = {path: name for name, path in paths.items() if not path.exists()}
     running = _settled(model, inputs, {path: fuzzers[name] for path, name in missing.items()},
                        iterations)
-    with tqdm(total=len(running), desc="fuzzers", leave=False) as bar:
+    with progress(total=len(running), desc="fuzzers", leave=False) as bar:
         for group in _groups(running, len(inputs)):
             with ExitStack() as locks:  # in one order, so that no two processes wait for each other
                 left = [path for path in sorted(group) if locks.enter_context(files.making(path))]

@@ -7,7 +7,6 @@ from typing import cast
 import pandas as pd
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnbook import reproducible
 from dnnlib import files
@@ -16,6 +15,7 @@ from dnnlib.custom.own_code import made_of
 from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
+from dnnlib.progress import progress
 from dnnlib.selection import Method, selector
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
@@ -135,7 +135,7 @@ def orders(model: nn.Module, x: torch.Tensor,
     """
     key = {"model": described(model), "x": described(candidates(x)),
            **reproducible.key("orders", device_of(model))}
-    bar = tqdm(selectors.items(), desc="selectors", leave=False)
+    bar = progress(selectors.items(), desc="selectors", leave=False)
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}

@@ -18,6 +18,7 @@ from dnnlib import checks, files, inference, models
 from dnnlib.inference import device_of, fast_layout
 from dnnlib.models import parsed
 from dnnlib.models.fingerprints import described
+from dnnlib.progress import progress
 
 PART = 128  # images a gradient is accumulated over at a time: what a CPU's cache holds
 
@@ -150,7 +151,7 @@ def fit(model: nn.Module, data: Dataset, recipe: Recipe, *, seed: int = 0,
     device = device_of(model)
     held = _held(data, device)
     model.train()
-    bar = tqdm(range(first, recipe.epochs), initial=first, total=recipe.epochs, desc="training",
+    bar = progress(range(first, recipe.epochs), initial=first, total=recipe.epochs, desc="training",
                unit="epoch", leave=False)
     with graphs.stream(device):
         for epoch in bar:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnbook.data import Dataset
 from dnnbook.training import Recipe, fit
 from dnnlib import checks
 from dnnlib.inference import predict
+from dnnlib.progress import progress
 
 RECIPE = Recipe(0.01, 32, 20, momentum=0.9)
 BEFORE = "before"  # the name of the network that was not retrained
@@ -53,7 +53,7 @@ def retrained(model: nn.Module, benign: Dataset,
         sets[name] = replace(benign, images=torch.cat([benign.images.cpu(), images.cpu()]),
                              labels=torch.cat([benign.labels.cpu(), labels.cpu()]))
     networks = {}
-    for name, data in tqdm(sets.items(), desc="retraining", leave=False):
+    for name, data in progress(sets.items(), desc="retraining", leave=False):
         networks[name] = copy.deepcopy(model)
         fit(networks[name], data, recipe, seed=seed)
     return networks

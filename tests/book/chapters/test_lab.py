@@ -161,6 +161,7 @@ def test_captions_words_and_folding_are_those_of_the_book(book):
     code.outputs = [nbformat.v4.new_output("display_data", {"image/png": "iVBO\n", "text/plain": "<Figure>"}),
                     nbformat.v4.new_output("display_data", {"text/markdown": "[it](00_welcome)"}),
                     nbformat.v4.new_output("stream", name="stderr", text="\r50 %|###   |"),
+                    nbformat.v4.new_output("display_data"),
                     nbformat.v4.new_output("stream", name="stderr", text="Warning: few\n")]
     forests = nbformat.v4.new_code_cell("run.verdicts()", id="f", outputs=[
         nbformat.v4.new_output("display_data", {"image/png": "iVBO"})])

@@ -40,9 +40,9 @@ def opened(name, monkeypatch):
 
 
 def heard(cell):
-    """What the outputs of a cell say; progress bars say how fast it was, and a kernel may print a line in pieces."""
+    """What the outputs of a cell say; a bar that is done has no data, and a kernel may print a line in pieces."""
     CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, 0)
-    return [said(output) for output in cell.outputs if output.get("name") != "stderr"]
+    return [said(output) for output in cell.outputs if output.get("name") != "stderr" and output.get("data", 1)]
 
 
 def said(output):
