@@ -47,24 +47,26 @@ def options_of_all(fuzz: str, reference: bool,
             raise ValueError(f"{', '.join(alone)}: only with fuzzers (--fuzz)")
         return {}, {}
     if fuzz == "all":
-        names = tuple(name for name in METHODS if reference or name != "deephunter")
+        names = METHODS
     elif in_file(fuzz):
         names = tuple(part.strip() for part in fuzz.split(",") if part.strip())
     else:
         names = checks.words(fuzz, "fuzz", METHODS, "fuzzer")
-    if "deephunter" in names and not reference:
-        raise ValueError("deephunter: needs training images; give a folder of them (--reference)")
     population, found, left = given.pop("population"), {}, {}
     for name in names:
         try:
-            if name != "noise":
-                options = Options(by=name, population=population if name in SWARMS else None,
-                                  **given)
-                found[options.name] = options
+            options = Options(by=name, population=population if name in SWARMS else None, **given)
         except (ValueError, ModuleNotFoundError) as error:
             if fuzz != "all" or name not in ATTACKS:
                 raise
             left[name] = str(error).removeprefix(f"{name}: ")
+            continue
+        if options.needs_reference and not reference:
+            if fuzz != "all":
+                raise ValueError(f"{options.name}: needs training images; give a folder of them "
+                                 "(--reference)")
+        elif name != "noise":
+            found[options.name] = options
     return found, left
 
 
@@ -81,7 +83,7 @@ def fuzzed(model: nn.Module, x: torch.Tensor, labels: torch.Tensor, fuzzers: Map
         try:
             with of_one(reason):
                 reference = (all_of(model, seen, options.batch_size)[0]
-                             if name == "deephunter" and seen is not None else None)
+                             if options.needs_reference and seen is not None else None)
                 made[name] = _campaigns(model, options.fuzzer(reference), x, labels,
                                         options.iterations, options.at_once, seed)
         except ValueError as error:  # that no rehearsal could show

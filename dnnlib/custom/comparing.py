@@ -97,7 +97,8 @@ def compare(model: nn.Module, images: Images,
     fuzzers, left = options_of_all(fuzz, reference is not None, l2=l2, linf=linf,
                                    iterations=iterations, population=population,
                                    batch_size=batch_size, limit=limit)
-    tell_unused(methods, reference, [*fuzzers])
+    tell_unused(methods, reference,
+                {name: options.needs_reference for name, options in fuzzers.items()})
     checks.positive(resamples, "resamples")
     photos = photos_of(images, model)
     if rates is None:
@@ -126,7 +127,7 @@ def compare(model: nn.Module, images: Images,
     for name, options in [*fuzzers.items()]:
         try:
             rehearse_fuzzer(name, options.fuzzer(few(fit, seen) if seen is not None and
-                                                 name == "deephunter" else None),
+                                                 options.needs_reference else None),
                             fit, some, torch.zeros(len(some), dtype=torch.int64))
         except ValueError as error:
             if fuzz != "all":

@@ -90,12 +90,16 @@ def needs_reference(method: str | Kind) -> bool:
     return any(f.name == "reference" and f.default is MISSING for f in fields(kind))
 
 
-def tell_unused(methods: Mapping[str, Kind], reference, fuzzers: Sequence[str] = ()) -> None:
-    """A line of the log, if there are training images and nothing that was asked for takes any."""
-    if reference is not None and "deephunter" not in fuzzers and not any(
+def tell_unused(methods: Mapping[str, Kind], reference,
+                fuzzers: Mapping[str, bool] | None = None) -> None:
+    """A line of the log, if there are training images and nothing that was asked for takes any.
+
+    ``fuzzers``: by name, whether it does.
+    """
+    if reference is not None and not any((fuzzers or {}).values()) and not any(
             f.name == "reference" for kind in methods.values() for f in fields(kind)):
         _log.warning("reference: the training images are not used; none of %s takes any",
-                     ", ".join([*methods, *fuzzers]))
+                     ", ".join([*methods, *(fuzzers or {})]))
 
 
 def takes_layers(kind: Kind) -> bool:

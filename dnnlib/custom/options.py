@@ -1,6 +1,6 @@
 """What ``dnnlib fuzz`` can be asked for, and the fuzzer that stands for it."""
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cached_property
 from typing import Literal, TypedDict, get_args
 
@@ -10,26 +10,15 @@ import torch
 from dnnlib import checks
 from dnnlib.custom.loading import in_file, of_file
 from dnnlib.custom.own_code import class_of, made_of, own_code
-from dnnlib.fuzzing import (
-    ArtAttack,
-    Budget,
-    DeepHunter,
-    DeepXplore,
-    DLFuzz,
-    Fuzzer,
-    Noise,
-    Swarm,
-    toolbox,
-)
+from dnnlib.fuzzing import FUZZERS, ArtAttack, Budget, Fuzzer, Noise, Swarm, toolbox
 from dnnlib.neurons.excitable import ExcitableNeurons
 from dnnlib.neurons.sensitivity import SensitiveNeurons
 
-SWARMS = ("deepsensor", "excitable")  # guided by sensitive and by excitable neurons
+SWARMS = {"deepsensor": SensitiveNeurons, "excitable": ExcitableNeurons}  # by what guides them
 ATTACKS = toolbox.KINDS  # of the Adversarial Robustness Toolbox, an extra
-Method = Literal["deepsensor", "excitable", "noise", "dlfuzz", "deepxplore", "deephunter", "pgd",
-                 "apgd"]
-METHODS: tuple[str, ...] = get_args(Method)
-DEFAULT: Method = "dlfuzz"  # broke most near the inputs in the book, synthesis/02_fuzzers
+METHODS: tuple[str, ...] = (*dict.fromkeys([*SWARMS, *FUZZERS, *ATTACKS]),)
+SET = {"deepxplore": {"reading": "single"}, **{name: {"kind": name} for name in ATTACKS}}
+DEFAULT = "dlfuzz"  # broke most near the inputs in the book, synthesis/02_fuzzers
 Labels = Literal["prediction", "folders"]
 LABELS: tuple[str, ...] = get_args(Labels)
 
@@ -72,7 +61,7 @@ class Options:
     ValueError: l2, linf: expected at least one; without a bound, an example is unlike its input
     """
 
-    by: Method | type[Fuzzer] | Fuzzer = DEFAULT
+    by: str | type[Fuzzer] | Fuzzer = DEFAULT
     l2: float | None = None
     linf: float | None = None
     iterations: int = 20
@@ -108,10 +97,9 @@ class Options:
             toolbox.installed()
         if self.population is not None and self.by not in SWARMS:
             raise ValueError(f"population: only with {' and '.join(SWARMS)}, got {self.by}")
-        takes = (self.by in (*SWARMS, "deephunter") if self.kind is None
-                 else "layers" in {field.name for field in fields(self.kind)})
-        if self.layers is not None and not takes:
-            raise ValueError(f"layers: only with {', '.join(SWARMS)} and deephunter, got "
+        if self.layers is not None and self.by not in SWARMS and "layers" not in self.takes:
+            with_layers = [name for name in METHODS if name in SWARMS or "layers" in _takes(name)]
+            raise ValueError(f"layers: only with {', '.join(with_layers)}, got "
                              f"{self.name}")
 
     @cached_property
@@ -129,6 +117,17 @@ class Options:
             raise ValueError(f"fuzzer: {self.by} would be called {name}, as one of the package is; "
                              "give the class another name")
         return found
+
+    @property
+    def takes(self) -> dict[str, Field]:
+        """The options of the fuzzer's class, by name."""
+        return _takes(self.by if self.kind is None else self.kind)
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the fuzzer compares with training images, as deephunter does."""
+        field = self.takes.get("reference")
+        return field is not None and MISSING is field.default is field.default_factory
 
     @property
     def name(self) -> str:
@@ -151,11 +150,12 @@ class Options:
         return self.block or (4 if self.by in SWARMS else 32)
 
     def check_reference(self, given: bool) -> None:
-        """``ValueError`` unless training images are there for 'deephunter', and for it only."""
-        if given != (self.by == "deephunter"):
-            raise ValueError("reference: expected training images (--reference) with deephunter, "
-                             f"and only with it; got {'some' if given else 'none'} with "
-                             f"{self.name}")
+        """``ValueError`` unless training images are there for a fuzzer that needs them, and only
+        for one."""
+        if given != self.needs_reference:
+            raise ValueError("reference: expected training images (--reference) with a fuzzer that "
+                             "needs them, as deephunter, and only with one; got "
+                             f"{'some' if given else 'none'} with {self.name}")
 
     def fuzzer(self, reference: torch.Tensor | None = None) -> Fuzzer:
         """The fuzzer; ``reference``: training images (M, C, H, W).
@@ -165,35 +165,31 @@ class Options:
         """
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
-        if self.kind is not None:
-            known = {field.name for field in fields(self.kind)}
-            layers = {} if self.layers is None else {"layers": self.layers}
-            with own_code(self.kind, f"{self.name}: "):
-                return made_of(self.kind, {k: v for k, v in (shared | layers).items()
-                                           if k in known})
-        match self.by:
-            case "deepsensor" | "excitable":
-                fitness = SensitiveNeurons if self.by == "deepsensor" else ExcitableNeurons
-                return Swarm(fitness=fitness(layers=self.layers),
-                             population=self.population or Swarm.population, **shared)
-            case "noise":
-                return Noise(budget=self.budget)
-            case "dlfuzz":
-                return DLFuzz(**shared)
-            case "deepxplore":
-                return DeepXplore(reading="single", **shared)
-            case "pgd" | "apgd":
-                return ArtAttack(kind=self.by, **shared)
-            case "deephunter":
-                return DeepHunter(reference=reference, layers=self.layers, **shared)
-            case _:
-                raise ValueError(f"{self.by}: is in METHODS, and no fuzzer is made of it")
+        if self.by in SWARMS:
+            return Swarm(fitness=SWARMS[str(self.by)](layers=self.layers),
+                         population=self.population or Swarm.population, **shared)
+        given = shared | ({} if self.layers is None else {"layers": self.layers})
+        given |= {} if reference is None else {"reference": reference}
+        kind = self.kind or _kind(self.name)
+        with own_code(kind, f"{self.name}: "):
+            return made_of(kind, {name: value for name, value in given.items()
+                                  if name in self.takes} | SET.get(self.name, {}))
+
+
+def _kind(name: str) -> type:
+    """The class of a fuzzer of the package, by its name in :data:`METHODS`."""
+    return Swarm if name in SWARMS else ArtAttack if name in ATTACKS else FUZZERS[name]
+
+
+def _takes(of) -> dict[str, Field]:
+    """The fields of a fuzzer, by name: of one by its name, of a class, or of an instance."""
+    return {field.name: field for field in fields(_kind(of) if isinstance(of, str) else of)}
 
 
 class Given(TypedDict, total=False):
     """The options of :class:`Options` by name, for type checkers."""
 
-    by: Method | type[Fuzzer] | Fuzzer
+    by: str | type[Fuzzer] | Fuzzer
     l2: float | None
     linf: float | None
     iterations: int

@@ -21,8 +21,8 @@ __all__ = ["Ants", "ArtAttack", "Budget", "Campaign", "Constant", "DLFuzz", "Dee
            "DeepXplore", "Differential", "FUZZERS", "Fuzzer", "Genetic", "Noise", "RandomFitness",
            "Swarm", "check_fuzzer", "fuzzer"]
 
-FUZZERS: dict[str, type] = {"deepsensor": Swarm, "deepxplore": DeepXplore, "dlfuzz": DLFuzz,
-                            "deephunter": DeepHunter, "noise": Noise}
+FUZZERS: dict[str, type] = {"deepsensor": Swarm, "noise": Noise, "dlfuzz": DLFuzz,
+                            "deepxplore": DeepXplore, "deephunter": DeepHunter}
 
 
 def fuzzer(name: str, **options) -> Fuzzer:

@@ -1,6 +1,11 @@
 """The contract of fuzzers: all of the package keep it, and what breaks it is named."""
 
+import os
+import shutil
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,6 +17,36 @@ from dnnlib.fuzzing.protocol import Campaign, Log
 from dnnlib.inference import noise, small_network
 from dnnlib.neurons.excitable import ExcitableNeurons
 
+ROOT = Path(__file__).resolve().parents[2]
+FADE = """
+from dataclasses import dataclass, field
+
+import torch
+
+from dnnlib.fuzzing.protocol import Budget, Log
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fade:
+    reference: torch.Tensor = field(repr=False)
+    budget: Budget = Budget()
+
+    @torch.no_grad()
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        log = Log(model, inputs, labels, watch)
+        for _ in range(iterations):
+            log.add(self.budget.project(self.reference[:1].expand_as(log.inputs), log.inputs))
+        return log.campaign()
+"""
+ASKED = """
+import torch
+from dnnbook.display.colours import colour
+from dnnlib import custom, fuzzing
+print(fuzzing.FUZZERS["fade"].__name__, colour("fade"))
+options = custom.Options(by="fade", l2=1.0)
+print(options.fuzzer(torch.rand(2, 1, 4, 4)).budget.l2)
+custom.Options(by="fad", l2=1.0)
+"""
 NEAR = Budget(l2=1.0, linf=0.4)
 NEEDS = {"deepxplore": {"reading": "single"}, "deephunter": {"reference": noise()},
          "dlfuzz": {"runners_up": 1}, "deepsensor": {"population": 3}}
@@ -109,3 +144,16 @@ def test_one_iteration_is_told_as_one():
 
 def test_what_keeps_it_passes():
     check_fuzzer(Moves())
+
+
+def test_a_file_and_a_row_make_a_fuzzer_of_the_package(tmp_path):
+    shutil.copytree(ROOT / "dnnlib", tmp_path / "dnnlib", ignore=shutil.ignore_patterns("__pycache__"))
+    room = tmp_path / "dnnlib" / "fuzzing"
+    (room / "fade.py").write_text(FADE)
+    table = (room / "__init__.py").read_text().replace('"noise": Noise,', '"noise": Noise, "fade": Fade,', 1)
+    (room / "__init__.py").write_text(
+        table.replace("from dnnlib.fuzzing.noise", "from dnnlib.fuzzing.fade import Fade\nfrom dnnlib.fuzzing.noise", 1))
+    said = subprocess.run([sys.executable, "-c", ASKED], cwd=tmp_path, capture_output=True, text=True,
+                          env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT / 'book'}"})
+    assert said.stdout.startswith("Fade #") and "1.0" in said.stdout, said.stderr
+    assert "unknown method 'fad'; did you mean 'fade'?" in said.stderr
