@@ -12,6 +12,7 @@ seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+beside = ""  # one more distance: a selector that scores, of the package or your own: FILE.py:CLASS; '' for none
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
@@ -23,7 +24,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
@@ -38,7 +39,7 @@ from dnnlib.measures import fragility, uncertainty
 
 plots.style()
 run = Experiment("nsatp/rq3", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, patch=patch, recipe=recipe)
+                 trials=trials, patch=patch, recipe=recipe, beside=beside)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -94,6 +95,11 @@ engine = torch.stack([distance(p) for distance in uncertainty.DISTANCES.values()
 mine = compared(torch.stack([*by_hand.values()], 1), engine, "uncertainty.DISTANCES")
 distances = dict(zip(by_hand, mine.T.numpy()))
 
+# %% tags=["hide-input"]
+if beside:  # a selector puts the largest score first, and here the smallest distance comes first
+    one, = studies.one_more(beside, reference=load(dataset, "train").images[:1000]).items()
+    distances[one[0].method] = -one[1].score(model, data.images).double().numpy()
+
 # %%
 def slope(x, eff):
     """|b| of the straight line ln Eff = ln a + b x, through the images that ever change."""
@@ -122,7 +128,7 @@ print(f"PD's lead: {lead:.2f}")
 n = len(data.classes)
 ranges = {"pd": 1.0, "pv": 1 - 1 / n, "pe": math.log(n)}
 for name, x in distances.items():
-    run.add({"slope": slopes[name], "slope_unit_range": slopes[name] * ranges[name],
+    run.add({"slope": slopes[name], "slope_unit_range": slopes[name] * ranges.get(name, np.ptp(x)),
              "rank_correlation": abs(stats.spearmanr(x, eff).statistic)}, distance=name)
 
 # %% tags=["hide-input"]

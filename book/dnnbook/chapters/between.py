@@ -1,17 +1,21 @@
 """Rules between the parameters of a chapter: each says in one line what does not go together."""
 
 from collections.abc import Mapping
+from types import ModuleType
 
 import torch
 from torch import nn
 
 from dnnbook import data
 from dnnbook.data import in_file, sources
-from dnnbook.studies import ordering, perturbation
+from dnnbook.studies import campaigns, ordering, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 
 Values = Mapping[str, object]
+MORE: dict[str, ModuleType] = {  # what `beside` is one more of
+    "nss/fault_detection": ordering, "nsatp/rq3": ordering,
+    "deepsensor_sensitivity/test_errors": campaigns, "synthesis/02": campaigns}
 EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
 
 
@@ -25,8 +29,12 @@ def check(where: str, values: Values, *, here: bool) -> None:
     Traceback (most recent call last):
     ValueError: other_class: expected another class than seed_class, got 1 for both
     """
-    for rule in (_classes_differ, _others, _pool, _kinds, _bounds, _beside):
+    for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
         rule(values)
+    more = MORE.get(where, ordering)
+    for name, kind in more.kinds(str(values.get("beside", ""))).items():
+        if where == "nsatp/rq3" and not hasattr(kind, "score"):
+            raise ValueError(f"beside: expected a selector that scores, got {name}, which does not")
     if here:  # a sweep may plan cells whose weights are still to come
         _pretrained(where, values)
     name = values.get("dataset")
@@ -42,8 +50,8 @@ def check(where: str, values: Values, *, here: bool) -> None:
         if in_file.is_own(values.get("patch")):
             perturbation.check(str(values["patch"]), shape)
         if in_file.is_own(values.get("beside")):
-            ordering.check(str(values["beside"]), build(str(values["model_name"]), shape, classes),
-                           shape)
+            model = build(str(values["model_name"]), shape, classes)
+            more.check(str(values["beside"]), model, shape)
     if values.get("keep"):
         _keep(where, values, here=here)
 
@@ -76,10 +84,6 @@ def _pool(values: Values) -> None:
         if "pool" in values and values["pool"] < values.get(name, 0):
             raise ValueError(f"pool: expected at least {name}={values[name]} points, "
                              f"got {values['pool']}")
-
-
-def _beside(values: Values) -> None:
-    ordering.kinds(str(values.get("beside", "")))
 
 
 def _kinds(values: Values) -> None:

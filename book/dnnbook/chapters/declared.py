@@ -18,17 +18,18 @@ from dnnbook.data import in_file, own, sources
 from dnnbook.studies import perturbation
 from dnnbook.training import faulty, networks, pollution
 from dnnlib import checks, models, selection
+from dnnlib.custom import options
 from dnnlib.perturb import vulnerability
 
 NAMES: dict[str, Callable[[], Collection[str]]] = {  # what `of` in the table speaks of
     "models": lambda: models.SPECS, "recipes": lambda: (*training.RECIPES, "pretrained"),
     "profiles": lambda: data.PROFILES, "patches": lambda: vulnerability.PATCHES,
     "pollution": lambda: pollution.PATCHES, "errors": lambda: faulty.ERRORS,
-    "selectors": lambda: selection.SELECTORS,
+    "selectors": lambda: selection.SELECTORS, "fuzzers": lambda: options.METHODS,
 }
 OWN: dict[str, Callable[[str], str]] = {  # what may be one's own, and what records call it
     "models": networks.called, "patches": perturbation.called, "dataset": own.called,
-    "selectors": lambda name: in_file.called(name, "beside"),
+    **dict.fromkeys(("selectors", "fuzzers"), lambda name: in_file.called(name, "beside")),
 }
 BORDERS = ("least", "above", "most", "count", "even", "whole", "choices", "of", "none")
 

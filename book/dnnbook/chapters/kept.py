@@ -62,8 +62,8 @@ def check(where: str, parameters: Mapping, *, here: bool) -> None:
     if parameters.get("profile", "paper") != "paper":
         raise ValueError("keep: the book's records are of the profile paper; expected it with keep "
                          f"(-p profile paper), got {parameters['profile']!r}")
-    if parameters.get("beside") == "":
-        raise ValueError("keep: nothing is left to run; expected one more selector with it "
+    if parameters.get("beside") == "" and not parameters.get("held_out"):
+        raise ValueError("keep: nothing is left to run; expected one more method with it "
                          "(-p beside FILE.py:CLASS)")
     of_record = record(where, parameters).provenance.get("data", "")
     if here and "dataset" in parameters:

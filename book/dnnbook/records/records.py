@@ -39,7 +39,9 @@ OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trai
 } | {experiment: {"one_class": False}  # pairs were of any classes
      for experiment in ("nsatp/motivation", "peacepact/motivation")}
 ADDED: dict[str, dict] = {  # parameters that chapters set as it was
-    "nsatp/motivation": {"side": 2}, "nss/fault_detection": {"beside": ""}}
+    "nsatp/motivation": {"side": 2},
+    **dict.fromkeys(("nss/fault_detection", "nsatp/rq3", "deepsensor_sensitivity/test_errors"),
+                    {"beside": ""})}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

@@ -9,6 +9,7 @@ from dnnbook.studies.campaigns import (
     bounds,
     campaigns,
     in_each,
+    one_more_fuzzer,
     swarms,
 )
 from dnnbook.studies.corners import corner_cases, with_noise
@@ -34,5 +35,5 @@ from dnnbook.studies.settings import (
 
 __all__ = ["Best", "Key", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
            "choices", "corner_cases", "every_setting", "in_each", "keys", "leads", "lineup",
-           "nss_readings", "one_more", "orders", "outcomes", "rivals", "settings", "settled",
-           "swarms", "table_iv", "tidy", "untidy", "with_noise"]
+           "nss_readings", "one_more", "one_more_fuzzer", "orders", "outcomes", "rivals",
+           "settings", "settled", "swarms", "table_iv", "tidy", "untidy", "with_noise"]
