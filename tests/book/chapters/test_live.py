@@ -257,6 +257,31 @@ def test_a_run_whose_method_was_changed_leaves_no_record(monkeypatch, capsys, tm
     assert run.save(load("digits")).is_relative_to(tmp_path)
 
 
+@pytest.mark.parametrize(("cell", "mine"), [
+    ("def judged(found):\n    return found[:5]", True), ("def judged(found):\n    return found", False),
+    ("rows['gini'] = 0", True), ("run.add({'fdr': 1})", True), ("trials, side = 5, 2", True),
+    ("rows['gini'] + 1", False), ("scratch = rows", False), ("rows = = 1", False)])
+def test_a_cell_in_the_place_of_the_chapters_is_named(cell, mine):
+    chapter = ["trials = 50", "def judged(found):\n    return found", "rows = judged({})", "run.add(rows)"]
+    assert yours.others([*chapter, cell], chapter) == [cell.partition("\n")[0]] * mine
+    assert yours.others([*chapter, cell], []) == []
+
+
+def test_a_chapter_with_a_cell_of_ones_own_leaves_no_record(monkeypatch, tmp_path):
+    with opened("synthesis/04", monkeypatch) as (cells, run):
+        parameters, begins, saves = (next(i for i, cell in enumerate(cells) if part in cell.source) for part in (
+            "profile = ", "run = Experiment(", "run.save("))
+        cells[parameters].source += "\nprofile, inputs, references, trials = 'paper', 40, 50, 5"
+        run(cells[parameters])
+        line, other = "fragility.eff(patched) > 0", "fragility.eff(patched) >= 0"
+        for before, after, kept in ((line, other, 0), (other, line, 1)):  # changed, and changed back
+            at = edited(cells, before, after)
+            said = [text for cell in cells[begins:saves + 1] for text in run(cell)]
+            mine = cells[at].source.partition("\n")[0]
+            assert (f"This run leaves no record, since its code is yours: {mine}.\n" in said) == (not kept)
+            assert len([*tmp_path.rglob("synthesis/same_inputs/*.json")]) == kept
+
+
 TABLES = {"headed", "wide", "mean_and_interval", "sentences", "claims", "to_frame", "round",
           "rename_axis", "rename", "beside"}  # calls that give a table
 
