@@ -280,8 +280,8 @@ wide(ours, "quantity in ('test_errors_all_iterations', 'l2', 'passes')",
 # %% [markdown]
 # ## Verdict
 #
-# Section 4.2 gives the share of excitable neurons for VGG16 on CIFAR-10. The reading has LeNet-5 in its
-# place.
+# Section 4.2 gives the share of excitable neurons for VGG16 on CIFAR-10; in its place, the reading has the
+# records of LeNet-5 on MNIST.
 
 # %% tags=["hide-input"]
 run.verdicts({"with LeNet-5 on MNIST": {"dataset": "mnist", "model": "lenet5"}})

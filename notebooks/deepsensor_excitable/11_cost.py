@@ -263,8 +263,8 @@ beside(printed, pd.concat([seconds.query("swarm == 'excitable'"), rivals]), on=[
 
 # %% [markdown]
 # The rivals' mean is, to within 0.1 s, that of their seconds in Table VI of the first paper, measured on another
-# computer. There the cheaper method takes 101.4 s on LeNet-5; here the more expensive one takes
-# 259.7 s. The next table has multiples of DeepSensor's own numbers, the paper's and ours, in
+# computer. There the cheaper method takes 101.4 s on LeNet-5; in this paper the more expensive one
+# takes 259.7 s. The next table has multiples of DeepSensor's own numbers, the paper's and ours, in
 # seconds and passes:
 
 # %% tags=["hide-input"]

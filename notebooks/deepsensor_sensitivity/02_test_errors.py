@@ -199,7 +199,8 @@ def dlfuzz(x, c, model, runners_up, neurons):
 # %% [markdown]
 # Here is one step of each method for the first input. The gradient is divided by its root mean
 # square. DeepXplore may only change the light here, so every pixel gets the gradient's mean. The
-# engine's first example is the same image:
+# engine's first example is the same image. The table shows what the step does to the network under test. The
+# campaigns below are the engine's, which moves all images at once:
 
 # %% tags=["hide-input"]
 models = [model, *training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)]
@@ -230,6 +231,14 @@ for mine, fuzzer in ((lit, fuzzing.DeepXplore(**one)),
     example = fuzzer.run(model, x[:1], labels[:1], iterations=1,
                          generator=torch.Generator().manual_seed(seed)).images
     compared(mine, example, type(fuzzer).__name__, of="inputs", tolerance=1e-3, but="the campaigns below")
+
+# %% tags=["hide-input"]
+climbed = torch.cat([x[:1], lit, moved])
+own = respond(model, climbed.to(home)).logits.detach().cpu()
+pd.DataFrame({"logit of its class": own[:, labels[0]],
+              "largest other logit": own.index_fill(1, labels[0], -torch.inf).amax(1),
+              "L2": (climbed - x[0]).flatten(1).norm(dim=1)},
+             index=["first input", "DeepXplore", "DLFuzz"]).round(3)
 
 # %% [markdown]
 # ## The fuzzers

@@ -125,13 +125,12 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"], va
 # The paper *re*trains the network on polluted data. So the polluted network is the clean one, trained on
 # with the polluted training set, for the epochs and with the batch size of Table V. The table gives no
 # learning rate. We use 0.001 throughout, with the momentum of `recipe`: at rates of a whole training, such
-# as 0.02, LeNet-5 may collapse. Another {term}`reading` (`retrained` False) is a new network that sees only
+# as 0.02, a network may collapse. Another {term}`reading` (`retrained` False) is a new network that sees only
 # the polluted set, at the rates of `recipe`. If the network learned the patch, it gives the polluted class to **stamped** test images of the other classes, that is,
 # to images with a patch.
 #
-# In that reading, training a new LeNet-5 on MNIST with one patch for all and random seed 0 failed for every
-# $\alpha$. The network gave one class to every image, and no input was left to fuzz. So its records have
-# other random seeds.
+# In our records of that reading, random seed 0 is missing for LeNet-5 on MNIST with one patch for all: for every
+# $\alpha$ the new network gave one class to every image, and no input was left to fuzz.
 
 # %%
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,

@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import re
 import symtable
 from pathlib import Path
 from typing import NamedTuple
@@ -72,6 +73,29 @@ def needed(sources: list[str], *wanted: int) -> list[int]:
             asked |= read
             rows = rows or "run.live" in sources[i] or "run.beside(" in sources[i]
     return taken[::-1]
+
+
+READS_RECORDS = re.compile(r"\brecords\.(frame|existing|find)\(|\.(beside|recorded|verdicts)\(|\b(published|evidence)\.")
+
+
+def of_records(sources: list[str]) -> list[bool]:
+    """Whether each cell works with the book's records or the paper's numbers, by the names that it takes.
+
+    >>> of_records(["rows, few = records.frame('a'), 5", "rows.mean()", "few = 5\\nfew + 1"])
+    [True, True, False]
+    """
+    theirs: set[str] = set()
+    found = []
+    for source in sources:
+        known = len(found)
+        found.append(False)
+        for statement in map(ast.unparse, ast.parse(source).body):
+            read, bound = names(statement)
+            kept = statement.startswith("if keep:")  # by default a run keeps nothing
+            if not kept and (READS_RECORDS.search(statement) or read & theirs):
+                theirs |= bound
+                found[known] = True
+    return found
 
 
 def small(path: Path, parameters: dict) -> list[str]:

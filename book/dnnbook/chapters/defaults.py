@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Collection
 from functools import cache
+from pathlib import Path
 
 from dnnbook import places
 
@@ -10,12 +11,17 @@ CELL = '# %% tags=["parameters"'
 
 
 @cache
+def sources(experiment: str) -> tuple[Path, ...]:
+    """The sources of the chapters that declare an experiment."""
+    return tuple(path for path in sorted((places.checkout() / "notebooks").glob("*/*.py"))
+                 if f'Experiment("{experiment}"' in path.read_text("utf-8"))
+
+
+@cache
 def _of_chapters(experiment: str) -> tuple[dict, ...]:
     """The defaults of each chapter that declares an experiment."""
-    sources = [path.read_text("utf-8")
-               for path in sorted((places.checkout() / "notebooks").glob("*/*.py"))]
-    cells = [source.partition(CELL)[2].partition("\n")[2].partition("\n# %%")[0]
-             for source in sources if f'Experiment("{experiment}"' in source]
+    cells = [path.read_text("utf-8").partition(CELL)[2].partition("\n")[2].partition("\n# %%")[0]
+             for path in sources(experiment)]
     return tuple({line.targets[0].id: ast.literal_eval(line.value)  # type: ignore[attr-defined]
                   for line in ast.parse(cell).body} for cell in cells)
 

@@ -44,6 +44,7 @@ class Experiment:
                  **parameters):
         reproducible.fix()
         yours.changed.clear()
+        self._chapter, self._before = yours.chapter(name), max(0, len(yours.ran()) - 1)
         drawn = drawn or {}
         good = declared.check(name, profile=profile, **parameters, **drawn)
         self.name, self.profile = name, profile
@@ -114,14 +115,15 @@ class Experiment:
     def save(self, data: Dataset, *, device: str = "cpu") -> Path | None:
         """Keep the rows as a record, if the profile is 'paper'; its path.
 
-        None, and a line that says so, where a method of the chapter is no longer the engine's: a
-        record names the code that it was made with. ``device``: where it was trained and measured,
-        as of :func:`inference.device`.
+        None, and a line that says so, where a method of the chapter is no longer the engine's, or
+        a cell ran that is not the chapter's: a record names the code that it was made with.
+        ``device``: where it was trained and measured, as of :func:`inference.device`.
         """
         if self.profile != "paper":
             return None
-        if yours.changed:
-            names = ", ".join(sorted(yours.changed))
+        since = yours.ran()[self._before:]  # from the cell with the experiment on
+        if mine := [*sorted(yours.changed), *yours.others(since, self._chapter)]:
+            names = ", ".join(mine)
             print(f"This run leaves no record, since its code is yours: {names}.")
             return None
         return records.save(records.Record(

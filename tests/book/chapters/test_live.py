@@ -4,6 +4,7 @@ import ast
 import re
 from collections import Counter
 from contextlib import contextmanager
+from itertools import count
 
 import jupytext
 import matplotlib
@@ -115,9 +116,15 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
     ("nss/04", {"references": 200}, [('differences=["l1"]', 'differences=["squared_normalised"]', "curves(run.live")]),
     ("nss/05", {"references": 200, "epochs": 1}, [
         ("(after - before[test])", "(before[test] - after)", "training on without candidates")]),
+    ("nss/06", {"references": 50}, [
+        ("return min(taken)", "return sum(taken)", "curves(run.live, x="),
+        ('/ taken["nss"', '+ taken["nss"', 'xlabel="time (that of NSS')]),
     ("nss/07", {}, [("moved[:, columns].sum(1", "moved.sum(1", "random order expects")]),
     ("deepsensor_sensitivity/01", {"inputs": 10, "iterations": 5, "references": 100}, [
         ("(phi_moved - phi) / length", "phi_moved - phi", "engine = sensitivity")]),
+    ("deepsensor_sensitivity/02", FEW | {"inputs": 2, "others": "lenet1", "distances": "4", "held_out": 0}, [
+        ("- lambda1 * z[0]", "+ lambda1 * z[0]", "climbed = "),
+        ("/ 2 - z[:, c] +", "/ 2 + z[:, c] +", "climbed = ")]),
     ("deepsensor_sensitivity/03", {"inputs": 2, "iterations": 3, "population": 5}, [
         ("recombination=search.recombination", "recombination=1.0", "pd.DataFrame({name: {")]),
     ("deepsensor_sensitivity/04", FEW, [
@@ -135,6 +142,10 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
     ("deepsensor_sensitivity/10", FEW, [
         ("Swarm.paper(population=population, **options)", "Swarm.paper(population=population)",
          "wide(run.live, \"quantity in ('test_errors', 'l2')\"")]),
+    ("deepsensor_sensitivity/11", FEW | {"others": "lenet1"}, [
+        ('cost["passes"] / cost["test_errors"]', 'cost["test_errors"] / cost["passes"]', 'tables.headed(cost.drop('),
+        ('cost["passes"][rival] / cost["passes"][key]', 'cost["passes"][key] / cost["passes"][rival]',
+         "tables.wide(run.live, ")]),
     ("deepsensor_sensitivity/14", {"inputs": 3, "iterations": 4, "population": 3}, [
         ("replace(text, population=1)", "replace(text, population=2)", 'wide(run.live, index=["budget", "choice"]'),
         ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
@@ -156,11 +167,17 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
         ("(a & b)[both]", "(a | b)[both]", "tens = {name")]),
     ("deepsensor_excitable/07", FEW | {"inputs": 8, "points": 1}, [
         ("(neighbour < n) ==", "(neighbour >= n) ==", "half = len(x) // 2")]),
+    ("deepsensor_excitable/08", FEW | {"model_name": "lenet1", "others": "lenet4", "points": 1}, [
+        ("(found[budget, key].images == images)", "(found[budget, key].images != images)", "wide(run.live, GUIDED"),
+        ("np.corrcoef(x[i].flatten(), picture.flatten())[0, 1]", "1", 'pd.DataFrame({"taken for": given')]),
     ("deepsensor_excitable/09", FEW | {"points": 1, "lambdas": "0.01 0.6", "epsilons": "0.02",
                                    "kinds": "adversarial"}, [
         ('guided(name, value) for name', 'guided(name, 0.6) for name', "wide(run.live.sort_values")]),
     ("deepsensor_excitable/10", FEW | {"points": 1}, [
         ("fitness=fitness, **options)", "fitness=fitness)", 'wide(run.live, index=["budget", "swarm", "start"]')]),
+    ("deepsensor_excitable/11", FEW | {"others": "lenet1"}, [
+        ("ExcitableNeurons(points=8)", "ExcitableNeurons(points=1)", "headed(cost.drop("),
+        ("population=population)", "population=1)", "wide(run.live, \"quantity == 'times_passes'")]),
     ("deepsensor_excitable/12", {"points": 1}, [(".values > 0.5)", ".values > 0.1)", "run.add(studies.tidy(fdr")]),
     ("deepsensor_excitable/13", {}, [
         ("strength[left] >= strength[right]", "strength[left] < strength[right]", "plots.images(torch.cat([images"),
@@ -174,6 +191,17 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
          'wide(run.live, index=["budget", "guide"]'),
         ("campaign.predicted != campaign.labels", "campaign.predicted == campaign.labels",
          'wide(run.live, index=["budget", "guide"]')]),
+    ("synthesis/01", {"seeds": "0", "references": 50}, [
+        ("faults.fault_detection_rate(wrong, order, 0.05)", "faults.fault_detection_rate(wrong, order, 0.5)",
+         'mean_and_interval(live, index=["selector"]')]),
+    ("synthesis/02", {"seeds": "0", "inputs": 2, "iterations": 2, "population": 2, "distances": "12", "others": "lenet1",
+                      "references": 50}, [
+        ("sensitive excitable constant", "sensitive excitable random", 'by_bound(live, "error_rate")'),
+        ('both["value"] - both["value_noise"]', 'both["value"] + both["value_noise"]', "by_bound(both.assign(")]),
+    ("synthesis/04", {"references": 50, "trials": 5}, [
+        ("fragility.eff(patched) > 0", "fragility.eff(patched) == 0", "pd.concat([shares"),
+        ("faults.roc_area(hit, score)", "faults.roc_area(hit, -score)", "wide(run.live, \"quantity == 'auc'"),
+        ("len(first[a] & first[b]) /", "2 * len(first[a] & first[b]) /", "plots.matrix(axes[1]")]),
 ]
 
 
@@ -187,6 +215,7 @@ def cache(tmp_path_factory):
 def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, edits, cache, monkeypatch):
     monkeypatch.setenv("DNNLIB_CACHE", str(cache))
     monkeypatch.delenv("DNNLIB_BOOK", raising=False)  # the committed records
+    monkeypatch.setattr("time.perf_counter", count(0.0).__next__)  # so that what takes time is drawn alike
     sources = chapter.small(notebooks.find(name).with_suffix(".py"), parameters)
     names = {"__name__": "__main__"}
     done: set[int] = set()
@@ -255,6 +284,31 @@ def test_a_run_whose_method_was_changed_leaves_no_record(monkeypatch, capsys, tm
     assert run.save(load("digits")) is None and "nss.score" in capsys.readouterr().out
     yours.compared(engine, engine, "nss.score")  # changed back
     assert run.save(load("digits")).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(("cell", "mine"), [
+    ("def judged(found):\n    return found[:5]", True), ("def judged(found):\n    return found", False),
+    ("rows['gini'] = 0", True), ("run.add({'fdr': 1})", True), ("trials, side = 5, 2", True),
+    ("rows['gini'] + 1", False), ("scratch = rows", False), ("rows = = 1", False)])
+def test_a_cell_in_the_place_of_the_chapters_is_named(cell, mine):
+    chapter = ["trials = 50", "def judged(found):\n    return found", "rows = judged({})", "run.add(rows)"]
+    assert yours.others([*chapter, cell], chapter) == [cell.partition("\n")[0]] * mine
+    assert yours.others([*chapter, cell], []) == []
+
+
+def test_a_chapter_with_a_cell_of_ones_own_leaves_no_record(monkeypatch, tmp_path):
+    with opened("synthesis/04", monkeypatch) as (cells, run):
+        parameters, begins, saves = (next(i for i, cell in enumerate(cells) if part in cell.source) for part in (
+            "profile = ", "run = Experiment(", "run.save("))
+        cells[parameters].source += "\nprofile, inputs, references, trials = 'paper', 40, 50, 5"
+        run(cells[parameters])
+        line, other = "fragility.eff(patched) > 0", "fragility.eff(patched) >= 0"
+        for before, after, kept in ((line, other, 0), (other, line, 1)):  # changed, and changed back
+            at = edited(cells, before, after)
+            said = [text for cell in cells[begins:saves + 1] for text in run(cell)]
+            mine = cells[at].source.partition("\n")[0]
+            assert (f"This run leaves no record, since its code is yours: {mine}.\n" in said) == (not kept)
+            assert len([*tmp_path.rglob("synthesis/same_inputs/*.json")]) == kept
 
 
 TABLES = {"headed", "wide", "mean_and_interval", "sentences", "claims", "to_frame", "round",
