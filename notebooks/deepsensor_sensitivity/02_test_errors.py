@@ -26,6 +26,7 @@ distances = "4 8 12"  # other bounds on the L2 distance
 others = "lenet1 lenet4 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 4  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
+beside = ""  # one more fuzzer, of `dnnlib fuzz` or your own: FILE.py:CLASS; '' for none
 keep = False  # take the swarms, and rivals as in the paper, from this cell's record; run the rest
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
@@ -58,7 +59,7 @@ plots.style()
 run = Experiment("deepsensor_sensitivity/test_errors", profile, dataset=dataset,
                  model_name=model_name, recipe=recipe, seed=seed, inputs=inputs,
                  iterations=iterations, population=population, near=near, distances=distances,
-                 others=others, references=references, held_out=held_out, drawn={"keep": keep})
+                 others=others, references=references, held_out=held_out, beside=beside, drawn={"keep": keep})
 
 data = load(dataset)
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
@@ -272,13 +273,14 @@ rivals = studies.rivals(models[1:], known[:references], best=(data.images[left],
                         count=held_out)
 fuzzers = {Key("deepsensor", name): each for name, each in readings.items()} | single | rivals
 fuzzers[Key("noise")] = fuzzing.fuzzer("noise", scale=1.0)
+fuzzers |= studies.one_more_fuzzer(beside, reference=known[:references])
 
 # %% [markdown]
 # All fuzzers run at all bounds on the L2 distance. Table II names no bound (`none`); Section IV.C
 # has one (`paper`), for coverage.
 
 # %% tags=["hide-input"]
-cell = {name: value for name, value in run.parameters.items() if name != "held_out"}
+cell = {name: value for name, value in run.parameters.items() if name != "held_out"} | {"beside": ""}
 kept = None
 if keep:
     before, = records.find(run.name, **cell)

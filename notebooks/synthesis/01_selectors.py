@@ -17,7 +17,6 @@ references = 10000  # training images that KMNC and DSA look at; NPC at the firs
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from dnnbook import studies, training
 from dnnbook.chapters import declared
@@ -32,6 +31,7 @@ from dnnbook.words import listed, networks, shown, span
 from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
+from dnnlib.progress import progress
 
 plots.style()
 
@@ -177,7 +177,7 @@ declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=re
                references=references)
 live = pd.DataFrame([
     {"seed": seed, "selector": name, "quantity": quantity, "value": 100 * value}
-    for seed in tqdm(checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
+    for seed in progress(checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
     for name, values in measured(seed).items() for quantity, value in values.items()])
 mean_and_interval(live, index=["selector"], columns=["quantity"], order={
     "selector": [*best_first(live.query("quantity == 'APFD'")), "best possible"]})

@@ -18,11 +18,11 @@ distances = "2 4 8"  # bounds on the L2 distance
 others = "lenet1 lenet5"  # trained alike, DeepXplore's oracles; the model itself is left out
 references = 1000  # training images that give DeepHunter its neuron boundaries
 held_out = 0  # other inputs, on which each rival's best setting is chosen; 0: the paper's only
+beside = ""  # one more fuzzer, of `dnnlib fuzz` or your own: FILE.py:CLASS; '' for none
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import pandas as pd
-from tqdm import tqdm
 
 from dnnbook import studies, training
 from dnnbook.chapters import declared
@@ -36,6 +36,7 @@ from dnnbook.studies import Key, outcomes
 from dnnbook.studies.findings.synthesis import by_fuzzer, lead, of_each_paper
 from dnnbook.words import listed, shown, span
 from dnnlib import checks, fuzzing
+from dnnlib.progress import progress
 
 plots.style()
 
@@ -80,7 +81,7 @@ errors = by_fuzzer(rates)
 means = errors.groupby([*CELL, "bound"]).mean()
 per_pass, per_pass_second = (by_fuzzer(found[found["quantity"] == "errors_per_1000_passes"])
                              for found in (bounded, second))
-beside = by_fuzzer(second.query("quantity == 'error_rate' and swarm.notna()"))  # all swarms of one network
+swarms = by_fuzzer(second.query("quantity == 'error_rate' and swarm.notna()"))  # all swarms of one network
 
 # %% tags=["hide-input", "statements"]
 near = means.query("dataset == 'mnist' and bound == 2")
@@ -140,7 +141,7 @@ whose.show(whose.RECORDS)
 # %% tags=["hide-input"]
 declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
                inputs=inputs, iterations=iterations, population=population, distances=distances,
-               others=others, references=references, held_out=held_out)
+               others=others, references=references, held_out=held_out, beside=beside)
 bounds = {name: l2 for name, l2 in studies.bounds(distances).items() if l2 is not None}
 
 # %%
@@ -151,7 +152,8 @@ def lineup(data: Dataset, seed: int) -> dict[Key, fuzzing.Fuzzer]:
     usual = load(dataset, "train").images[:references]
     return {**studies.swarms(swarm, "sensitive excitable constant", points=2),
             **studies.rivals(oracles, usual, best=(data.images, data.labels), count=held_out),
-            Key("noise"): fuzzing.Noise(scale=1.0)}
+            Key("noise"): fuzzing.Noise(scale=1.0),
+            **studies.one_more_fuzzer(beside, reference=usual)}
 
 
 # %%
@@ -165,7 +167,7 @@ def measured(seed: int) -> pd.DataFrame:
     return outcomes.table(found, outcomes.every_example, near=1.0)
 
 # %%
-live = named(pd.DataFrame([{"seed": seed} | row for seed in tqdm(
+live = named(pd.DataFrame([{"seed": seed} | row for seed in progress(
     checks.numbers(seeds, "seeds"), desc="seeds", leave=False)
     for row in outcomes.tidy(measured(seed), bounds)]))
 by_bound(live, "error_rate")
@@ -233,8 +235,8 @@ FAR = "dataset == 'mnist' and bound == 8"
 LEADS = {what: evidence.spread(found) for what, found in {
     "sensitive over noise": lead(errors, SENSITIVE, "noise", "bound == 8"),
     "sensitive over constant": lead(errors, SENSITIVE, CONSTANT, "bound == 8"),
-    "excitable over sensitive": lead(beside, EXCITABLE, SENSITIVE, FAR),
-    "scaled over excitable": lead(beside, SCALED, EXCITABLE, FAR),
+    "excitable over sensitive": lead(swarms, EXCITABLE, SENSITIVE, FAR),
+    "scaled over excitable": lead(swarms, SCALED, EXCITABLE, FAR),
     "DLFuzz over scaled": lead(errors, "dlfuzz", SCALED, FAR)}.items()}
 headed(pd.DataFrame({
     what: {model: f"{each['mean']:.1f} ({each['low']:.1f} to {each['high']:.1f})" for model, each in found.iterrows()}
@@ -260,7 +262,7 @@ says(
 
 # %% tags=["hide-input", "statements"]
 wide = means.query("dataset == 'mnist' and bound == 12")[[SENSITIVE, "dlfuzz"]]
-away = evidence.spread(lead(beside, EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8"))
+away = evidence.spread(lead(swarms, EXCITABLE, CONSTANT, "dataset == 'cifar10' and bound == 8"))
 says(
     (f"At a distance of {12}, the swarm of sensitive neurons finds about as many errors as DLFuzz, {span(wide[SENSITIVE])} %.",
      (wide[SENSITIVE] - wide["dlfuzz"]).abs().max() < 5),

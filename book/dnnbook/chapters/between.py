@@ -1,21 +1,17 @@
 """Rules between the parameters of a chapter: each says in one line what does not go together."""
 
 from collections.abc import Mapping
-from types import ModuleType
 
 import torch
 from torch import nn
 
 from dnnbook import data
 from dnnbook.data import in_file, sources
-from dnnbook.studies import campaigns, ordering, perturbation
+from dnnbook.studies import beside, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 
 Values = Mapping[str, object]
-MORE: dict[str, ModuleType] = {  # what `beside` is one more of
-    "nss/fault_detection": ordering, "nsatp/rq3": ordering,
-    "deepsensor_sensitivity/test_errors": campaigns, "synthesis/02": campaigns}
 EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
 
 
@@ -31,10 +27,8 @@ def check(where: str, values: Values, *, here: bool) -> None:
     """
     for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
         rule(values)
-    more = MORE.get(where, ordering)
-    for name, kind in more.kinds(str(values.get("beside", ""))).items():
-        if where == "nsatp/rq3" and not hasattr(kind, "score"):
-            raise ValueError(f"beside: expected a selector that scores, got {name}, which does not")
+    of = "selectors" if where.startswith(("nss/", "nsatp/")) else "fuzzers"
+    _beside(where, values, of)
     if here:  # a sweep may plan cells whose weights are still to come
         _pretrained(where, values)
     name = values.get("dataset")
@@ -51,7 +45,7 @@ def check(where: str, values: Values, *, here: bool) -> None:
             perturbation.check(str(values["patch"]), shape)
         if in_file.is_own(values.get("beside")):
             model = build(str(values["model_name"]), shape, classes)
-            more.check(str(values["beside"]), model, shape)
+            beside.check(str(values["beside"]), of, model, shape)
     if values.get("keep"):
         _keep(where, values, here=here)
 
@@ -84,6 +78,16 @@ def _pool(values: Values) -> None:
         if "pool" in values and values["pool"] < values.get(name, 0):
             raise ValueError(f"pool: expected at least {name}={values[name]} points, "
                              f"got {values['pool']}")
+
+
+def _beside(where: str, values: Values, of: str) -> None:
+    name = str(values.get("beside", ""))
+    if of == "fuzzers":
+        beside.fuzzers(name)
+        return
+    for word, kind in beside.selectors(name).items():
+        if where == "nsatp/rq3" and not hasattr(kind, "score"):
+            raise ValueError(f"beside: expected a selector that scores, got {word}, which does not")
 
 
 def _kinds(values: Values) -> None:

@@ -2,6 +2,7 @@
 the settings of rival fuzzers, and what tables ask of a campaign."""
 
 from dnnbook.studies import outcomes
+from dnnbook.studies.beside import one_more, one_more_fuzzer
 from dnnbook.studies.campaigns import (
     at_bounds,
     benign,
@@ -9,7 +10,6 @@ from dnnbook.studies.campaigns import (
     bounds,
     campaigns,
     in_each,
-    one_more_fuzzer,
     swarms,
 )
 from dnnbook.studies.corners import corner_cases, with_noise
@@ -17,7 +17,6 @@ from dnnbook.studies.naming import Key, keys
 from dnnbook.studies.ordering import (
     leads,
     nss_readings,
-    one_more,
     orders,
     table_iv,
     tidy,

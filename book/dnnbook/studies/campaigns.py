@@ -12,8 +12,6 @@ from torch import nn
 from dnnbook import reproducible
 from dnnbook.studies.naming import Key
 from dnnlib import checks, files
-from dnnlib.custom.options import Options
-from dnnlib.custom.rehearsal import rehearse_fuzzer
 from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
 from dnnlib.fuzzing.swarm import Swarm
@@ -118,35 +116,6 @@ def _groups(fuzzers: Mapping[Path, Fuzzer], count: int) -> list[list[Path]]:
         kinds.setdefault(kind, (max(1, size // count), []))[1].append(path)
     return [paths[i:i + at_once] for at_once, paths in kinds.values()
             for i in range(0, len(paths), at_once)]
-
-
-def one_more_fuzzer(name: str, *, reference: torch.Tensor) -> dict[Key, Fuzzer]:
-    """One more fuzzer, by its key: of `dnnlib fuzz`, or a person's own, 'FILE.py:CLASS'.
-
-    ``name``: none for ''. ``reference``: training images, for one that compares with some. Raises
-    ``ValueError`` for a class that is no fuzzer.
-
-    >>> one_more_fuzzer("noise", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("noise")}
-    True
-    """
-    return {Key(options.name): options.fuzzer(reference if options.needs_reference else None)
-            for options in kinds(name).values()}
-
-
-def check(name: str, model: nn.Module, shape: tuple[int, int, int]) -> None:
-    """Tries a fuzzer of a person's own on two images of noise of ``shape`` (C, H, W), so that what
-    breaks :func:`fuzzing.check_fuzzer` is told before a network is trained.
-
-    ``model``: untrained. Raises ``ValueError`` in one line.
-    """
-    x = torch.rand(8, *shape, generator=torch.Generator().manual_seed(0))
-    for fuzzer in one_more_fuzzer(name, reference=x).values():
-        rehearse_fuzzer(f"beside: {name}", fuzzer, model, x, predict(model, x).argmax(1))
-
-
-def kinds(name: str) -> dict[str, Options]:
-    """What `dnnlib fuzz` makes of a name, {} for ''; ``ValueError`` for what is none."""
-    return {name: Options(by=name, l2=1.0)} if name else {}
 
 
 def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,

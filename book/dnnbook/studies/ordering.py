@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import pandas as pd
 import torch
@@ -10,13 +9,10 @@ from torch import nn
 
 from dnnbook import reproducible
 from dnnlib import files
-from dnnlib.custom import methods
-from dnnlib.custom.own_code import made_of
-from dnnlib.custom.rehearsal import chosen_of
 from dnnlib.inference import device_of
 from dnnlib.models.fingerprints import described
 from dnnlib.progress import progress
-from dnnlib.selection import Method, selector
+from dnnlib.selection import selector
 from dnnlib.selection.nss import DIFFERENCES, NSS, PAIRS
 from dnnlib.selection.protocol import Selector, candidates
 
@@ -139,37 +135,6 @@ def orders(model: nn.Module, x: torch.Tensor,
     return {name: files.cached("orders", key | {"selector": described(selector)},
                                lambda: {"order": selector.order(model, x)})["order"]
             for name, selector in bar}
-
-
-def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:
-    """One more selector, by its key: of the package, or a person's own, 'FILE.py:CLASS'.
-
-    ``name``: none for ''. ``reference``: training images, for one that compares with some. Raises
-    ``ValueError`` for a class that is no selector.
-
-    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("lsa")}
-    True
-    """
-    return {Key(word): made_of(kind, {"reference": reference} if methods.needs_reference(kind)
-                               else {})
-            for word, kind in kinds(name).items()}
-
-
-def check(name: str, model: nn.Module, shape: tuple[int, int, int]) -> None:
-    """Tries a selector of a person's own on eight images of noise of ``shape`` (C, H, W), so that
-    what breaks :func:`selection.check_selector` is told before a network is trained.
-
-    Of one that learns from training images only that is tried, as noise may be all of one class.
-    ``model``: untrained. Raises ``ValueError`` in one line.
-    """
-    x = torch.rand(8, *shape, generator=torch.Generator().manual_seed(0))
-    for kind in kinds(name).values():
-        chosen_of(f"beside: {name}", kind, model, x, reference=x)
-
-
-def kinds(name: str) -> dict[str, methods.Kind]:
-    """The class of one selector by its name, {} for ''; ``ValueError`` for what is none."""
-    return methods.kinds_of([cast(Method, name)]) if name else {}
 
 
 def table_iv(reference: torch.Tensor, labels: torch.Tensor, *,
