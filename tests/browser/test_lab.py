@@ -36,7 +36,7 @@ def lab(tmp_path_factory):
     folders = {f"JUPYTER_{name}_DIR": str(work / name.lower()) for name in
                ("DATA", "CONFIG", "RUNTIME")}
     server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", f"--port={port}",
+        [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}",
          *labs.options(work / "book"), "--IdentityProvider.token="], env=os.environ | folders,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     address = f"http://127.0.0.1:{port}/lab/tree/"
