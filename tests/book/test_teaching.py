@@ -1,5 +1,6 @@
 """The answers on the page for teachers are those of the engine."""
 
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from dnnbook.chapters import notebooks
 from dnnlib.measures import first_success, uncertainty
 from tests.book import cells
 
-PAGE = " ".join((Path(__file__).resolve().parents[2] / "book" / "teaching.md").read_text("utf-8").split())
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = " ".join((ROOT / "book" / "teaching.md").read_text("utf-8").split())
 
 
 @pytest.mark.parametrize("vector", re.findall(r"\(([\d., ]+)\) has PD ([\d.]+), PV ([\d.]+) and PE ([\d.]+\d)", PAGE))
@@ -44,6 +46,20 @@ def test_the_scatter_is_drawn_alone_and_before_the_chapter_is_opened():
     eff, pd_ = np.array([0.3, 0.0, 0.1]), np.array([0.2, 0.9, 0.5])
     drawn, = eval(line, {"pd": pd, "eff": eff, "distances": {"pd": pd_}}).lines
     assert drawn.get_linestyle() == "None" and drawn.get_xydata().tolist() == np.stack([pd_, eff], 1).tolist()
+
+
+def test_what_needs_no_installation_comes_first():
+    assert PAGE.startswith("# For teachers Without any installation, ") and "`_build/html`. It opens from there" in PAGE
+
+
+def test_the_memory_of_a_kernel_is_that_of_the_benchmark():
+    measured = json.loads((ROOT / "benchmarks" / "measured.json").read_text())
+    said = re.search(r"has (\d+) MB of resident memory once its imports ran, and at most (\d+) MB until its end\. "
+                     r"At its end it has (\d+) MB to itself", PAGE).groups()
+    of_a_kernel = [measured[f"a kernel of a chapter {what}"]["figure"] for what in (
+        "with its imports, resident memory", "at its end, the most of resident memory", "at its end, memory to itself")]
+    assert [*map(int, said)] == [*map(round, of_a_kernel)]
+    assert f"count {said[2]} MB for each student" in PAGE and "`python benchmarks/bench_kernel.py`" in PAGE
 
 
 def test_the_plan_takes_90_minutes():

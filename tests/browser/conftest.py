@@ -1,10 +1,19 @@
-"""Chromium, and what tests of pages look for."""
+"""Chromium, JupyterLab, and what tests of pages look for."""
 
+import contextlib
+import os
 import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import sync_playwright
+
+from dnnbook.chapters import lab as labs
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update"]
@@ -62,3 +71,50 @@ def looks():
     """Sizes of screens, and what of a page's article is too wide or too faint to read."""
     return SimpleNamespace(phone=PHONE, desk=DESK, wide=lambda page: page.evaluate(WIDE),
                            faint=lambda page, theme: page.evaluate(FAINT, [theme, LEGIBLE]))
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory):
+    """Where JupyterLab serves the book's notebooks, ``address``, and the folder that they lie in."""
+    work = tmp_path_factory.mktemp("lab")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_DATA_DIR", str(work / "data"))
+        labs.write(work / "book")
+    with contextlib.closing(socket.socket()) as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    folders = {f"JUPYTER_{name}_DIR": str(work / name.lower()) for name in
+               ("DATA", "CONFIG", "RUNTIME")} | {"DNNLIB_RESULTS": str(work / "results")}
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", "--no-browser", f"--port={port}",
+         *labs.options(work / "book"), "--IdentityProvider.token=", "--expose-app-in-browser"], env=os.environ | folders,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}/lab/tree/"
+    for _ in range(120):
+        with contextlib.suppress(OSError):
+            urllib.request.urlopen(address, timeout=5).close()
+            break
+        assert server.poll() is None, "JupyterLab did not start; is the extra lab installed?"
+        time.sleep(0.5)
+    yield SimpleNamespace(address=address, folder=work / "book")
+    server.terminate()
+    try:
+        server.wait(60)  # it stops its kernels first, which a busy machine may put off
+    except subprocess.TimeoutExpired:
+        server.kill()
+        server.wait()
+
+
+@pytest.fixture
+def opened(lab, browser):
+    """``opened(name)``: a notebook in JupyterLab, and the first of what was ``seen`` in it."""
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(60_000)
+
+    def open_(name, seen=".dnnlib-figure"):
+        page.goto(f"{lab.address}{name}.ipynb?reset", wait_until="domcontentloaded")
+        page.wait_for_selector(seen, state="attached")
+        return page.locator(seen).first
+
+    yield open_
+    page.close()

@@ -4,6 +4,7 @@ Readers change and run what lies there. What they changed is kept when the folde
 """
 
 import json
+import os
 import platform
 import re
 import subprocess
@@ -100,9 +101,11 @@ def options(folder: Path) -> list[str]:
     """What JupyterLab is told: the folder and its start page, and where the built pages lie.
 
     It serves them as they are below ``/static``; its own view of HTML has no styles and scripts.
+    Root, as in a container, has to ask for it.
     """
     pages = notebooks.folder().resolve().parent / BUILD
-    return [f"--ServerApp.root_dir={folder.resolve()}",
+    root = getattr(os, "geteuid", lambda: None)() == 0  # Windows has none
+    return [*["--allow-root"] * root, f"--ServerApp.root_dir={folder.resolve()}",
             f"--ServerApp.extra_static_paths={pages}", f"--LabApp.default_url=/lab/tree/{START}"]
 
 

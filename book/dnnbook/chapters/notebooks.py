@@ -41,6 +41,14 @@ if importlib.util.find_spec("dnnbook") is None:  # opened alone, as on Colab: fe
     sys.path[:0] = [str(book), str(book / "book")]"""
 PAGE = """\
 {% extends 'lab/index.html.j2' %}
+{% block html_head_js_requirejs %}
+{% if "widgets" in nb.metadata %}{{ super() }}{% endif %}
+{% endblock %}
+{% block html_head_js_mathjax %}
+<script>MathJax = {tex: {processEscapes: true,
+                         inlineMath: [["$", "$"], ["\\\\(", "\\\\)"]]}}</script>
+<script>{{ resources.equations }}</script>
+{% endblock %}
 {% block input_group %}{% set how = cell.metadata.get('jupyter', {}) %}
 {% if how.source_hidden %}<details><summary>Code</summary>{% endif %}
 {{ super() }}
@@ -166,7 +174,12 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
 
 def web_page(path: Path) -> str:
-    """A notebook that :func:`run` wrote as one page of HTML, folded where the book folds it."""
+    """A notebook that :func:`run` wrote as one page of HTML, folded where the book folds it.
+
+    It holds what draws its equations too, so it needs no network.
+    """
+    from importlib import resources
+
     from jinja2 import DictLoader
     from nbconvert import HTMLExporter
     from traitlets.config import Config
@@ -174,7 +187,8 @@ def web_page(path: Path) -> str:
     options = {"enabled": True, "remove_input_tags": {"remove-input", "remove-cell"}}
     exporter = HTMLExporter(config=Config(TagRemovePreprocessor=options), template_file="run.html",
                             extra_loaders=[DictLoader({"run.html": PAGE})])
-    page, _ = exporter.from_filename(str(path))
+    mathjax = resources.files("sphinx-mathjax-offline") / "static" / "mathjax" / "tex-svg.js"
+    page, _ = exporter.from_filename(str(path), {"equations": mathjax.read_text("utf-8")})
     return page
 
 

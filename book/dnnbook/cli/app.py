@@ -62,8 +62,8 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
             "-p", "--parameter", metavar="NAME VALUE", help="Set a parameter; repeatable.")] = [],
         output: Annotated[str, typer.Option("-o", "--output", help="Where to write the run.")] = "",
         page: Annotated[str, typer.Option(
-            "--html", metavar="FILE", help="Write it as one page of HTML too; its formulas "
-                                           "need the network.")] = "",
+            "--html", metavar="FILE", help="Write it as one page of HTML too, which needs no "
+                                           "network.")] = "",
         show: Annotated[bool, typer.Option(
             "--list", help="List the parameters, run nothing.")] = False,
         ) -> None:

@@ -1,6 +1,7 @@
 """The folder for JupyterLab: what it shows of each chapter, and that a reader's copy stays."""
 
 import json
+import os
 import re
 from html import escape
 
@@ -140,6 +141,15 @@ def test_an_unchanged_copy_follows_the_book_and_goes_with_its_chapter(book, tmp_
         ".made.json", "00_start.ipynb", "01_welcome.ipynb", "02_first.ipynb", "notes.txt"]
 
 
+@pytest.mark.parametrize(("user", "asked"), [(0, True), (1000, False)])
+def test_only_root_asks_to_be_let_in(book, tmp_path, monkeypatch, user, asked):
+    monkeypatch.setattr(os, "geteuid", lambda: user, raising=False)
+    started = []
+    monkeypatch.setattr(lab.subprocess, "run", started.append)
+    lab.show(tmp_path)
+    assert ("--allow-root" in started[0]) is asked
+
+
 @pytest.mark.parametrize("place", [".", "notebooks", "book/lab"])
 def test_the_book_itself_is_no_folder_for_it(book, tmp_path, place):
     with pytest.raises(ValueError, match="expected a folder of your own, such as _build/lab, got"):
@@ -226,6 +236,7 @@ def test_a_run_is_shown_so_too_and_as_a_page_of_its_own(book, tmp_path):
     assert cells[figure + 1].source == "*Figure.* One dot."
     page = notebooks.web_page(ran)
     assert 'alt="One dot."' in page and "0.5" in page
+    assert "<script src=" not in page  # what draws its equations is part of it
     assert "plot" not in page.partition("<details><summary>Code</summary>")[0].partition("<body")[2]
     with pytest.raises(notebooks.CellFailed, match="ZeroDivisionError"):
         notebooks.run(source, {}, ran, bar=False)
