@@ -189,11 +189,11 @@ by_bound(live, "errors_per_1000_passes")
 # neurons](../deepsensor_excitable/01_test_errors). *Best* is the setting of a rival that found most errors
 # from other inputs; *single* is DeepXplore without other networks. The values of
 # {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean absolute value.
-# Their swarms start from the same inputs with LeNet-5 and VGG16. They start from as many with LeNet-1 and
-# LeNet-4, which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare excitable
-# neurons only with the noise of their own inputs, as the last table does. CIFAR-10 is a JPEG copy. One of its
-# images has more numbers than an image of MNIST, and an image of ImageNet has many more. So the same distance
-# is a smaller change there.
+# In these records their swarms start from the same inputs with LeNet-5 and VGG16. They start from as many with
+# LeNet-1 and LeNet-4, which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare
+# excitable neurons only with the noise of their own inputs, as the last table does. CIFAR-10 is a JPEG copy. One of
+# its images has more numbers than an image of MNIST, and an image of ImageNet has many more. So the same distance is
+# a smaller change there.
 
 # %% tags=["hide-input", "records"]
 by_bound(bounded, "error_rate", *CELL)

@@ -87,14 +87,15 @@ def of_records(sources: list[str]) -> list[bool]:
     theirs: set[str] = set()
     found = []
     for source in sources:
-        known = len(found)
         found.append(False)
         for statement in map(ast.unparse, ast.parse(source).body):
             read, bound = names(statement)
             kept = statement.startswith("if keep:")  # by default a run keeps nothing
             if not kept and (READS_RECORDS.search(statement) or read & theirs):
                 theirs |= bound
-                found[known] = True
+                found[-1] = True
+            else:
+                theirs -= bound
     return found
 
 
