@@ -10,7 +10,14 @@ import numpy as np
 import torch
 
 from dnnlib import checks
-from dnnlib.perturb.operators import BLUR_SIZES, OPERATORS, READINGS, STRENGTHS, Operator
+from dnnlib.perturb.operators import (
+    BLUR_SIZES,
+    OPERATORS,
+    READINGS,
+    STRENGTHS,
+    TABLE_III,
+    Operator,
+)
 
 __all__ = ["OPERATORS", "READINGS", "STRENGTHS", "Mutated", "Operator", "apply", "mutate"]
 
@@ -58,7 +65,7 @@ def mutate(x: torch.Tensor, operator: str = "random", *, seed: int, strength: in
         raise ValueError(f"strength: expected a whole number from 1 to 5 or None, got {strength!r}")
     u = _uniform(seed, _index(index, len(x)))
     names = list(OPERATORS)
-    kind = (u[:, 0] * len(names)).long() if operator == "random" else torch.full(
+    kind = (u[:, 0] * len(TABLE_III)).long() if operator == "random" else torch.full(
         (len(x),), names.index(operator))
     values = torch.empty(len(x), 2, dtype=torch.float64)
     images = torch.empty_like(x)

@@ -122,7 +122,8 @@ def _smooth(x: torch.Tensor, weights: Sequence[float], border: str) -> torch.Ten
     return padded.clamp(0, 1)
 
 
-OPERATORS: dict[str, Operator] = {  # in the order of Table III
+TABLE_III = ("shift", "rotation", "scale", "shear", "contrast", "brightness", "blur")  # NSS's own
+OPERATORS: dict[str, Operator] = {  # these first, in their order
     "shift": Operator(_shift, 0.0, (0.05, 0.15),
                       ((0, 0.05), (0.05, 0.1), (0.1, 0.15), (0.15, 0.2), (0.2, 0.25))),
     "rotation": Operator(_rotation, 0.0, (5, 25), ((0, 5), (5, 10), (10, 15), (15, 20), (20, 25))),

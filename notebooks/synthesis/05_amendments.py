@@ -15,7 +15,6 @@ from dnnbook import places, published
 from dnnbook.chapters.statements import says
 from dnnbook.display import plots, tables, verdict_plots
 from dnnbook.records import intervals, verdicts
-from dnnbook.records.extent import NAMES
 
 plots.style()
 
@@ -36,7 +35,7 @@ says(f"**The answer.** Of the {len(first)} claims that had a first verdict, {int
      f"Since then, {len(now) - len(known)} claims were added.")
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Verdicts by the first rules, on the records of that time, and by the rules of today, on the records of today. Those claims of each paper that have both.", "name": "fig-amendments"}}
-verdict_plots.before_after(first, now, NAMES)
+verdict_plots.before_after(first, now, published.PAPERS)
 plt.show()
 
 # %% [markdown]

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import display
 
+from dnnbook import published
 from dnnbook.chapters import board
 from dnnbook.chapters.statements import says
 from dnnbook.display import plots, tables, verdict_plots
@@ -51,7 +52,7 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # bits. The size of the runs stands behind each verdict above.
 
 # %% tags=["hide-input"]
-extent.states().rename(index=extent.NAMES).rename_axis(index=None, columns=None).rename(
+extent.states().rename(index=published.PAPERS).rename_axis(index=None, columns=None).rename(
     columns={"run": "cells run", "possible": "cells that our data allow", "cells": "the paper's cells"})
 
 # %% tags=["hide-input", "statements"]

@@ -9,14 +9,14 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from IPython.display import Markdown, display
 
+from dnnbook import published
 from dnnbook.chapters import evidence_map
 from dnnbook.chapters.statements import says
 from dnnbook.display import plots, tables, verdict_plots
 from dnnbook.records import origins
-from dnnbook.records.extent import NAMES
 
 plots.style()
-verdict_plots.squares(verdict_plots.outcomes().rename(index=NAMES))
+verdict_plots.squares(verdict_plots.outcomes().rename(index=published.PAPERS))
 plt.show()
 
 # %% [markdown]
@@ -31,7 +31,7 @@ plt.show()
 # gives.
 
 # %% tags=["hide-input"]
-found = {name: evidence_map.fields(paper) for paper, name in NAMES.items()}
+found = {name: evidence_map.fields(paper) for paper, name in published.PAPERS.items()}
 for name, fields in found.items():
     display(Markdown(f"**{name}**"), evidence_map.Map(fields))
 
@@ -44,7 +44,7 @@ for name, fields in found.items():
 
 # %% tags=["hide-input", "records"] mystnb={"figure": {"caption": "Cells that would still be open if every cell had so many seeds, with the mean and the spread of the seeds that were run.", "name": "fig-left-open"}}
 still = verdict_plots.open_cells()
-still["paper"] = still["paper"].map(NAMES)
+still["paper"] = still["paper"].map(published.PAPERS)
 verdict_plots.left_open(still)
 plt.show()
 

@@ -251,3 +251,12 @@ def test_errors_say_what_came_and_what_was_expected(call, words, images):
 def test_bytes_are_not_images(images):
     with pytest.raises(TypeError, match="floating-point tensor .* got torch.uint8"):
         mutate((images(2) * 255).byte(), seed=0)
+
+
+def test_one_operator_more_changes_nothing_of_what_is_drawn_of_the_papers_seven(monkeypatch):
+    x = torch.rand(40, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    before = mutate(x, seed=3)
+    monkeypatch.setitem(OPERATORS, "invert", OPERATORS["contrast"])
+    after = mutate(x, seed=3)
+    assert torch.equal(after.images, before.images) and torch.equal(after.operator, before.operator)
+    assert (mutate(x, operator="invert", seed=3).operator == 7).all()

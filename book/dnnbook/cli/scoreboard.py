@@ -30,6 +30,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
     """Every claim of the papers, and what the committed records say of it."""
     import pandas as pd
 
+    from dnnbook import published
     from dnnbook.chapters import evidence_map
     from dnnbook.records import extent, verdicts
     from dnnlib import files
@@ -46,7 +47,7 @@ def scoreboard(paper: Annotated[str, typer.Argument(help="One paper only.")] = "
         _check(paper)
         return
     if missing:
-        papers = [paper] if paper else list(extent.NAMES)
+        papers = [paper] if paper else list(published.PAPERS)
         found = pd.concat([evidence_map.fields(name) for name in papers])
         print_table(evidence_map.missing(found),
                     "Not run, with fewer than three seeds, or larger than what was run")

@@ -9,18 +9,27 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar, get_args
 
 import pandas as pd
-from pydantic import ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
 
 from dnnlib import checks
 
 FOLDER = Path(__file__).parent
-Paper = Literal["nsatp", "peacepact", "nss", "deepsensor_sensitivity", "deepsensor_excitable"]
+OUTLINE: dict[str, dict] = tomllib.loads((FOLDER / "outline.toml").read_text(encoding="utf-8"))
+PAPERS: dict[str, str] = {name: items.pop("title") for name, items in OUTLINE.items()}
+Paper = Annotated[str, AfterValidator(lambda name: checks.known(name, PAPERS, "paper"))]
 Rule = Literal["at_least", "above", "at_most", "below", "about"]
 Scale = Literal["linear", "ratio", "share", "percent", "saving", "correlation"]
 Taken = Literal["slope", "range"]
 Compared = Literal["less", "over", "between", "above", "least"]
-PAPERS, RULES, TAKE, BY = map(get_args, (Paper, Rule, Taken, Compared))
+RULES, TAKE, BY = map(get_args, (Rule, Taken, Compared))
 
 
 STRICT = ConfigDict(strict=True, extra="forbid")  # each field of its type, and no other
@@ -147,12 +156,26 @@ def source(paper: str, number: int) -> str:
     return "\n".join(line.removeprefix("#").strip() for line in lines if line.startswith("#"))
 
 
+def papers(folder: Path) -> list[str]:
+    """The papers of the outline, in its order; ``ValueError`` unless each has claims in ``folder``,
+    and no other has."""
+    there = {path.parent.name for path in folder.glob("*/claims.toml")}
+    for name in PAPERS:
+        if name not in there:
+            raise ValueError(f"{folder / name / 'claims.toml'}: expected the claims of [{name}] in "
+                             "outline.toml, got no file")
+    if new := sorted(there - set(PAPERS)):
+        raise ValueError(f"{folder / 'outline.toml'}: expected [{new[0]}], with its title, tables "
+                         f"and figures, since there is {new[0]}/claims.toml")
+    return [*PAPERS]
+
+
 def claims(paper: str | None = None, path: Path | None = None) -> list[Claim]:
     """The claims of one paper, or of all, in the order of the papers; or those of a file ``path``.
 
     Raises ``ValueError`` naming the claim and the field that is wrong.
     """
-    paths = [path] if path else [FOLDER / name / "claims.toml" for name in PAPERS]
+    paths = [path] if path else [FOLDER / name / "claims.toml" for name in papers(FOLDER)]
     found = [claim for file in paths for claim in entries(file, "claim", Claim)]
     if bare := [claim.id for claim in found if not claim.cells]:
         raise ValueError(f"claim {bare[0]}: cells []: expected a column")

@@ -1,6 +1,5 @@
 """How much of each paper is regenerated: of its tables and figures, and of their cells."""
 
-import tomllib
 from pathlib import Path
 
 import pandas as pd
@@ -9,9 +8,6 @@ from dnnbook import published
 from dnnbook.records import records
 from dnnbook.records.verdicts import SEEDS
 
-NAMES = {"nsatp": "NSATP", "peacepact": "PEACEPACT", "nss": "NSS",
-         "deepsensor_sensitivity": "DeepSensor, sensitive neurons",
-         "deepsensor_excitable": "DeepSensor, excitable neurons"}
 STATES = ("whole", "partial", "blank")
 PAIR = ["dataset", "model"]
 ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X")
@@ -28,9 +24,8 @@ def items(root: Path | None = None) -> pd.DataFrame:
     'blank': none was, or no chapter regenerates it. How large the runs were is another question,
     which :func:`dnnbook.records.verdicts.scale` answers.
     """
-    outline = tomllib.loads((published.FOLDER / "outline.toml").read_text(encoding="utf-8"))
     rows = []
-    for paper, entries in outline.items():
+    for paper, entries in published.OUTLINE.items():
         for name, entry in entries.items():
             run, cells = _run(entry, root), entry.get("cells", 0)
             full = "chapter" in entry and run >= cells
@@ -47,8 +42,7 @@ def lacking(paper: str, item: str, root: Path | None = None) -> list[tuple[str, 
     Only of tables whose copy names both; of others there is no list. A dataset of which all is
     lacking stands once, with an empty name of a network.
     """
-    outline = tomllib.loads((published.FOLDER / "outline.toml").read_text(encoding="utf-8"))
-    entry, number = outline[paper][item], item.removeprefix("Table ")
+    entry, number = published.OUTLINE[paper][item], item.removeprefix("Table ")
     number = str(ROMAN.index(number) + 1) if number in ROMAN else number
     if "experiment" not in entry or not number.isdigit():
         return []
@@ -89,7 +83,7 @@ def states(root: Path | None = None) -> pd.DataFrame:
     """For each paper, its tables and figures by state, and its cells: those run, possible, all."""
     found = items(root)
     counts = pd.crosstab(found["paper"], found["state"]).reindex(
-        index=list(NAMES), columns=list(STATES), fill_value=0)
+        index=list(published.PAPERS), columns=list(STATES), fill_value=0)
     return counts.join(found.groupby("paper")[["run", "possible", "cells"]].sum())
 
 
@@ -104,7 +98,7 @@ def readme(text: str, root: Path | None = None) -> str:
         raise ValueError(f"README: expected the marks {START} and {END}")
     lines = ["| paper | tables and figures: whole, partial, blank | cells run "
              "| of those that our data allow | of the paper's |", "|---|---|---|---|---|"]
-    lines += [f"| {NAMES[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
+    lines += [f"| {published.PAPERS[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
               f"{row['run']} | {row['possible']} | {row['cells']} |"
               for paper, row in states(root).iterrows()]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])

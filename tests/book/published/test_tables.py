@@ -207,7 +207,7 @@ threshold = 0.5
     ('cells = ["dataset"]', "cells = [1]", r"claim nsatp-x: cells \[1\]"),
     ("threshold = 0.5", 'threshold = 0.5\nwhere = "x"', "claim nsatp-x: where 'x'"),
     ("threshold = 0.5", "threshold = 0.5\nnote = 1", "claim nsatp-x: note 1"),
-    ('paper = "nsatp"', 'paper = "nsapt"', "claim nsatp-x: paper 'nsapt': Input should be 'nsatp'"),
+    ('paper = "nsatp"', 'paper = "nsapt"', "claim nsatp-x: paper 'nsapt': unknown paper 'nsapt'; did you mean 'nsatp'"),
     ('paper = "nsatp"', "paper = []", r"claim nsatp-x: paper \[\]"),
     ('quantity = "x"\n', "", "claim nsatp-x: quantity: Field required"),
     ("expected = 4", "expected = 4\nexpects = 4", "claim nsatp-x: expects 4: Unexpected"),
@@ -221,3 +221,22 @@ def test_malformed_claims_say_what_is_wrong(tmp_path, old, new, words):
     path.write_text(GOOD.replace(old, new))
     with pytest.raises(ValueError, match=words):
         published.claims(path=path)
+
+
+@pytest.mark.parametrize("paper", published.PAPERS)
+def test_a_paper_without_its_claims_is_named(tmp_path, paper):
+    for name in published.PAPERS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "claims.toml").touch()
+    assert published.papers(tmp_path) == [*published.PAPERS]
+    (tmp_path / paper / "claims.toml").unlink()
+    with pytest.raises(ValueError, match=rf"{paper}/claims.toml: expected the claims of \[{paper}\] in outline"):
+        published.papers(tmp_path)
+
+
+def test_a_paper_without_an_outline_is_named(tmp_path):
+    for name in (*published.PAPERS, "sixth"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "claims.toml").touch()
+    with pytest.raises(ValueError, match=r"outline.toml: expected \[sixth\], with its title, tables and figures"):
+        published.papers(tmp_path)

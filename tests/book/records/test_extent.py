@@ -1,6 +1,5 @@
 """What was run of each paper is counted from the records."""
 
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,6 @@ def measured(dataset, model, seeds=3):
         records.save(records.Record("nss/diversity", {"dataset": dataset, "model": model,
                                                       "seed": seed},
                                     [{"quantity": "area", "value": 1.0}]))
-
-
-def outline():
-    return tomllib.loads((published.FOLDER / "outline.toml").read_text("utf-8"))
 
 
 def state(item="Table VII"):
@@ -57,7 +52,7 @@ def test_no_item_counts_more_cells_than_the_paper_has():
 def test_what_needs_data_that_is_not_here_is_counted_as_the_tables_print_it():
     """Of the tables whose copy names the datasets: their cells with SVHN and VCTK."""
     seen = 0
-    for paper, entries in outline().items():
+    for paper, entries in published.OUTLINE.items():
         for name, entry in entries.items():
             number = name.removeprefix("Table ")
             number = str(extent.ROMAN.index(number) + 1) if number in extent.ROMAN else number
@@ -77,7 +72,7 @@ def test_what_needs_data_that_is_not_here_is_counted_as_the_tables_print_it():
 def test_a_network_that_a_table_does_not_print_is_no_cell_of_it():
     """A chapter runs with more networks than its table has: LeNet-1 is not in Table III."""
     seen = 0
-    for paper, items in outline().items():
+    for paper, items in published.OUTLINE.items():
         for name, entry in items.items():
             where = entry.get("where", {}).get("model")
             number = name.removeprefix("Table ")
