@@ -6,6 +6,7 @@ from typing import cast
 import torch
 from torch import nn
 
+from dnnbook.studies import ordering
 from dnnbook.studies.naming import Key
 from dnnlib.custom import methods
 from dnnlib.custom.options import Options
@@ -16,17 +17,17 @@ from dnnlib.inference import predict
 from dnnlib.selection import Method, Selector
 
 
-def one_more(name: str, *, reference: torch.Tensor) -> dict[Key, Selector]:
+def one_more(name: str, *, reference: torch.Tensor) -> dict[ordering.Key, Selector]:
     """One more selector, by its key; none for ''.
 
     ``reference``: training images, for one that compares with some. Raises ``ValueError`` for a
     class that is no selector.
 
-    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("lsa")}
+    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {ordering.Key("lsa")}
     True
     """
-    return {Key(word): made_of(kind, {"reference": reference} if methods.needs_reference(kind)
-                               else {})
+    return {ordering.Key(word): made_of(kind, {"reference": reference}
+                                        if methods.needs_reference(kind) else {})
             for word, kind in selectors(name).items()}
 
 

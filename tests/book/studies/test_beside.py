@@ -9,7 +9,7 @@ from dnnbook import studies
 from dnnbook.chapters import declared, notebooks, sweeps
 from dnnbook.records import records
 from dnnbook.records.counted import variant
-from dnnbook.studies import Key
+from dnnbook.studies import Key, ordering
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_a_selector_of_ones_own_is_one_more_with_a_record_of_its_own(tiny_model,
     path.write_text(CONTRAST)
     name, where = f"{path}:Contrast", "nss/fault_detection"
     found = studies.one_more(name, reference=x)
-    order = studies.orders(tiny_model(), x, found)[Key("contrast")]
+    order = studies.orders(tiny_model(), x, found)[ordering.Key("contrast")]
     assert order.tolist() == (-x.flatten(1).std(dim=1)).argsort(descending=True).tolist()
     assert declared.check(where, here=False, beside=name) == {"beside": name}
     kept = declared.kept("beside", name, where)
