@@ -47,8 +47,7 @@ from dnnbook.display import plots
 from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
 from dnnbook.studies import Key, clever
 from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
 from dnnbook.training import retraining
@@ -74,20 +73,24 @@ bet("deepsensor-sensitivity-asr")
 CELL, FUZZERS = ["dataset", "model", "seed"], ["deepsensor", "deepxplore", "dlfuzz", "deephunter"]
 every = records.frame("deepsensor_sensitivity/robustness")
 counted = at_best(every, *CELL)
-large, small = (seeds_of(counted, "fuzzer", quantity="asr_gain", attack=attack).unstack("fuzzer")
+large, small = (seeds_of(counted, "model", "fuzzer", quantity="asr_gain", attack=attack).unstack("fuzzer")
                 for attack in ("pgd", "pgd, small"))
-controls, ahead = large[["noise", "benign"]], large["deepsensor"] - large[FUZZERS[1:]].max(axis=1)
-says((f"**The answer.** After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
-      f"{span(large['deepsensor'], 1)} points less often, with every random seed. But the interval of the mean includes no "
-      "gain at all: three seeds do not decide.", large["deepsensor"].min() > 0 > interval(large["deepsensor"])[0]),
-     ("More training alone changes it by less.", controls.abs().max(axis=None) < large["deepsensor"].min()))
+falls, open_to_gain = small["deepsensor"], large.drop(index="lenet1")
+says((f"**The answer.** In part. After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
+      f"{span(open_to_gain['deepsensor'], 1)} points less often with LeNet-4 and LeNet-5, in every run. With LeNet-1 it "
+      "succeeded on every image, and mostly still does.", open_to_gain["deepsensor"].min() > 0
+      and large.loc["lenet1", "deepsensor"].median() == 0),
+     (f"At the smaller eps it succeeds less often in {(falls > 0).sum()} of {len(falls)} runs, by {falls.mean():.1f} points "
+      "in the mean.", (falls > 0).mean() > 0.8))
 
 # %% tags=["hide-input", "statements"]
-says(("No other fuzzer's examples bring such a gain with every random seed, but DeepSensor's lead over the next best "
-      "may be chance.", [name for name in FUZZERS if large[name].min() > 0] == ["deepsensor"]
-      and interval(ahead)[0] <= 0),
-     ("At the smaller eps, even the sign of the gain depends on the random seed.",
-      small["deepsensor"].min() < 0 < small["deepsensor"].max()))
+each, controls = evidence.spread(falls), pd.concat([large, small])[["benign", "noise"]]
+first = falls > small[FUZZERS[1:]].max(axis=1)
+says((f"In {first.sum()} of these runs, DeepSensor's examples bring more than those of every other fuzzer.", first.mean() > 0.5),
+     (f"More training alone, on benign images or noise, brings at most {controls.max(axis=None):.1f} points.",
+      controls.max(axis=None) < falls.mean() / 2),
+     ("But three random seeds decide little: the interval of the mean gain includes no gain with "
+      f"{listed(each.index[each['low'] <= 0])}.", (each["low"] <= 0).any()))
 
 # %% [markdown]
 # ## In one picture
@@ -301,16 +304,13 @@ run.verdicts()
 # that no person could name, with the label of its input, teaches the network to ignore what it sees.
 
 # %% tags=["hide-input", "statements"]
-score = seeds_of(counted, "fuzzer", quantity="clever_gain").unstack("fuzzer")
-low, high = interval(large["deepsensor"])
-worse = [name for name in FUZZERS if max(found[name].max() for found in (large, small, score)) < 0]
+score = seeds_of(counted, "model", "fuzzer", quantity="clever_gain").unstack("fuzzer")
+worse = [name for name in FUZZERS if max(found[name].mean() for found in (small, score)) < 0]
 accuracy = mean_of(counted, "fuzzer", quantity="accuracy_unseen")[["before", *FUZZERS]]
-says(f"At the larger eps, the 95 % interval of DeepSensor's mean gain is {low:.1f} to {high:.1f} points, and the controls "
-     f"gain or lose at most {controls.abs().max(axis=None):.1f}.",
-     f"Its lead over the next best fuzzer is {span(ahead, 1)} points.",
-     f"At the smaller eps its gain is {span(small['deepsensor'], 1)} points, and in CLEVER {span(score['deepsensor'], 2)}.",
-     *([f"With every random seed, the examples of {listed(worse)}, labelled as their inputs are, make the network "
-        "worse by all three measures."] if worse else []),
+says(f"At the smaller eps, the gain by DeepSensor's examples is {span(falls, 1)} points in single runs, and in CLEVER "
+     f"{span(score['deepsensor'], 2)}. CLEVER rises in {(score['deepsensor'] > 0).sum()} of {len(score)} runs.",
+     *([f"The examples of {listed(worse)}, labelled as their inputs are, make the networks worse by both measures "
+        "on average."] if worse else []),
      (f"Retraining also costs accuracy. Of all unseen images the network gets {accuracy['before']:.1f} % right before it, and "
       f"{accuracy['deepsensor']:.1f} % after DeepSensor's examples"
       + (f", {accuracy.min():.1f} % after {shown(accuracy.idxmin())}'s." if accuracy.idxmin() != "deepsensor"
