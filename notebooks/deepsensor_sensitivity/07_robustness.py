@@ -311,7 +311,8 @@ says(f"At the smaller eps, the gain by DeepSensor's examples is {span(falls, 1)}
      f"{span(score['deepsensor'], 2)}. CLEVER rises in {(score['deepsensor'] > 0).sum()} of {len(score)} runs.",
      *([f"The examples of {listed(worse)}, labelled as their inputs are, make the networks worse by both measures "
         "on average."] if worse else []),
-     (f"Retraining also costs accuracy. Of all unseen images the network gets {accuracy['before']:.1f} % right before it, and "
+     ("Retraining also costs accuracy. Of all unseen images the networks get "
+      f"{accuracy['before']:.1f} % right before it in the mean, and "
       f"{accuracy['deepsensor']:.1f} % after DeepSensor's examples"
       + (f", {accuracy.min():.1f} % after {shown(accuracy.idxmin())}'s." if accuracy.idxmin() != "deepsensor"
          else ", the least of all fuzzers."), accuracy["deepsensor"] < accuracy["before"] - 0.5))
