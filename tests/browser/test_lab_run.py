@@ -41,9 +41,9 @@ def started(opened):
 
 
 def said(cell):
-    """What a cell's outputs say; not its progress bars, which say how fast it was."""
-    datas = [output.get("data", {}) | {"text": output.get("text")}
-             for output in cell["outputs"] if output.get("name") != "stderr"]
+    """What a cell's outputs say; a progress bar that is done has no data."""
+    datas = [output.get("data", {}) | {"text": output.get("text")} for output in cell["outputs"]
+             if output.get("name") != "stderr" and output.get("data", 1)]
     kinds = ("text/html", "text/markdown", "image/png", "text/plain", "text")
     return [next(data[kind] for kind in kinds if data.get(kind)) for data in datas]
 
