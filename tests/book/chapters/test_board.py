@@ -43,9 +43,9 @@ def test_a_verdict_says_what_it_rests_on(monkeypatch):
     monkeypatch.delenv("DNNLIB_BOOK")
     claims = {claim.id: claim for claim in verdicts.published.claims()}
     shown = {name: board.marks(verdicts.verdict(claims[f"deepsensor-sensitivity-{name}"]))
-             for name in ("errors", "errors-size", "asr")}
+             for name in ("errors", "errors-size", "epsilon")}
     assert "The paper's own numbers fail the rule in 7 of 7 cells" in shown["errors-size"]
-    assert "It rests on one cell" in shown["asr"]
+    assert "It rests on one cell" in shown["epsilon"]
     assert any("DeepHunter" in mark for mark in shown["errors"])
 
 
