@@ -53,7 +53,7 @@ def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking",
     places = photos.numbers(rows["path"])
     with ThreadPool(READERS) as pool:
         thumbs = list(progress(pool.imap(lambda i: _readable(photos, i), places, chunksize=16),
-                           total=len(places), desc="gallery", unit="image"))
+                               total=len(places), desc="gallery", unit="image"))
     files = rows.get("absolute_path", pd.Series(index=rows.index, dtype=object))
     return _page("ranking", title, {
         "title": title, "total": len(ranked), "methods": methods,

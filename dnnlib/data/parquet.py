@@ -225,7 +225,7 @@ def read(paths: Sequence[Path], *, size: int | None = None) -> Raw:
 def _decode(found: Table, size: int | None) -> torch.Tensor:
     arrays = []
     bar = progress(zip(found.names, found), total=len(found), leave=False,
-               desc=f"decoding {found.files[0].name}")
+                   desc=f"decoding {found.files[0].name}")
     for name, content in bar:
         try:
             if content is None:

@@ -168,7 +168,7 @@ def _good(names: Sequence[str], headers: Iterable[Header | str], source: Path,
     skipped: dict[str, str] = {}
     first: list = []  # the shape of the first, and its name
     for i, found in enumerate(progress(headers, leave=False, total=len(names),
-                                   desc=f"looking through {source.name}")):
+                                       desc=f"looking through {source.name}")):
         try:
             if isinstance(found, str):
                 raise ValueError(found)

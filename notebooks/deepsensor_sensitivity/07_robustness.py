@@ -77,8 +77,8 @@ large, small = (seeds_of(counted, "model", "fuzzer", quantity="asr_gain", attack
                 for attack in ("pgd", "pgd, small"))
 falls, open_to_gain = small["deepsensor"], large.drop(index="lenet1")
 says((f"**The answer.** In part. After retraining on DeepSensor's examples, PGD at the larger eps succeeds "
-      f"{span(open_to_gain['deepsensor'], 1)} points less often with LeNet-4 and LeNet-5, in every run. With LeNet-1 it "
-      "succeeded on every image, and mostly still does.", open_to_gain["deepsensor"].min() > 0
+      f"{span(open_to_gain['deepsensor'], 1)} points less often with {listed(open_to_gain.index.unique('model'))}, in every "
+      "run. With LeNet-1 it succeeded on every image, and mostly still does.", open_to_gain["deepsensor"].min() > 0
       and large.loc["lenet1", "deepsensor"].median() == 0),
      (f"At the smaller eps it succeeds less often in {(falls > 0).sum()} of {len(falls)} runs, by {falls.mean():.1f} points "
       "in the mean.", (falls > 0).mean() > 0.8))

@@ -10,6 +10,7 @@ from dnnbook.data import in_file, sources
 from dnnbook.studies import beside, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
+from dnnlib.custom.options import ATTACKS
 
 Values = Mapping[str, object]
 EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
@@ -82,7 +83,13 @@ def _pool(values: Values) -> None:
 
 def _beside(where: str, values: Values, of: str) -> None:
     name = str(values.get("beside", ""))
+    there = {"nsatp/rq3": ("pd", "pv", "pe")}.get(where, ("noise",) if of == "fuzzers" else ())
+    if name in there:  # else one of the two would be shown in the other's place
+        raise ValueError(f"beside: the chapter has {name} itself; expected another")
     if of == "fuzzers":
+        if where == "deepsensor_sensitivity/test_errors" and name in ATTACKS:
+            raise ValueError(f"beside: {name} needs a bound, and this chapter has none at first; "
+                             "synthesis/02 takes it")
         beside.fuzzers(name)
         return
     for word, kind in beside.selectors(name).items():

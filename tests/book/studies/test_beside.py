@@ -152,3 +152,11 @@ def test_a_distance_scores(name):
     with pytest.raises(ValueError, match=f"beside: expected a selector that scores, got {name}, which does not"):
         declared.check("nsatp/rq3", here=False, beside=name)
     assert declared.check("nsatp/rq3", here=False, beside="margin") == {"beside": "margin"}
+
+
+@pytest.mark.parametrize("where, name, words", [
+    (ERRORS, "noise", "the chapter has noise itself"), ("synthesis/02", "noise", "the chapter has noise itself"),
+    ("nsatp/rq3", "pe", "the chapter has pe itself"), (ERRORS, "pgd", "pgd needs a bound, and this chapter has none")])
+def test_what_would_take_the_place_of_the_chapters_own_is_refused(where, name, words):
+    with pytest.raises(ValueError, match=f"beside: {words}"):
+        declared.check(where, here=False, beside=name)
