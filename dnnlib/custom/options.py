@@ -95,9 +95,9 @@ class Options:
         if self.by in ATTACKS:
             toolbox.norm_of(self.budget, self.by)
             toolbox.installed()
-        if self.population is not None and self.by not in SWARMS:
+        if self.population is not None and self.name not in SWARMS:
             raise ValueError(f"population: only with {' and '.join(SWARMS)}, got {self.by}")
-        if self.layers is not None and self.by not in SWARMS and "layers" not in self.takes:
+        if self.layers is not None and self.name not in SWARMS and "layers" not in self.takes:
             with_layers = [name for name in METHODS if name in SWARMS or "layers" in _takes(name)]
             raise ValueError(f"layers: only with {', '.join(with_layers)}, got "
                              f"{self.name}")
@@ -147,7 +147,7 @@ class Options:
     @property
     def at_once(self) -> int:
         """Inputs in a block."""
-        return self.block or (4 if self.by in SWARMS else 32)
+        return self.block or (4 if self.name in SWARMS else 32)
 
     def check_reference(self, given: bool) -> None:
         """``ValueError`` unless training images are there for a fuzzer that needs them, and only
@@ -165,8 +165,8 @@ class Options:
         """
         self.check_reference(reference is not None)
         shared = {"budget": self.budget, "batch_size": self.batch_size}
-        if self.by in SWARMS:
-            return Swarm(fitness=SWARMS[str(self.by)](layers=self.layers),
+        if self.name in SWARMS:
+            return Swarm(fitness=SWARMS[self.name](layers=self.layers),
                          population=self.population or Swarm.population, **shared)
         given = shared | ({} if self.layers is None else {"layers": self.layers})
         given |= {} if reference is None else {"reference": reference}

@@ -3,6 +3,7 @@ import math
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from typing import get_args, get_type_hints
 
 import matplotlib
@@ -654,3 +655,19 @@ def test_a_type_checker_knows_the_names_and_the_options_that_there_are():
     assert set(ATTACKS) <= set(METHODS)
     assert get_args(get_type_hints(custom.rank)["by"])[0] == selection.Method
     assert get_type_hints(custom.fuzz)["given"].__args__ == (Given,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A fuzzer with an option that has no hash."""
+
+    sizes: list = field(default_factory=lambda: [1, 2])
+    budget: Budget = Budget()
+
+    def run(self, model, inputs, labels, *, iterations, generator, watch=None):
+        raise NotImplementedError
+
+
+def test_an_instance_may_have_options_without_a_hash():
+    options = Options(by=Listed(sizes=[3]), l2=1.0)
+    assert options.fuzzer() == Listed(sizes=[3], budget=Budget(l2=1.0)) and options.at_once == 32
