@@ -12,8 +12,8 @@ from dnnlib.cli.terminal import print_table, say
 
 
 def rank(model: own.Model = "", images: own.Images = "",
-         by: Annotated[str, typer.Option(help="Methods, with commas: nss,gini,...; or your own, "
-                                         "FILE.py:CLASS.")] = "gini",
+         by: Annotated[str, typer.Option(
+             help="Methods, with commas: {selectors}; or your own, FILE.py:CLASS.")] = "gini",
          weights: own.Weights = "", reference: own.Reference = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "

@@ -40,7 +40,7 @@ from dnnbook.display.campaign_plots import errors_against_distance
 from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, same_numbers, seeds_of, sides_of, table_of
 from dnnbook.words import listed, networks, span
 from dnnlib import fuzzing, inference
@@ -83,10 +83,10 @@ says((f"Without a bound on the distance, {span(unguided)} % of random images are
 # guided by excitable neurons is ahead of the swarms that look at less, or at nothing.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of the examples that are test errors, against the bound on their L2 distance, from the records; mean over the random seeds. Two panels for each network: the fuzzers, then the swarm with six fitnesses. Lines join the bounds that were run and say nothing of those between: LeNet-4 was not run at 4. Broken line: DeepSensor's share in Table 3.", "name": "fig-excitable-distance-records"}}
-EXCITABLE = Key("deepsensor", "excitable")
-PANELS = [[EXCITABLE, *(Key(rival, setting=setting) for setting in ("paper", "best")
-                        for rival in ("deepxplore", "dlfuzz", "deephunter")), Key("noise")],
-          [EXCITABLE, *(Key("deepsensor", name) for name in (
+EXCITABLE = FuzzerKey("deepsensor", "excitable")
+PANELS = [[EXCITABLE, *(FuzzerKey(rival, setting=setting) for setting in ("paper", "best")
+                        for rival in ("deepxplore", "dlfuzz", "deephunter")), FuzzerKey("noise")],
+          [EXCITABLE, *(FuzzerKey("deepsensor", name) for name in (
               "excitable_scaled", "sensitive", "constant", "random", "sensitive_same_passes"))]]
 table_3 = published.table("deepsensor_excitable", 3)
 printed = table_3.query("quantity == 'test_errors'").pivot(index="model", columns="fuzzer", values="value")
@@ -193,10 +193,10 @@ known = data.images[left] if recipe == "pretrained" else load(dataset, "train").
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, "excitable excitable_scaled sensitive constant random",
                         points=points, seed=seed)
-swarms[Key("deepsensor", "sensitive_same_passes")] = replace(swarm, population=3 * points * population)
+swarms[FuzzerKey("deepsensor", "sensitive_same_passes")] = replace(swarm, population=3 * points * population)
 baselines = studies.rivals(oracles, known[:references],
                            best=(data.images[left], data.labels[left]), count=held_out)
-fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)}
 
 # %% [markdown]
 # All fuzzers run at all bounds on the {term}`L2 distance`. The paper names no bound (`none`);

@@ -38,7 +38,7 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import always_most, lead_of, mean_of, seeds_of, sides_of, table_of
 from dnnbook.training import faulty, pollution
 from dnnbook.words import out_of, span
@@ -195,7 +195,7 @@ baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out,
                            target=setting["label"], last=True)
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)}
 
 # %%
 found = studies.in_each(models, {name: (data.images[places], data.labels[places])

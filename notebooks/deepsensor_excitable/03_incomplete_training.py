@@ -35,7 +35,7 @@ from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import change_of, seeds_of, sides_of, table_of
 from dnnbook.training import faulty
 from dnnbook.words import out_of, span
@@ -177,7 +177,7 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out, last=True)
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-fuzzers = swarms | baselines | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)}
 found = studies.in_each(models, benign, fuzzers, iterations=iterations, seed=seed)
 
 # %%
@@ -191,7 +191,7 @@ wide(run.live, "method.notna()", index="method", columns=["quantity", "training"
      order={"quantity": ["test_errors", "l2"]})
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the input.", "name": "fig-excitable-incomplete-distance"}}
-errors_within_distance(found, thick=Key("deepsensor", "excitable"))
+errors_within_distance(found, thick=FuzzerKey("deepsensor", "excitable"))
 run.show()
 
 # %% [markdown]

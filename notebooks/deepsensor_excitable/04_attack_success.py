@@ -52,7 +52,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key
+from dnnbook.studies import FuzzerKey
 from dnnbook.training import retraining
 from dnnbook.studies.findings.deepsensor import rises, table_of
 from dnnbook.words import listed, shown, span
@@ -104,7 +104,7 @@ says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images before 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 4 from the records, examples without a bound: points of PGD's success rate, at both sizes, that retraining takes away. Mean over the random seeds; lines give the range.", "name": "fig-excitable-asr-records"}}
 SMALL = {"fgsm": "fgsm, small", "pgd": "pgd, small", "deepfool": "deepfool, small",
          "jsma": "jsma, small"}  # each attack, and what its second count is called
-BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
+BEFORE, BENIGN, PGD_AT = map(FuzzerKey, (retraining.BEFORE, "benign", "pgd_at"))
 kept = run.recorded()
 recorded_fall = at_best(kept[kept["quantity"] == "asr_gain"], "dataset", "model")
 plots.nothing() if recorded_fall.empty else campaign_plots.fuzzer_bars(
@@ -186,7 +186,7 @@ print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to att
 
 # %%
 budgets = {"none": None} | studies.bounds(bounds)
-found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+found = studies.at_bounds(model, x, labels, swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
 by_pgd = robustness.attack_success_rate(model, x, labels, attacks["pgd"], seed=seed).images
 
@@ -283,7 +283,7 @@ run.show()
 # ## Fig. 5
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 for the run above: points of success rate that retraining takes from each attack. As the paper counts it (above) and at the small size (below). Examples without a bound (left), and within the last one.", "name": "fig-excitable-asr-attacks"}}
-SHOWN = [*(Key("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
+SHOWN = [*(FuzzerKey("deepsensor", name) for name in ("excitable", "sensitive", "constant")), PGD_AT,
          BENIGN]
 
 
@@ -396,7 +396,7 @@ says("Its examples are a few hundred images, made once against the network as it
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# noisy, true = examples["none", Key("deepsensor", "constant")]
+# noisy, true = examples["none", FuzzerKey("deepsensor", "constant")]
 # drawn = true[torch.randperm(len(true), generator=torch.Generator().manual_seed(seed))]
 # shuffled = retraining.retrained(model, benign, {"right": (noisy, true), "drawn": (noisy, drawn)},
 #                                 steps, seed=seed)

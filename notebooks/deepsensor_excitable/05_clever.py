@@ -51,7 +51,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, clever
+from dnnbook.studies import FuzzerKey, clever
 from dnnbook.training import retraining
 from dnnbook.studies.findings.deepsensor import rises, seeds_of, table_of
 from dnnbook.words import listed, shown, span
@@ -185,14 +185,14 @@ swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=point
 baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
                            best=(data.images, data.labels), count=held_out)
 budgets = {"none": None} | studies.bounds(bounds)
-found = studies.at_bounds(model, x, labels, swarms | baselines | {Key("noise"): fuzzing.Noise()},
+found = studies.at_bounds(model, x, labels, swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)
 pgd = robustness.PGD(eps=eps, eps_step=eps / 3, iterations=attack_steps,
                      random_starts=random_starts)
 by_pgd = robustness.attack_success_rate(model, x, labels, pgd, seed=seed).images
 
 # %%
-BEFORE, BENIGN, PGD_AT = map(Key, (retraining.BEFORE, "benign", "pgd_at"))
+BEFORE, BENIGN, PGD_AT = map(FuzzerKey, (retraining.BEFORE, "benign", "pgd_at"))
 benign = replace(data, images=x, labels=labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
 controls = {BEFORE: model} | retraining.retrained(

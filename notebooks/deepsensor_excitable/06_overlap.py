@@ -36,7 +36,7 @@ from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key
+from dnnbook.studies import FuzzerKey
 from dnnbook.studies.findings.deepsensor import lead_of, mean_of, seeds_of, sides_of
 from dnnbook.words import headed, out_of, shown, span
 from dnnlib import fuzzing, robustness
@@ -238,7 +238,7 @@ run.show()
 # instead of gradients. If a set is not stable here, it cannot be compared between methods.
 
 # %%
-guided = Key("deepsensor", "excitable")
+guided = FuzzerKey("deepsensor", "excitable")
 again = studies.campaigns(model, x, labels, {guided: swarms[guided]}, iterations=iterations,
                           seed=seed + 1)[guided]
 draws = [0.1 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1000 * draw + seed))
@@ -282,7 +282,7 @@ for a, b in combinations(attacks, 2):
     run.add({"between_attacks": overlap.loc[a, b], "between_attacks_beyond": beyond.loc[a, b]},
             attack=a, other=b)
 run.add({"chance": chance, "neurons": neurons,
-         "swarm_gradients": swarms[Key("deepsensor", "excitable")].fitness.points})
+         "swarm_gradients": swarms[FuzzerKey("deepsensor", "excitable")].fitness.points})
 run.save(data, device=device)
 wide(run.live, "swarm.notna()", index="swarm", columns=["quantity", "attack"])
 

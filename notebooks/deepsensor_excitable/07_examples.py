@@ -39,7 +39,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key
+from dnnbook.studies import FuzzerKey
 from dnnbook.studies.findings.deepsensor import seeds_of, table_of
 from dnnbook.words import shown
 from dnnlib import fuzzing, models
@@ -106,11 +106,11 @@ runs = studies.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, b
 # of the swarm that nothing guides, and of {term}`DLFuzz` at the smallest bound. Errors are shown first.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Inputs of one class (each first), an example of each (second) and what was added, magnified ten times (third). Titles: class, and the L2 distance to the input.", "name": "fig-excitable-examples", "classes": "bitmap"}}
-EXCITABLE, SENSITIVE, CONSTANT = (Key("deepsensor", name)
+EXCITABLE, SENSITIVE, CONSTANT = (FuzzerKey("deepsensor", name)
                                   for name in ("excitable", "sensitive", "constant"))
 parts = {}
 for bound, key in [*((bound, EXCITABLE) for bound in bounds), ("none", CONSTANT),
-                   (list(bounds)[-1], Key("dlfuzz", setting="paper"))]:
+                   (list(bounds)[-1], FuzzerKey("dlfuzz", setting="paper"))]:
     each = runs[bound, key]
     parts[f"{shown(str(key))}; bound: {bound}"] = [
         (x[each.origin[-1, i]], each.images[i], data.classes[seed_class],
@@ -172,7 +172,7 @@ def latent(x: torch.Tensor) -> np.ndarray:
 
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "t-SNE of the last hidden layer: two benign classes, and the last examples of each input. Without a bound (left) and at the larger bound (right). Triangles, which the paper leaves out, are examples that the network gives neither of the two classes.", "name": "fig-excitable-examples-tsne"}}
-CLOUDS = [Key("deephunter", setting="paper"), EXCITABLE, SENSITIVE, CONSTANT]
+CLOUDS = [FuzzerKey("deephunter", setting="paper"), EXCITABLE, SENSITIVE, CONSTANT]
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 4.2))
 home = f"class {data.classes[seed_class]}"
 for axis, bound in zip(axes, bounds):
@@ -218,18 +218,18 @@ for moved_by in (0, 1, 4):
 # set from the rest.
 
 # %% tags=["hide-input"]
-def by_input(bound: str, key: Key | None) -> np.ndarray:
+def by_input(bound: str, key: FuzzerKey | None) -> np.ndarray:
     """Hidden activations of a fuzzer's examples, or of the inputs, in the order of the inputs."""
     return latent(x if key is None else in_order(runs[bound, key]))
 
 
-def apart(bound: str, a: Key | None, b: Key | None) -> float:
+def apart(bound: str, a: FuzzerKey | None, b: FuzzerKey | None) -> float:
     """How well two sets are told apart; None: the benign inputs themselves."""
     return told_apart(by_input(bound, a)[::2], by_input(bound, b)[1::2])
 
 
 # %% tags=["hide-input"]
-PAIRS = [(EXCITABLE, None), (Key("deephunter", setting="paper"), None), (EXCITABLE, Key("deephunter", setting="paper")),
+PAIRS = [(EXCITABLE, None), (FuzzerKey("deephunter", setting="paper"), None), (EXCITABLE, FuzzerKey("deephunter", setting="paper")),
          (EXCITABLE, SENSITIVE), (EXCITABLE, CONSTANT), (SENSITIVE, CONSTANT)]
 half = len(x) // 2
 print(f"{half} points of each set; alike they give 0.50, give or take {(4 * 2 * half) ** -0.5:.2f}")
@@ -248,7 +248,7 @@ headed(pd.DataFrame({(str(a), str(b or "class")): {bound: apart(bound, a, b) for
 # distance by DeepHunter's.
 
 # %% tags=["hide-input"]
-HUNTER = Key("deephunter", setting="paper")
+HUNTER = FuzzerKey("deephunter", setting="paper")
 neighbours = NearestNeighbors(n_neighbors=1).fit(latent(torch.cat(list(benign.values()))))
 for bound in bounds:
     away = {key: float(np.median(neighbours.kneighbors(by_input(bound, key))[0]))
@@ -265,7 +265,7 @@ run.save(data, device=device)
 wide(run.live, "quantity == 'distance_over_deephunter'", index="swarm", columns="budget")
 
 # %% tags=["hide-input"]
-def far_off(bound: str, key: Key) -> float:
+def far_off(bound: str, key: FuzzerKey) -> float:
     """How well the examples are told apart from their class, in percent of the points."""
     return 100 * apart(bound, key, None)
 

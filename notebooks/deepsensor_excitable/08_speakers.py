@@ -40,7 +40,7 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import lead_of, seeds_of, sides_of, table_of
 from dnnbook.words import out_of, shown, span
 from dnnlib import checks, fuzzing, inference, models
@@ -204,7 +204,7 @@ known = load(dataset, "train").images[:references]
 rivals = {name: studies.rivals([each for other, each in trained.items() if other != name], known,
                                best=(data.images, data.labels), count=held_out)
           for name in trained}
-fuzzers = swarms | rivals[model_name] | {Key("noise"): fuzzing.Noise(scale=1.0)}
+fuzzers = swarms | rivals[model_name] | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)}
 
 # %%
 bounds = {"near": near, "none": None}
@@ -233,7 +233,7 @@ headed(pd.DataFrame({budget: rates[budget] for budget in bounds}).assign(
 
 # %%
 for budget, bound in bounds.items():
-    images = found[budget, Key("deepsensor", "constant")].images
+    images = found[budget, FuzzerKey("deepsensor", "constant")].images
     psi = shapley.diagonal(shapley.Game(model, x, images, labels)).values
     run.add({"change_of_loss": psi.sum(1).mean(), "largest_psi": psi.max(),
              "excitable": 100 * excitable.excitable(psi).double().mean()}, table=6, budget=budget, bound=bound)
@@ -264,7 +264,7 @@ def nearest(i: int) -> tuple:
 
 
 # %%
-without_bound = found["none", Key("deepsensor", "excitable")]
+without_bound = found["none", FuzzerKey("deepsensor", "excitable")]
 closest = [nearest(i) for i in range(len(x))]
 i = min(range(len(x)), key=lambda i: (closest[i][0] or not bool(without_bound.errors[-1, i]),
                                       *closest[i][:2]))

@@ -38,7 +38,7 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import beside, wide
 from dnnbook.records import evidence, records
 from dnnbook.records.records import timed
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import table_of
 from dnnbook.words import headed, out_of, shown
 from dnnlib import fuzzing
@@ -180,12 +180,12 @@ wide(run.recorded("quantity in ('estimate_passes', 'estimate_seconds')"),
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, points=4, seed=seed)
-swarms[Key("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
+swarms[FuzzerKey("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                            count=held_out)
 fuzzers = (swarms | studies.settled(baselines, model, x, iterations=iterations)
-           | {Key("noise"): fuzzing.Noise(scale=1.0)})
+           | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)})
 
 # %%
 runs = {key: timed(lambda: fuzzer.run(model, x, labels, iterations=iterations,
@@ -211,7 +211,7 @@ headed(cost.drop(columns="seconds").sort_values("passes").round(1))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Left: seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the sensitive swarm. Right: test errors within the bound, against passes.", "name": "fig-excitable-cost"}}
 figure, axes = plt.subplots(1, 2, figsize=(9.5, 3.6))
-seconds_against_passes(axes[0], cost, alike=Key("deepsensor", "sensitive"))
+seconds_against_passes(axes[0], cost, alike=FuzzerKey("deepsensor", "sensitive"))
 for key, line in cost.iterrows():
     axes[1].semilogx(line["passes"], line["test_errors_near"],
                      "o" if key in swarms else "s", label=shown(str(key)))
@@ -232,7 +232,7 @@ against = {(key.fuzzer, key.setting): cost.loc[key] for key in baselines}
 for setting in ("paper", "best") if held_out else ("paper",):
     same = [key for key in baselines if key.setting == setting]
     against["mean", setting] = cost.loc[same].mean()
-against |= {(name, ""): cost.loc[Key("deepsensor", name)] for name in ("sensitive", "constant")}
+against |= {(name, ""): cost.loc[FuzzerKey("deepsensor", name)] for name in ("sensitive", "constant")}
 for key in swarms:
     for (baseline, setting), theirs in against.items():
         if baseline != key.reading:

@@ -31,7 +31,7 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.studies.findings.deepsensor import seeds_of, sides_of, table_of
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
@@ -132,14 +132,14 @@ my_count = torch.zeros(len(candidates))
 my_count[changed] = (shapley.diagonal(game, points=points).values > 0.5).sum(1).float()
 
 # %%
-selectors = {Key("random"): selection.selector("random", seed=seed),
-             Key("gini"): selection.selector("gini"),
-             Key("nss"): selection.selector("nss", **again),
-             Key("excitable"): selection.selector("excitable", points=points, **again),
-             Key("excitable", scale="total"): selection.selector(
+selectors = {SelectorKey("random"): selection.selector("random", seed=seed),
+             SelectorKey("gini"): selection.selector("gini"),
+             SelectorKey("nss"): selection.selector("nss", **again),
+             SelectorKey("excitable"): selection.selector("excitable", points=points, **again),
+             SelectorKey("excitable", scale="total"): selection.selector(
                  "excitable", points=points, scale="total", **again)}
 usual_orders = studies.orders(model, candidates, selectors)
-score = compared(my_count, selectors[Key("excitable")].score(model, candidates),
+score = compared(my_count, selectors[SelectorKey("excitable")].score(model, candidates),
                  "selection.excitable", of="candidates")
 
 # %%
@@ -155,9 +155,9 @@ flips = (after.argmin(1) != given).double()
 told = shapley.Game(model, candidates[changed], fresh[changed], data.labels[changed])
 known = torch.zeros(len(candidates))
 known[changed] = excitable.excitable(shapley.diagonal(told, points=points).values).sum(1).float()
-apart = {Key("loss"): rising, Key("flip"): flips * (1 + rising.max()) + rising,
-         Key("true labels"): known}
-orders = usual_orders | {key: selection.by_score(each) for key, each in ({Key("excitable"): score} | apart).items()}
+apart = {SelectorKey("loss"): rising, SelectorKey("flip"): flips * (1 + rising.max()) + rising,
+         SelectorKey("true labels"): known}
+orders = usual_orders | {key: selection.by_score(each) for key, each in ({SelectorKey("excitable"): score} | apart).items()}
 
 # %% [markdown]
 # ## Fault detection rate and APFD
@@ -178,8 +178,8 @@ quiz("Of 1,000 candidates, 900 have not one excitable neuron. A fifth is selecte
 # %%
 RATES = (5, 10, 15, 20)
 fdr = faults.detection_table(wrong, orders, RATES)
-fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
-fdr.loc[Key("random, expected")] = 100 * wrong.mean()
+fdr.loc[SelectorKey("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[SelectorKey("random, expected")] = 100 * wrong.mean()
 apfd = {key: 100 * faults.apfd(wrong, order) for key, order in orders.items()}
 
 # %% tags=["hide-input"]
@@ -191,7 +191,7 @@ wide(named(run.live.query("quantity in ('fdr', 'apfd')")), index="selector", col
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-excitable-selector"}}
 _, axis = plt.subplots(figsize=(6, 3.8))
 plots.order_curve(axis, wrong, {shown(str(key)): order.numpy() for key, order in orders.items()
-                                if key not in (Key("random"), Key("flip"))}, what="faults found")
+                                if key not in (SelectorKey("random"), SelectorKey("flip"))}, what="faults found")
 run.show()
 
 # %% [markdown]
@@ -202,10 +202,10 @@ run.show()
 # the loss and with DeepGini:
 
 # %%
-scaled = Key("excitable", scale="total")
-scores = apart | {Key("excitable"): score, scaled: selectors[scaled].score(model, candidates)}
-scores[Key("gini")] = 1 - p.double().square().sum(1)
-scores[Key("nss")] = selectors[Key("nss")].score(model, candidates)
+scaled = SelectorKey("excitable", scale="total")
+scores = apart | {SelectorKey("excitable"): score, scaled: selectors[scaled].score(model, candidates)}
+scores[SelectorKey("gini")] = 1 - p.double().square().sum(1)
+scores[SelectorKey("nss")] = selectors[SelectorKey("nss")].score(model, candidates)
 
 
 # %%
@@ -218,7 +218,7 @@ def correlation(a: torch.Tensor, b: torch.Tensor) -> float:
 inside = {key: {"auc": faults.roc_area(wrong, score), "values": score.unique().numel(),
                 "zero": 100 * float((score == 0).double().mean()),
                 "with_loss": correlation(score, rising),
-                "with_gini": correlation(score, scores[Key("gini")])}
+                "with_gini": correlation(score, scores[SelectorKey("gini")])}
           for key, score in scores.items()}
 
 # %% tags=["hide-input"]
@@ -235,7 +235,7 @@ headed(pd.DataFrame(inside).T.round(2))
 # %%
 OTHERS = ("gini", "nss", "random", "loss", "flip")
 for other in OTHERS:
-    ahead = fdr.loc[[Key("excitable")]] - fdr.loc[Key(other)]
+    ahead = fdr.loc[[SelectorKey("excitable")]] - fdr.loc[SelectorKey(other)]
     run.add(studies.tidy(ahead, f"over_{other}"))
 
 # %% tags=["hide-input"]
@@ -303,7 +303,7 @@ says((f"`flip` divides nothing among neurons: it asks whether the mutation chang
 # ```{admonition} Solution
 # :class: dropdown
 # ~~~python
-# both = scores[Key("excitable")] + scores[Key("gini")]  # DeepGini's score is below 1
+# both = scores[SelectorKey("excitable")] + scores[SelectorKey("gini")]  # DeepGini's score is below 1
 # print(faults.fault_detection_rate(wrong, selection.by_score(both), 0.1))
 # ~~~
 #

@@ -48,7 +48,7 @@ from dnnbook.display.colours import colours
 from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, seeds_of, sides_of, written
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import fuzzing, inference
@@ -262,7 +262,7 @@ pd.DataFrame({"logit of its class": own[:, labels[0]],
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
 # a pretrained network comes without its training images
 known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
-single = {Key("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")} if models[1:] else {}
+single = {FuzzerKey("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")} if models[1:] else {}
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
@@ -271,8 +271,8 @@ readings = {"paper": swarm, "released": fuzzing.Swarm.released(),
             "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
 rivals = studies.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
                         count=held_out)
-fuzzers = {Key("deepsensor", name): each for name, each in readings.items()} | single | rivals
-fuzzers[Key("noise")] = fuzzing.fuzzer("noise", scale=1.0)
+fuzzers = {FuzzerKey("deepsensor", name): each for name, each in readings.items()} | single | rivals
+fuzzers[FuzzerKey("noise")] = fuzzing.fuzzer("noise", scale=1.0)
 fuzzers |= studies.one_more_fuzzer(beside, reference=known[:references])
 
 # %% [markdown]
@@ -342,9 +342,9 @@ wide(run.live, SETTINGS, index=["fuzzer", "setting"], columns="quantity")
 table_2 = published.table("deepsensor_sensitivity", 2)
 printed = table_2.query("quantity == 'test_errors'").pivot(
     index="model", columns="fuzzer", values="value") / 200  # percent of 20,000
-BLIND = [Key("deepsensor", name) for name in ("constant", "random")]
+BLIND = [FuzzerKey("deepsensor", name) for name in ("constant", "random")]
 PANELS = [[key for key in fuzzers if key not in BLIND],
-          [Key("deepsensor", "paper"), *BLIND, Key("noise")]]
+          [FuzzerKey("deepsensor", "paper"), *BLIND, FuzzerKey("noise")]]
 
 
 def goal(name: str, fuzzer: str = "deepsensor") -> float:
@@ -392,7 +392,7 @@ headed(pd.DataFrame({"distance needed": pd.Series(reach).map(lambda v: "-" if pd
 swarms = {key: measured["error_rate"].xs(key, level="key")
           for key in fuzzers if key.fuzzer == "deepsensor"}
 for budget in bounds:
-    run.add({f"over_{key.reading}": swarms[Key("deepsensor", "paper")][budget] - swarms[key][budget]
+    run.add({f"over_{key.reading}": swarms[FuzzerKey("deepsensor", "paper")][budget] - swarms[key][budget]
              for key in BLIND}, fuzzer="deepsensor", budget=budget, bound=bounds[budget])
 headed(pd.DataFrame(swarms).round(1))
 

@@ -37,7 +37,7 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import polluted_class, seeds_of
 from dnnbook.training import faulty, pollution
 from dnnbook.words import listed, shown, span
@@ -198,7 +198,7 @@ wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "netwo
 # of this table.
 
 # %% tags=["hide-input"]
-EXAMPLES = [Key("deepsensor", "paper"), Key("deepsensor", "constant"), Key("deephunter", setting="paper")]
+EXAMPLES = [FuzzerKey("deepsensor", "paper"), FuzzerKey("deepsensor", "constant"), FuzzerKey("deephunter", setting="paper")]
 headed(pd.DataFrame({(key, name): np.bincount(found[name, key].predicted[-1], minlength=len(data.classes))
                      for key in EXAMPLES for name in models}, index=pd.Index(data.classes, name="given class")).T)
 

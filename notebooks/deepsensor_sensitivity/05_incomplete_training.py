@@ -35,7 +35,7 @@ from dnnbook.display.campaign_plots import errors_within_distance, fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import change_of, lead_of, mean_of, seeds_of, sides_of, with_swarm
 from dnnbook.training import faulty
 from dnnbook.words import listed, shown, span
@@ -150,7 +150,7 @@ COLUMNS = {"training": STATES, "quantity": ["test_errors", "l2"]}
 wide(run.live, index=["fuzzer", "swarm", "setting"], columns=["quantity", "training"], order=COLUMNS)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors among the last examples of the run above, counted up to a given L2 distance from the input.", "name": "fig-deepsensor-incomplete-distance"}}
-errors_within_distance(found, thick=Key("deepsensor", "paper"))
+errors_within_distance(found, thick=FuzzerKey("deepsensor", "paper"))
 run.show()
 
 # %% [markdown]

@@ -41,7 +41,7 @@ from dnnbook.display.campaign_plots import methods
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import firsts, lead_of, mean_of, with_swarm, written
 from dnnbook.words import listed, out_of, shown
 from dnnlib import coverage, fuzzing
@@ -236,7 +236,7 @@ for (counted, key), gain in gains.items():
     run.add(outcomes.each("criterion", gain), counted=counted, quantity="gain", **key.columns)
 for counted, criterion in product(("alone", "together"), before.index):
     points = {key: gain[criterion] for (how, key), gain in gains.items() if how == counted}
-    run.add(outcomes.times(points, [Key("deepsensor", "paper")], list(rivals), "gain_over", least=0.01,
+    run.add(outcomes.times(points, [FuzzerKey("deepsensor", "paper")], list(rivals), "gain_over", least=0.01,
                            counted=counted, criterion=criterion))
 for key, campaign in found.items():
     run.add({"l2": campaign.l2[-1].mean(), "test_errors": campaign.errors[-1].sum()}, **key.columns)

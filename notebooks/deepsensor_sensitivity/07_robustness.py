@@ -48,7 +48,7 @@ from dnnbook.display.campaign_plots import fuzzer_bars
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, clever
+from dnnbook.studies import FuzzerKey, clever
 from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
 from dnnbook.training import retraining
 from dnnbook.words import listed, shown, span
@@ -167,16 +167,16 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 # %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
-fuzzers = {Key("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
-           Key("noise"): fuzzing.fuzzer("noise")}
+fuzzers = {FuzzerKey("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
+           FuzzerKey("noise"): fuzzing.fuzzer("noise")}
 found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
 
 # %%
 examples = {key: (campaign.images, campaign.labels[campaign.origin[-1]])
             for key, campaign in found.items()}
-examples[Key("benign")] = (x, labels)
+examples[FuzzerKey("benign")] = (x, labels)
 steps = replace(retraining.RECIPE, learning_rate=learning_rate, epochs=epochs)
-BEFORE = Key(retraining.BEFORE)
+BEFORE = FuzzerKey(retraining.BEFORE)
 models = {BEFORE: model} | retraining.retrained(
     model, replace(data, images=x, labels=labels), examples, steps, seed=seed)
 
@@ -266,8 +266,8 @@ for column, values in table.items():
     if not column.startswith("accuracy"):
         for setting in ("paper", "best") if held_out else ("paper",):
             against = [key for key in rivals if key.setting == setting]
-            lead = (retraining.success_lead(values, Key("deepsensor"), against, before=BEFORE) if attack else
-                    retraining.lead(gains, Key("deepsensor"), against))
+            lead = (retraining.success_lead(values, FuzzerKey("deepsensor"), against, before=BEFORE) if attack else
+                    retraining.lead(gains, FuzzerKey("deepsensor"), against))
             run.add({f"{quantity}_lead": lead}, **attack, setting=setting)
 run.save(data, device=device)
 wide(run.live, "quantity in ('asr_lead', 'clever_lead')", index=["quantity", "attack", "setting"],

@@ -34,7 +34,7 @@ from dnnbook.display import plots, tables
 from dnnbook.display.campaign_plots import fuzzer_bars, seconds_against_passes
 from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.records import records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import always_most, table_of
 from dnnbook.words import span
 from dnnlib import fuzzing
@@ -129,10 +129,10 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # %%
 rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
                         count=held_out)
-fuzzers = {Key("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),
-           Key("deepsensor", "released"): fuzzing.Swarm.released(),
+fuzzers = {FuzzerKey("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),
+           FuzzerKey("deepsensor", "released"): fuzzing.Swarm.released(),
            **studies.settled(rivals, model, x, iterations=iterations),
-           Key("noise"): fuzzing.fuzzer("noise")}
+           FuzzerKey("noise"): fuzzing.fuzzer("noise")}
 measured = {key: records.timed(lambda: fuzzer.run(
     model, x, labels, iterations=iterations, generator=torch.Generator().manual_seed(seed)))
     for key, fuzzer in fuzzers.items()}
@@ -156,7 +156,7 @@ tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the swarm.", "name": "fig-deepsensor-time"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
-seconds_against_passes(axis, cost, alike=Key("deepsensor", "paper"))
+seconds_against_passes(axis, cost, alike=FuzzerKey("deepsensor", "paper"))
 axis.legend(fontsize=8)
 run.show()
 
@@ -167,7 +167,7 @@ run.show()
 # DeepSensor is faster. We compute the same for passes, which do not depend on the program.
 
 # %%
-for key in (Key("deepsensor", "paper"), Key("deepsensor", "released")):
+for key in (FuzzerKey("deepsensor", "paper"), FuzzerKey("deepsensor", "released")):
     for rival in rivals:
         run.add({"times_deepsensor": cost["seconds"][rival] / cost["seconds"][key],
                  "times_passes": cost["passes"][rival] / cost["passes"][key]},

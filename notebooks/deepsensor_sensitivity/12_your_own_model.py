@@ -236,7 +236,7 @@ else:
 # The command has one reading of each fuzzer, that of its paper where there is a choice. DeepXplore runs on
 # one model, since you may have no second one for the same task. DLFuzz and DeepXplore share what their images
 # cover. The originals take one image after the other, here a block runs at once, and which images it holds
-# can matter: DLFuzz raises the neurons that are active most often, and in a block of few digits of one class
+# can matter: DLFuzz raises the neurons that are active most often, and in a block of few images of one class
 # these may speak for the class. So blocks are dealt at random, and hold 32 images unless you say otherwise; a
 # swarm's, which share nothing, hold 4.
 #

@@ -13,6 +13,7 @@ seed = 0  # of the training, and of all else that is random
 trials = 100  # M, patched copies of each image
 patch = "random"  # reading: random, invert or evolved
 recipe = "nsatp"  # nsatp: plain gradient descent; nsatp_momentum, for CIFAR
+beside = ""  # one more distance: a selector that scores, of the package or your own: FILE.py:CLASS; '' for none
 device = "cpu"  # where it is trained and measured: cpu, cuda, mps, or auto
 profile = "embedded"  # embedded: a look at few images; paper: as in the records, and a record
 
@@ -21,7 +22,7 @@ import pandas as pd
 import torch
 from scipy import stats
 
-from dnnbook import published, training
+from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
@@ -38,7 +39,7 @@ from dnnlib.measures import fragility, uncertainty
 
 plots.style()
 run = Experiment("nsatp/rq1", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 trials=trials, patch=patch, recipe=recipe)
+                 trials=trials, patch=patch, recipe=recipe, beside=beside)
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import bet
@@ -156,6 +157,13 @@ engine = torch.stack([distance(p) for distance in uncertainty.DISTANCES.values()
 mine = compared(torch.stack([distance(p) for distance in BY_HAND.values()], 1), engine,
                 "uncertainty.DISTANCES")  # (images, 3)
 distances = dict(zip(BY_HAND, mine.T.numpy()))
+
+# %% tags=["hide-input"]
+if beside:
+    distances |= studies.one_more_distance(beside, model, data.images,
+                                           reference=load(dataset, "train").images[:1000])
+
+# %%
 fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}
 
 # %% tags=["hide-input"]

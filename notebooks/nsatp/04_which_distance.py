@@ -96,9 +96,9 @@ mine = compared(torch.stack([*by_hand.values()], 1), engine, "uncertainty.DISTAN
 distances = dict(zip(by_hand, mine.T.numpy()))
 
 # %% tags=["hide-input"]
-if beside:  # a selector puts the largest score first, and here the smallest distance comes first
-    one, = studies.one_more(beside, reference=load(dataset, "train").images[:1000]).items()
-    distances[one[0].method] = -one[1].score(model, data.images).double().numpy()
+if beside:
+    distances |= studies.one_more_distance(beside, model, data.images,
+                                           reference=load(dataset, "train").images[:1000])
 
 # %%
 def slope(x, eff):

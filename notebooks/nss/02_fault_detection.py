@@ -46,7 +46,7 @@ from dnnbook.studies.findings.nss import (
     lost_within,
     somewhere,
 )
-from dnnbook.studies.ordering import Key, keys
+from dnnbook.studies.ordering import SelectorKey, keys
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults
@@ -150,8 +150,8 @@ reference, classes = train.images[:references], train.labels[:references]
 # %%
 chosen = studies.table_iv(reference, classes, seed=seed)
 chosen |= {name: selection.selector(name) for name in ("pd", "least_confidence", "margin")}
-selectors = {Key(name): selector for name, selector in chosen.items()}
-selectors[Key("dsa_coverage")] = selection.selector("dsa", reference=reference, order_by="coverage", seed=seed)
+selectors = {SelectorKey(name): selector for name, selector in chosen.items()}
+selectors[SelectorKey("dsa_coverage")] = selection.selector("dsa", reference=reference, order_by="coverage", seed=seed)
 readings = studies.nss_readings(data.images, seed=1000 + seed)
 mine = studies.one_more(beside, reference=reference)
 kept = run.keep() if keep else pd.DataFrame()  # the book's rows of all others
@@ -169,8 +169,8 @@ L1 = [key for key in readings if key.difference == "l1" and key in orders]  # bo
 # %% tags=["hide-input"]
 if max(data.shape[1:]) <= 32 and profile == "embedded":
     nss_order = {key.pair: orders[key] for key in L1}
-    queues = {"DeepGini": orders[Key("gini")], "NSS": nss_order["remutated"],
-              "DSA": orders[Key("dsa")], "random": orders[Key("random")]}
+    queues = {"DeepGini": orders[SelectorKey("gini")], "NSS": nss_order["remutated"],
+              "DSA": orders[SelectorKey("dsa")], "random": orders[SelectorKey("random")]}
     display(interactive.label_game(candidates, data.labels, probabilities.argmax(1), queues, classes=data.classes,
         knowing={"NSS": nss_order["original"]}))
 
@@ -196,10 +196,10 @@ if keep:  # beside this run's, the rows of the book's record
     of_record = [key for key in keys(their_apfd) if key not in orders]
     fdr = pd.concat([fdr.loc[[*orders]], theirs.loc[of_record]])
     apfd = dict(zip(keys(their_apfd), their_apfd["value"])) | apfd
-    print(f"The book's network gets {theirs.loc[Key('random, expected'), 5]:.2f}% of the candidates wrong, "
+    print(f"The book's network gets {theirs.loc[SelectorKey('random, expected'), 5]:.2f}% of the candidates wrong, "
           f"this one {wrong.mean():.2%}.")
-fdr.loc[Key("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
-fdr.loc[Key("random, expected")] = 100 * wrong.mean()
+fdr.loc[SelectorKey("best possible")] = [100 * faults.best_rate(wrong, rate / 100) for rate in RATES]
+fdr.loc[SelectorKey("random, expected")] = 100 * wrong.mean()
 run.add(studies.tidy(fdr, "fdr"))
 for key, value in apfd.items():
     run.add({"apfd": value}, **key.columns)
@@ -214,7 +214,7 @@ headed(table.rename_axis("selector").sort_values(5, ascending=False, kind="stabl
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all faults found against the share of candidates labelled, for the run above. The dotted line has all faults first, the grey one is the expectation of a random order.", "name": "fig-nss-fdr"}}
 figure, axis = plt.subplots(figsize=(7, 3.2))
-drawn = [*map(Key, ("gini", "ats", "dsa", "kmnc")), *(key for key in fdr.index if key.difference == "l1"), *mine]
+drawn = [*map(SelectorKey, ("gini", "ats", "dsa", "kmnc")), *(key for key in fdr.index if key.difference == "l1"), *mine]
 plots.order_curve(axis, wrong, {shown(str(key)): orders[key].numpy() for key in drawn if key in orders},
                   what="faults found", points={
     f"{shown(str(key))}, {RECORDS}": [(rate / 100, found / 100 * rate / 100 / wrong.mean())
@@ -311,7 +311,7 @@ says(
 # selectors.
 
 # %%
-compared = [key for key in (*map(Key, ("gini", "ats", "dsa", "pd", "margin")), *L1, *mine) if key in orders]
+compared = [key for key in (*map(SelectorKey, ("gini", "ats", "dsa", "pd", "margin")), *L1, *mine) if key in orders]
 place = {str(key): np.argsort(orders[key].numpy()) for key in compared}
 found = {name: set(np.flatnonzero(wrong & (at < 0.2 * len(wrong)))) for name, at in place.items()}
 in_both = [[len(a & b) / max(1, len(a | b)) for b in found.values()] for a in found.values()]
@@ -359,13 +359,13 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 # random order? The table is folded, because this small run decides nothing; the verdict has the leads from the records.
 
 # %%
-others = [Key(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
-leads = studies.leads(fdr, {"lead": others, "over_gini": [Key("gini")],
-                              "over_random": [Key("random")]})
+others = [SelectorKey(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
+leads = studies.leads(fdr, {"lead": others, "over_gini": [SelectorKey("gini")],
+                              "over_random": [SelectorKey("random")]})
 
 # %% tags=["hide-input", "hide-output"]
 run.add(leads)
-run.add(studies.tidy(fdr - fdr.loc[Key("random")], "less_random"))
+run.add(studies.tidy(fdr - fdr.loc[SelectorKey("random")], "less_random"))
 run.add({"accuracy": 100 * accuracy})
 run.save(data, device=device)
 None if keep else wide(run.live, "quantity in ('lead', 'over_gini', 'over_random')",

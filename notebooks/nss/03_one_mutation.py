@@ -27,7 +27,7 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import beside, wide
 from dnnbook.records import evidence, records, verdicts
 from dnnbook.studies.findings.nss import KNOWN, by_selector, everywhere
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.words import listed, out_of
 from dnnlib import inference, selection
 from dnnlib.measures import faults
@@ -94,9 +94,9 @@ run.show()
 
 # %%
 RATES = (5, 10, 15, 20)
-CHANCE = Key("random, expected")
+CHANCE = SelectorKey("random, expected")
 selectors = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"]) | {
-    Key("gini"): selection.selector("gini"), Key("random"): selection.selector("random", seed=seed)}
+    SelectorKey("gini"): selection.selector("gini"), SelectorKey("random"): selection.selector("random", seed=seed)}
 fdr = {}
 for operator, x in candidates.items():
     wrong = (inference.predict(model, x).argmax(1) != data.labels).numpy()

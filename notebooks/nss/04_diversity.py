@@ -24,7 +24,7 @@ from dnnbook.display.selection_plots import curves, named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.nss import KNOWN, always_above, apart, by_selector
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.words import listed, networks, span
 from dnnlib import inference
 from dnnlib.measures import faults
@@ -97,12 +97,12 @@ print(f"{(types >= 0).sum()} faults of {len(set(types) - {-1})} kinds among {len
 # $$\frac{1}{|K|} \sum_{k \in K} 1 - \binom{N - n_k}{t} \Big/ \binom{N}{t} .$$
 
 # %%
-table_iv = {Key(name): selector for name, selector in
+table_iv = {SelectorKey(name): selector for name, selector in
             studies.table_iv(reference, classes, seed=seed).items() if name != "random"}
 readings = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"])
 orders = studies.orders(model, candidates, table_iv | readings)
 ftcr = faults.diversity_table(types, orders, range(1, 21))
-ftcr.loc[Key("random")] = 100 * faults.expected_coverage(types, ftcr.columns / 100)
+ftcr.loc[SelectorKey("random")] = 100 * faults.expected_coverage(types, ftcr.columns / 100)
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Share of all kinds of fault found against the share of candidates labelled, for the run above.", "name": "fig-nss-diversity"}}
 run.add(studies.tidy(ftcr, "ftcr"))
@@ -114,7 +114,7 @@ run.show()
 
 # %%
 areas = ftcr.mean(axis=1).to_frame(20)
-leads = studies.leads(areas, {"lead": [*table_iv, Key("random")], "over_random": [Key("random")]})
+leads = studies.leads(areas, {"lead": [*table_iv, SelectorKey("random")], "over_random": [SelectorKey("random")]})
 
 # %% tags=["hide-input"]
 run.add(studies.tidy(areas, "area"))

@@ -32,7 +32,7 @@ from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.nss import KNOWN, beyond_training, by_selector, ends, leaders
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.words import out_of
 from dnnlib import checks, inference, selection
 from dnnlib.perturb import mutations
@@ -100,7 +100,7 @@ candidates = mutations.mutate(data.images, seed=seed).images
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 
 # %%
-table_iv = {Key(name): selector for name, selector in
+table_iv = {SelectorKey(name): selector for name, selector in
             studies.table_iv(train.images[:references], train.labels[:references],
                                seed=seed).items()}
 readings = studies.nss_readings(data.images, seed=1000 + seed, differences=["l1"])

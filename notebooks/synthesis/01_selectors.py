@@ -12,6 +12,7 @@ model_name = "lenet1_nss"  # lenet1_nss, lenet5_nss, resnet20, or another of `dn
 recipe = "nss"  # nss: trained to about the accuracy of NSS's Table I; nss_second: its other stage
 seeds = "0 1 2"  # of the trainings, and of all else that is random
 references = 10000  # training images that KMNC and DSA look at; NPC at the first 2,000
+beside = ""  # one more selector, of the package or your own: FILE.py:CLASS; '' for none
 
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
@@ -26,7 +27,7 @@ from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.synthesis import selectors_by_network
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
@@ -51,7 +52,7 @@ quiz("A fifth of the candidates is labelled, mean over all runs: who finds most 
      f"order {asked['random']:.0f} %.")
 
 # %% tags=["hide-input", "records"]
-KNOWN = Key("nss", "original")  # told the image that a candidate was made from
+KNOWN = SelectorKey("nss", "original")  # told the image that a candidate was made from
 KNOWN_NAME = str(KNOWN)
 
 
@@ -139,7 +140,7 @@ whose.show(whose.RECORDS)
 #   of true and given class.
 
 # %%
-def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
+def lineup(data: Dataset, seed: int) -> dict[SelectorKey, selection.Selector]:
     """Selectors: those of NSS's Table IV, of the softmax vector, and of one fresh mutation."""
     fresh = {"seed": 1000 + seed}
     alone = ("pd", "pv", "pe", "least_confidence", "margin")
@@ -147,8 +148,9 @@ def lineup(data: Dataset, seed: int) -> dict[Key, selection.Selector]:
     chosen = studies.table_iv(train.images[:references], train.labels[:references], seed=seed)
     chosen |= {name: selection.selector(name) for name in alone}
     chosen |= {name: selection.selector(name, **fresh) for name in ("nss", "excitable")}
-    return {Key(name): selector for name, selector in chosen.items()} | {
-        KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)}
+    return {SelectorKey(name): selector for name, selector in chosen.items()} | {
+        KNOWN: selection.selector("nss", pair="original", originals=data.images, **fresh)} | (
+            studies.one_more(beside, reference=train.images[:references]))
 
 # %%
 def judged(wrong: np.ndarray, types: np.ndarray, orders: dict) -> dict[str, dict[str, float]]:
@@ -174,7 +176,7 @@ def measured(seed: int) -> dict[str, dict[str, float]]:
 
 # %% tags=["hide-input"]
 declared.check("synthesis/01", dataset=dataset, model_name=model_name, recipe=recipe, seeds=seeds,
-               references=references)
+               references=references, beside=beside)
 live = pd.DataFrame([
     {"seed": seed, "selector": name, "quantity": quantity, "value": 100 * value}
     for seed in progress(checks.numbers(seeds, "seeds"), desc="seeds", leave=False)

@@ -32,7 +32,7 @@ from dnnbook.display import plots, whose
 from dnnbook.display.colours import colours
 from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import evidence, records
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.synthesis import by_fuzzer, lead, of_each_paper
 from dnnbook.words import listed, shown, span
 from dnnlib import checks, fuzzing
@@ -145,14 +145,14 @@ declared.check("synthesis/02", dataset=dataset, model_name=model_name, recipe=re
 bounds = {name: l2 for name, l2 in studies.bounds(distances).items() if l2 is not None}
 
 # %%
-def lineup(data: Dataset, seed: int) -> dict[Key, fuzzing.Fuzzer]:
+def lineup(data: Dataset, seed: int) -> dict[FuzzerKey, fuzzing.Fuzzer]:
     """The swarms, the papers' other fuzzers, and noise."""
     swarm = fuzzing.Swarm.paper(population=population)
     oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed)
     usual = load(dataset, "train").images[:references]
     return {**studies.swarms(swarm, "sensitive excitable constant", points=2),
             **studies.rivals(oracles, usual, best=(data.images, data.labels), count=held_out),
-            Key("noise"): fuzzing.Noise(scale=1.0),
+            FuzzerKey("noise"): fuzzing.Noise(scale=1.0),
             **studies.one_more_fuzzer(beside, reference=usual)}
 
 

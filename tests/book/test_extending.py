@@ -13,7 +13,7 @@ from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load
 from dnnbook.display.whose import RECORDS
 from dnnbook.records import records
-from dnnbook.studies.ordering import Key
+from dnnbook.studies.ordering import SelectorKey
 from dnnlib import inference
 
 PAGE = (Path(__file__).resolve().parents[2] / "book" / "extending.md").read_text(encoding="utf-8")
@@ -76,7 +76,8 @@ def test_the_perturbation_changes_some_classes(followed):
 
 @pytest.mark.parametrize("chapter, name, value", [
     ("nss/04", "dataset", "faint.py:faint"), ("nss/04", "model_name", "net.py:small"),
-    ("nsatp/04", "patch", "shift.py:shift")])
+    ("nsatp/04", "patch", "shift.py:shift"), ("synthesis/01", "beside", "contrast.py:Contrast"),
+    ("nsatp/02", "beside", "odds.py:Odds"), ("nsatp/04", "beside", "odds.py:Odds")])
 def test_the_chapters_take_what_the_page_wrote(followed, chapter, name, value):
     assert f"dnnbook run {chapter} -p {name} {value}" in PAGE
     path = notebooks.find(chapter)
@@ -105,9 +106,9 @@ def test_nss_2_takes_the_others_from_the_books_record(followed, folders):
         notebooks.together(path, values)
     run = Experiment("nss/fault_detection", "paper", dataset="digits", model_name="lenet1_nss", recipe="nss",
                      seed=0, candidates="random", references=50, beside="")
-    others = [Key(name) for name in ("random", "nac", "kmnc", "npc", "dsa", "gini", "ats")] + [
-        Key("nss", pair, "l1", 10) for pair in ("remutated", "original")]
-    fdr = pd.DataFrame({rate: 71.25 for rate in (5, 10, 15, 20)}, index=[*others, Key("random, expected")])
+    others = [SelectorKey(name) for name in ("random", "nac", "kmnc", "npc", "dsa", "gini", "ats")] + [
+        SelectorKey("nss", pair, "l1", 10) for pair in ("remutated", "original")]
+    fdr = pd.DataFrame({rate: 71.25 for rate in (5, 10, 15, 20)}, index=[*others, SelectorKey("random, expected")])
     run.add(studies.tidy(fdr, "fdr"))
     for key in others:
         run.add({"apfd": 12.75}, **key.columns)

@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ from rich.console import Console
 
 from dnnlib import files, models
 from dnnlib.cli import terminal
+from dnnlib.custom.options import METHODS
+from dnnlib.selection import SELECTORS
 
 COMMANDS = ["models", "rank", "fuzz", "compare", "stress", "layers"]
 
@@ -30,6 +33,13 @@ def squeezed(text, printed):
 def test_help_shows_an_example(dnnlib, command):
     code, out, _ = dnnlib(command, "--help")
     assert code == 0 and f"dnnlib {command}" in out.split("Example")[1]
+
+
+@pytest.mark.parametrize("command, names", [
+    ("rank", SELECTORS), ("fuzz", METHODS), ("compare", [*SELECTORS, *METHODS])])
+def test_help_names_every_method(dnnlib, command, names):
+    _, out, _ = dnnlib(command, "--help")
+    assert set(names) <= set(re.findall(r"\w+", out)) and "{" not in out
 
 
 def test_help_lists_the_commands(dnnlib):

@@ -11,16 +11,19 @@ from dnnbook.studies import beside, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 from dnnlib.custom.options import ATTACKS
+from dnnlib.measures import uncertainty
+from dnnlib.selection import SELECTORS
 
 Values = Mapping[str, object]
+SURPRISE = {"lsa", "mdsa", "mlsa", "mmdsa"}  # by the density of traces: in no paper
 EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
 
 
-def check(where: str, values: Values, *, here: bool) -> None:
+def check(where: str, values: Values, *, here: bool, of: str = "") -> None:
     """All rules, on all values of a chapter: ``ValueError`` by the first that is broken.
 
     ``here``: whether this machine has to have the dataset and the device: else only the rules that
-    need neither.
+    need neither. ``of``: what ``beside`` names, 'selectors' or 'fuzzers'.
 
     >>> check("deepsensor_sensitivity/examples", {"seed_class": 1, "other_class": 1}, here=False)
     Traceback (most recent call last):
@@ -28,8 +31,8 @@ def check(where: str, values: Values, *, here: bool) -> None:
     """
     for rule in (_classes_differ, _others, _pool, _kinds, _bounds):
         rule(values)
-    of = "selectors" if where.startswith(("nss/", "nsatp/")) else "fuzzers"
-    _beside(where, values, of)
+    if "beside" in values:
+        _beside(where, str(values["beside"]), of)
     if here:  # a sweep may plan cells whose weights are still to come
         _pretrained(where, values)
     name = values.get("dataset")
@@ -81,9 +84,10 @@ def _pool(values: Values) -> None:
                              f"got {values['pool']}")
 
 
-def _beside(where: str, values: Values, of: str) -> None:
-    name = str(values.get("beside", ""))
-    there = {"nsatp/rq3": ("pd", "pv", "pe")}.get(where, ("noise",) if of == "fuzzers" else ())
+def _beside(where: str, name: str, of: str) -> None:
+    distances = where in ("nsatp/rq1", "nsatp/rq3")
+    there = (("noise",) if of == "fuzzers" else uncertainty.DISTANCES if distances else
+             SELECTORS.keys() - SURPRISE if where == "synthesis/01" else ())
     if name in there:  # else one of the two would be shown in the other's place
         raise ValueError(f"beside: the chapter has {name} itself; expected another")
     if of == "fuzzers":
@@ -93,7 +97,7 @@ def _beside(where: str, values: Values, of: str) -> None:
         beside.fuzzers(name)
         return
     for word, kind in beside.selectors(name).items():
-        if where == "nsatp/rq3" and not hasattr(kind, "score"):
+        if distances and not hasattr(kind, "score"):
             raise ValueError(f"beside: expected a selector that scores, got {word}, which does not")
 
 

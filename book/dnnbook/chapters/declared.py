@@ -253,7 +253,7 @@ def check(where: str, /, *, here: bool = True, **values) -> dict:
     if here:
         _as_a_notebook()
     good = alone(where, values)
-    between.check(where, good, here=here)
+    between.check(where, good, here=here, of=entry("beside", where).get("of", ""))
     return good
 
 

@@ -40,6 +40,9 @@ def check(name: str) -> None:
         if first != second:
             raise ValueError(f"dataset: expected {what} {first} in both parts of {name}, "
                              f"got {second} in the test part")
+    if _contents(train) == _contents(test):
+        raise ValueError(f"dataset: expected other images for test than for train of {name}, got "
+                         f"the same {len(test.images):,}; does it look at its split?")
 
 
 def read(name: str, split: str, *, download: bool = False) -> Raw:
@@ -85,6 +88,11 @@ def _problem(raw: Raw) -> str:
         return (f"labels from 0 to {len(classes) - 1}, as it has {len(classes)} classes, "
                 f"got {int(labels.min())} to {int(labels.max())}")
     return ""
+
+
+def _contents(raw: Raw) -> list[bytes]:
+    """The images in an order that no shuffling changes."""
+    return sorted(image.numpy().tobytes() for image in raw.images)
 
 
 def _sides(images: torch.Tensor) -> str:

@@ -12,7 +12,7 @@ from torch import nn
 
 from dnnbook.display.colours import colours
 from dnnbook.display.plots import bars, nothing, sheet
-from dnnbook.studies import Key, keys, outcomes
+from dnnbook.studies import FuzzerKey, keys, outcomes
 from dnnbook.studies.corners import Pairs
 from dnnbook.words import shown
 from dnnlib import inference
@@ -21,7 +21,7 @@ from dnnlib.fuzzing import Campaign
 CORNERS = {"right": "0.7", "noise": "C0", "error": "C3"}  # groups of `corner_cases`, colours
 
 
-def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]], *,
+def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[FuzzerKey]], *,
                             goal: Callable[[str], float], near: bool = False) -> Figure:
     """Error rates against the bound on the L2 distance: panels side by side for each network.
 
@@ -63,7 +63,7 @@ def errors_against_distance(rows: pd.DataFrame, panels: Sequence[Sequence[Key]],
     return figure
 
 
-def _lines(axis: Axes, rates: pd.Series, keys: Sequence[Key], *, goal: float,
+def _lines(axis: Axes, rates: pd.Series, keys: Sequence[FuzzerKey], *, goal: float,
            near: float | None) -> None:
     bounds = sorted(set(rates.index.get_level_values(0)))
     drawn = [key for key in keys if key in rates.index.get_level_values(1)]
@@ -112,7 +112,7 @@ def errors_against_thresholds(rows: pd.DataFrame, swarms: Sequence[str]) -> Figu
     return figure
 
 
-def seconds_against_passes(axis: Axes, cost: pd.DataFrame, *, alike: Key) -> None:
+def seconds_against_passes(axis: Axes, cost: pd.DataFrame, *, alike: FuzzerKey) -> None:
     """Seconds against passes of each fuzzer; on the broken line a pass costs as in ``alike``.
 
     ``cost``: the columns 'passes' and 'seconds' for 100 inputs, a line for each key.
@@ -184,7 +184,8 @@ def errors_of_estimators(rows: pd.DataFrame, players: Mapping[str, int]) -> Figu
     return figure
 
 
-def errors_within_distance(found: Mapping[tuple[str, Key], Campaign], *, thick: Key) -> Figure:
+def errors_within_distance(found: Mapping[tuple[str, FuzzerKey], Campaign], *,
+                           thick: FuzzerKey) -> Figure:
     """Test errors among the last examples up to an L2 distance: a panel for each network.
 
     ``found``: campaigns by the names of networks and fuzzers; ``thick``: which one stands out.

@@ -40,8 +40,8 @@ OLDER: dict[str, dict] = {  # polluted networks were new ones, not the well trai
      for experiment in ("nsatp/motivation", "peacepact/motivation")}
 ADDED: dict[str, dict] = {  # parameters that chapters set as it was
     "nsatp/motivation": {"side": 2},
-    **dict.fromkeys(("nss/fault_detection", "nsatp/rq3", "deepsensor_sensitivity/test_errors"),
-                    {"beside": ""})}
+    **dict.fromkeys(("nss/fault_detection", "nsatp/rq1", "nsatp/rq3",
+                     "deepsensor_sensitivity/test_errors"), {"beside": ""})}
 LIBRARIES = ("torch", "torchvision", "numpy", "scipy", "pandas", "scikit-learn")
 
 

@@ -2,7 +2,7 @@
 the settings of rival fuzzers, and what tables ask of a campaign."""
 
 from dnnbook.studies import outcomes
-from dnnbook.studies.beside import one_more, one_more_fuzzer
+from dnnbook.studies.beside import one_more, one_more_distance, one_more_fuzzer
 from dnnbook.studies.campaigns import (
     at_bounds,
     benign,
@@ -13,7 +13,7 @@ from dnnbook.studies.campaigns import (
     swarms,
 )
 from dnnbook.studies.corners import corner_cases, with_noise
-from dnnbook.studies.naming import Key, keys
+from dnnbook.studies.naming import FuzzerKey, keys
 from dnnbook.studies.ordering import (
     leads,
     nss_readings,
@@ -32,7 +32,8 @@ from dnnbook.studies.settings import (
     settled,
 )
 
-__all__ = ["Best", "Key", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
+__all__ = ["Best", "FuzzerKey", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
            "choices", "corner_cases", "every_setting", "in_each", "keys", "leads", "lineup",
-           "nss_readings", "one_more", "one_more_fuzzer", "orders", "outcomes", "rivals",
-           "settings", "settled", "swarms", "table_iv", "tidy", "untidy", "with_noise"]
+           "nss_readings", "one_more", "one_more_distance", "one_more_fuzzer", "orders",
+           "outcomes", "rivals", "settings", "settled", "swarms", "table_iv", "tidy", "untidy",
+           "with_noise"]

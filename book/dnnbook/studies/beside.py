@@ -3,42 +3,55 @@
 from collections.abc import Mapping
 from typing import cast
 
+import numpy as np
 import torch
 from torch import nn
 
 from dnnbook.studies import ordering
-from dnnbook.studies.naming import Key
+from dnnbook.studies.naming import FuzzerKey
 from dnnlib.custom import methods
 from dnnlib.custom.options import Options
 from dnnlib.custom.own_code import made_of
 from dnnlib.custom.rehearsal import chosen_of, rehearse_fuzzer
 from dnnlib.fuzzing.protocol import Fuzzer
 from dnnlib.inference import predict
-from dnnlib.selection import Method, Selector
+from dnnlib.selection import Method, Scored, Selector
 
 
-def one_more(name: str, *, reference: torch.Tensor) -> dict[ordering.Key, Selector]:
+def one_more(name: str, *, reference: torch.Tensor) -> dict[ordering.SelectorKey, Selector]:
     """One more selector, by its key; none for ''.
 
     ``reference``: training images, for one that compares with some. Raises ``ValueError`` for a
     class that is no selector.
 
-    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {ordering.Key("lsa")}
+    >>> one_more("lsa", reference=torch.rand(3, 1, 8, 8)).keys() == {ordering.SelectorKey("lsa")}
     True
     """
-    return {ordering.Key(word): made_of(kind, {"reference": reference}
+    return {ordering.SelectorKey(word): made_of(kind, {"reference": reference}
                                         if methods.needs_reference(kind) else {})
             for word, kind in selectors(name).items()}
 
 
-def one_more_fuzzer(name: str, *, reference: torch.Tensor) -> dict[Key, Fuzzer]:
+def one_more_fuzzer(name: str, *, reference: torch.Tensor) -> dict[FuzzerKey, Fuzzer]:
     """One more fuzzer of those of ``dnnlib fuzz``, by its key; arguments as of :func:`one_more`.
 
-    >>> one_more_fuzzer("noise", reference=torch.rand(3, 1, 8, 8)).keys() == {Key("noise")}
+    >>> one_more_fuzzer("noise", reference=torch.rand(3, 1, 8, 8)).keys() == {FuzzerKey("noise")}
     True
     """
-    return {Key(word): options.fuzzer(reference if options.needs_reference else None)
+    return {FuzzerKey(word): options.fuzzer(reference if options.needs_reference else None)
             for word, options in fuzzers(name).items()}
+
+
+def one_more_distance(name: str, model: nn.Module, x: torch.Tensor, *,
+                      reference: torch.Tensor) -> dict[str, np.ndarray]:
+    """How far inputs ``x`` (N, C, H, W) are from the first that one more selector would take.
+
+    As a distance (N,) by its name, none for '': the largest score less each. ``reference``: as of
+    :func:`one_more`.
+    """
+    scores = {key.method: cast(Scored, selector).score(model, x).double().cpu().numpy()
+              for key, selector in one_more(name, reference=reference).items()}
+    return {method: score.max() - score for method, score in scores.items()}
 
 
 def selectors(name: str) -> dict[str, methods.Kind]:

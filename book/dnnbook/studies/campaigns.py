@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from dnnbook import reproducible
-from dnnbook.studies.naming import Key
+from dnnbook.studies.naming import FuzzerKey
 from dnnlib import checks, files
 from dnnlib.fuzzing.noise import Constant, RandomFitness
 from dnnlib.fuzzing.protocol import Budget, Campaign, Fuzzer
@@ -119,7 +119,7 @@ def _groups(fuzzers: Mapping[Path, Fuzzer], count: int) -> list[list[Path]]:
 
 
 def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
-           points: int = 2, seed: int = 0) -> dict[Key, Swarm]:
+           points: int = 2, seed: int = 0) -> dict[FuzzerKey, Swarm]:
     """``swarm`` under the fitnesses ``names``: one method, guided by one thing after another.
 
     'excitable': this paper's, with ``points`` gradients, and 'excitable_scaled' with the values in
@@ -133,7 +133,7 @@ def swarms(swarm: Swarm, names: str = "excitable sensitive constant random", *,
                  "excitable_scaled": ExcitableNeurons(points=points, scale="total"),
                  "sensitive": swarm.fitness, "constant": Constant(),
                  "random": RandomFitness(seed=seed)}
-    return {Key("deepsensor", name): replace(swarm, fitness=fitnesses[name])
+    return {FuzzerKey("deepsensor", name): replace(swarm, fitness=fitnesses[name])
             for name in checks.words(names, "names", fitnesses, "fitness")}
 
 
@@ -148,8 +148,8 @@ def bounds(distances: str, **first: float) -> dict[str, float | None]:
 
 
 def at_bounds(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
-              fuzzers: Mapping[Key, Fuzzer], bounds: Mapping[str, float | None], *,
-              iterations: int = 20, seed: int = 0) -> dict[tuple[str, Key], Campaign]:
+              fuzzers: Mapping[FuzzerKey, Fuzzer], bounds: Mapping[str, float | None], *,
+              iterations: int = 20, seed: int = 0) -> dict[tuple[str, FuzzerKey], Campaign]:
     """The campaign of every fuzzer at every bound on the L2 distance, by the names of both."""
     return campaigns(model, inputs, labels, iterations=iterations, seed=seed, fuzzers={
         (name, key): replace(fuzzer, budget=Budget(l2=l2)) for name, l2 in bounds.items()

@@ -8,13 +8,13 @@ READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that te
 
 
 @dataclass(frozen=True, order=True)
-class Key:
+class FuzzerKey:
     """Which fuzzer, in which of its readings: names a campaign and gives the columns of its rows.
 
     ``setting``: of a rival, its authors' name for one, 'paper' or 'best': see :mod:`settings`.
     Raises ``ValueError`` for a reading of a fuzzer that has one only.
 
-    >>> Key("deepsensor", "constant").columns, str(Key("dlfuzz"))
+    >>> FuzzerKey("deepsensor", "constant").columns, str(FuzzerKey("dlfuzz"))
     ({'fuzzer': 'deepsensor', 'swarm': 'constant'}, 'dlfuzz')
     """
 
@@ -39,14 +39,15 @@ class Key:
 
 
 def keys(table: pd.DataFrame) -> pd.Series:
-    """The keys of rows that have a fuzzer, of all rows with their :attr:`Key.columns`.
+    """The keys of rows that have a fuzzer, of all rows with their :attr:`FuzzerKey.columns`.
 
-    >>> keys(pd.DataFrame([Key("deepsensor", "constant").columns, Key("dlfuzz").columns])).tolist()
-    [Key(fuzzer='deepsensor', reading='constant', setting=''), \
-Key(fuzzer='dlfuzz', reading='', setting='')]
+    >>> made = [FuzzerKey("deepsensor", "constant"), FuzzerKey("dlfuzz")]
+    >>> keys(pd.DataFrame([key.columns for key in made])).tolist()
+    [FuzzerKey(fuzzer='deepsensor', reading='constant', setting=''), \
+FuzzerKey(fuzzer='dlfuzz', reading='', setting='')]
     """
     columns = ["fuzzer", *READING.values(), "setting"]
     parts = table.reindex(columns=columns).astype(object).fillna("")
-    return pd.Series([Key(fuzzer, swarm or reading, setting) if fuzzer else None
+    return pd.Series([FuzzerKey(fuzzer, swarm or reading, setting) if fuzzer else None
                       for fuzzer, swarm, reading, setting in parts.itertuples(index=False)],
                      index=table.index, dtype=object)

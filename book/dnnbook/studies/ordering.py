@@ -18,15 +18,15 @@ from dnnlib.selection.protocol import Selector, candidates
 
 
 @dataclass(frozen=True)
-class Key:
+class SelectorKey:
     """Which selector, in which of its readings: names an order, its rows and its lines.
 
     ``pair``, ``difference`` and ``share`` (of the neurons, in percent) are NSS's; ``scale`` is that
     of excitable neurons.
 
-    >>> Key("nss", "original", "l1", 10).columns
+    >>> SelectorKey("nss", "original", "l1", 10).columns
     {'method': 'nss', 'pair': 'original', 'difference': 'l1', 'share': 10}
-    >>> str(Key("nss", "original", "l1", 10)), str(Key("gini"))
+    >>> str(SelectorKey("nss", "original", "l1", 10)), str(SelectorKey("gini"))
     ('nss, original, l1', 'gini')
     """
 
@@ -53,20 +53,22 @@ class Key:
 
 
 def keys(table: pd.DataFrame) -> pd.Series:
-    """The keys of rows that have a method, of all rows with their :attr:`Key.columns`.
+    """The keys of rows that have a method, of all rows with their :attr:`SelectorKey.columns`.
 
-    >>> keys(pd.DataFrame([Key("nss", "original").columns, Key("gini").columns])).map(str).tolist()
+    >>> made = [SelectorKey("nss", "original"), SelectorKey("gini")]
+    >>> keys(pd.DataFrame([key.columns for key in made])).map(str).tolist()
     ['nss, original', 'gini']
     """
     parts = table.reindex(columns=["method", "pair", "difference", "share", "scale"]).astype(object)
     parts = parts.where(parts.notna(), None)
-    return pd.Series([method and Key(method, pair, difference, share and int(share), scale)
+    return pd.Series([method and SelectorKey(method, pair, difference, share and int(share), scale)
                       for method, pair, difference, share, scale in parts.itertuples(index=False)],
                      index=table.index, dtype=object)
 
 
 def nss_readings(originals: torch.Tensor, *, seed: int, pairs: Sequence[str] = PAIRS,
-                 differences: Sequence[str] = DIFFERENCES, share: float = 0.1) -> dict[Key, NSS]:
+                 differences: Sequence[str] = DIFFERENCES,
+                 share: float = 0.1) -> dict[SelectorKey, NSS]:
     """NSS in every pair and difference, by key.
 
     ``originals``: the clean images (N, C, H, W) behind the candidates; ``seed``: of its mutations.
@@ -74,7 +76,7 @@ def nss_readings(originals: torch.Tensor, *, seed: int, pairs: Sequence[str] = P
     >>> print(*nss_readings(torch.zeros(2, 1, 8, 8), seed=0, differences=["l1"]), sep="; ")
     nss, remutated, l1; nss, original, l1
     """
-    return {Key("nss", pair, difference, round(100 * share)): NSS(
+    return {SelectorKey("nss", pair, difference, round(100 * share)): NSS(
                 pair=pair, difference=difference, share=share, seed=seed,
                 originals=originals if pair == "original" else None)
             for pair in pairs for difference in differences}
@@ -89,25 +91,26 @@ def tidy(values: pd.DataFrame, quantity: str, **where) -> list[dict]:
 def untidy(rows: pd.DataFrame, quantity: str) -> pd.DataFrame:
     """A line for each key, a column for each rate (%): what :func:`tidy` made rows of.
 
-    >>> fdr = pd.DataFrame({5: [60.0], 10: [50.0]}, index=[Key("nss", share=10)])
+    >>> fdr = pd.DataFrame({5: [60.0], 10: [50.0]}, index=[SelectorKey("nss", share=10)])
     >>> untidy(pd.DataFrame(tidy(fdr, "fdr")), "fdr").equals(fdr)
     True
     """
     rows = rows[rows["quantity"] == quantity]
-    table: dict[Key, dict] = {}
+    table: dict[SelectorKey, dict] = {}
     for key, rate, value in zip(keys(rows), rows["rate"], rows["value"]):
         table.setdefault(key, {})[int(rate)] = value
     return pd.DataFrame.from_dict(table, orient="index")
 
 
-def leads(values: pd.DataFrame, over: Mapping[str, Sequence[Key]]) -> list[dict]:
+def leads(values: pd.DataFrame, over: Mapping[str, Sequence[SelectorKey]]) -> list[dict]:
     """How far each reading of NSS is above others, as rows.
 
     ``values``: by key and rate, as of :func:`tidy`. ``over``: by the name of a quantity, those
     whose best counts.
 
-    >>> fdr = pd.DataFrame({5: [60.0, 50.0, 20.0]}, index=[Key("nss"), Key("gini"), Key("random")])
-    >>> leads(fdr, {"lead": [Key("gini"), Key("random")]})
+    >>> fdr = pd.DataFrame({5: [60.0, 50.0, 20.0]}, index=[
+    ...     SelectorKey("nss"), SelectorKey("gini"), SelectorKey("random")])
+    >>> leads(fdr, {"lead": [SelectorKey("gini"), SelectorKey("random")]})
     [{'rate': 5, 'quantity': 'lead', 'value': 10.0}]
     """
     return [key.reading | {"rate": rate, "quantity": quantity, "value": float(lead)}

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from dnnbook import reproducible
-from dnnbook.studies.naming import Key, keys
+from dnnbook.studies.naming import FuzzerKey, keys
 from dnnlib import coverage
 from dnnlib.fuzzing.protocol import Campaign
 from dnnlib.neurons import activations
@@ -30,7 +30,7 @@ CRITERIA: dict[str, Callable] = {
 }
 
 
-def table(found: Mapping[tuple[str, Key], Campaign], measure: Callable[..., dict[str, float]],
+def table(found: Mapping[tuple[str, FuzzerKey], Campaign], measure: Callable[..., dict[str, float]],
           **options) -> pd.DataFrame:
     """``measure(campaign, **options)`` of campaigns by bound and key: a line for each of them."""
     return pd.DataFrame({key: measure(campaign, **options)
@@ -47,7 +47,7 @@ def untidy(rows: pd.DataFrame) -> pd.DataFrame:
     """The :func:`table` that :func:`tidy` made rows of; other rows than its own are left out.
 
     >>> measured = pd.DataFrame({"l2": [1.0]}, index=pd.MultiIndex.from_tuples(
-    ...     [("none", Key("noise"))], names=["budget", "key"]))
+    ...     [("none", FuzzerKey("noise"))], names=["budget", "key"]))
     >>> untidy(pd.DataFrame(tidy(measured, {"none": None}))).equals(measured)
     True
     """
@@ -57,8 +57,8 @@ def untidy(rows: pd.DataFrame) -> pd.DataFrame:
         index=["budget", "key"], columns="quantity", values="value").rename_axis(columns=None)
 
 
-def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], quantity: str,
-           bounds: Mapping[str, float | None]) -> list[dict]:
+def ratios(counts: pd.Series, swarms: Iterable[FuzzerKey], baselines: Sequence[FuzzerKey],
+           quantity: str, bounds: Mapping[str, float | None]) -> list[dict]:
     """What the claims ask for, as rows: :func:`over` of every swarm at every bound.
 
     ``counts``: by budget and key, a column of :func:`table`.
@@ -67,15 +67,16 @@ def ratios(counts: pd.Series, swarms: Iterable[Key], baselines: Sequence[Key], q
                                                       budget=budget, bound=bounds[budget])]
 
 
-def times(counts: Mapping[Key, float], swarms: Iterable[Key], baselines: Sequence[Key],
-          quantity: str, *, least: float = 1, **where) -> list[dict]:
+def times(counts: Mapping[FuzzerKey, float], swarms: Iterable[FuzzerKey],
+          baselines: Sequence[FuzzerKey], quantity: str, *, least: float = 1,
+          **where) -> list[dict]:
     """As :func:`ratios`, in one network or at one bound; ``counts``: by key.
 
     Baselines of several settings give the ratios of each, with the column 'setting'. ``least``: see
     :func:`over`.
 
-    >>> times({Key("deepsensor", "paper"): 6, Key("dlfuzz"): 3}, [Key("deepsensor", "paper")],
-    ...       [Key("dlfuzz")], "errors_over", network="clean")[0]["value"]
+    >>> swarm, rival = FuzzerKey("deepsensor", "paper"), FuzzerKey("dlfuzz")
+    >>> times({swarm: 6, rival: 3}, [swarm], [rival], "errors_over", network="clean")[0]["value"]
     2.0
     """
     found = []

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnbook.studies.campaigns import campaigns
-from dnnbook.studies.naming import Key
+from dnnbook.studies.naming import FuzzerKey
 from dnnbook.studies.outcomes import hits
 from dnnlib import checks
 from dnnlib.fuzzing.deephunter import DeepHunter
@@ -163,7 +163,7 @@ class Best:
 def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
            best: tuple[torch.Tensor, torch.Tensor] | None = None, count: int = 100,
            target: int | None = None, last: bool = False,
-           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
+           budget: Budget = Budget()) -> dict[FuzzerKey, Fuzzer]:
     """The three fuzzers that both DeepSensor papers compare with, as 'paper' and at their 'best'.
 
     ``others``: networks for the same task, with which DeepXplore compares; without any it is taken
@@ -178,26 +178,27 @@ def rivals(others: Sequence[nn.Module], reference: torch.Tensor, *,
     every = {name: {setting: replace(fuzzer, budget=budget) for setting, fuzzer in settings(
         name, others=others, reference=reference, size=reference.shape[-1]).items()
         if not setting.endswith("_unclipped")} for name in PAPER}
-    found: dict[Key, Fuzzer] = {Key(name, setting="paper"): each[PAPER[name]]
+    found: dict[FuzzerKey, Fuzzer] = {FuzzerKey(name, setting="paper"): each[PAPER[name]]
                                 for name, each in every.items()}
     if best is not None and count:
-        found |= {Key(name, setting="best"): Best(
+        found |= {FuzzerKey(name, setting="best"): Best(
             settings=tuple(each.items()), images=best[0], labels=best[1], count=count,
             target=target, last=last, budget=budget) for name, each in every.items()}
     return found
 
 
-def every_setting(others: Sequence[nn.Module], reference: torch.Tensor) -> dict[Key, Fuzzer]:
+def every_setting(others: Sequence[nn.Module], reference: torch.Tensor) -> dict[FuzzerKey, Fuzzer]:
     """All :func:`settings` of all rivals, by key, without a bound; arguments as of :func:`rivals`.
 
     >>> len(every_setting([nn.Linear(4, 2)], torch.rand(3, 1, 2, 2)))
     18
     """
-    return {Key(name, setting=setting): fuzzer for name in PAPER for setting, fuzzer in settings(
-        name, others=others, reference=reference, size=reference.shape[-1]).items()}
+    return {FuzzerKey(name, setting=setting): fuzzer
+            for name in PAPER for setting, fuzzer in settings(
+                name, others=others, reference=reference, size=reference.shape[-1]).items()}
 
 
-def choices(fuzzers: Mapping[Key, Fuzzer], model: nn.Module, inputs: torch.Tensor, *,
+def choices(fuzzers: Mapping[FuzzerKey, Fuzzer], model: nn.Module, inputs: torch.Tensor, *,
             iterations: int = 20, bound: float | None = None) -> list[dict]:
     """Of each rival at its best, the test errors of its settings from the other inputs, as rows.
 
@@ -223,15 +224,15 @@ def settled(fuzzers: Mapping[Hashable, Fuzzer], model: nn.Module, inputs: torch.
             if isinstance(fuzzer, Best) else fuzzer for key, fuzzer in fuzzers.items()}
 
 
-def lineup(population: int, rivals: Mapping[Key, Fuzzer], *,
-           budget: Budget = Budget()) -> dict[Key, Fuzzer]:
+def lineup(population: int, rivals: Mapping[FuzzerKey, Fuzzer], *,
+           budget: Budget = Budget()) -> dict[FuzzerKey, Fuzzer]:
     """All fuzzers of a chapter on the first paper: its swarm, the ``rivals``, and noise.
 
     The swarm is the text's ('paper'), the authors' ('released'), and the text's with a fitness that
     looks at no neuron ('constant'). ``budget``: of the swarms and of noise.
     """
     swarm = Swarm.paper(population=population, budget=budget)
-    return {Key("deepsensor", "paper"): swarm,
-            Key("deepsensor", "released"): Swarm.released(budget=budget),
-            Key("deepsensor", "constant"): replace(swarm, fitness=Constant()),
-            **rivals, Key("noise"): Noise(scale=1.0, budget=budget)}
+    return {FuzzerKey("deepsensor", "paper"): swarm,
+            FuzzerKey("deepsensor", "released"): Swarm.released(budget=budget),
+            FuzzerKey("deepsensor", "constant"): replace(swarm, fitness=Constant()),
+            **rivals, FuzzerKey("noise"): Noise(scale=1.0, budget=budget)}

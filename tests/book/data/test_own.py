@@ -55,6 +55,11 @@ def both():
 
 def named(split):
     return np.zeros((2, 8, 8)), ["cat", "dog"]
+
+def alike(split):
+    images, labels, _ = dots("train")
+    order = np.random.default_rng().permutation(40)
+    return images[order], labels[order]
 '''
 
 
@@ -92,6 +97,7 @@ def test_colour_in_either_layout(shape, tmp_path):
     ("other", "expected classes up, down in both parts of .*, got a, b in the test part"),
     ("both", r"mine.py:both \(train\): TypeError: both\(\) takes 0 positional arguments but 1 was given$"),
     ("named", r"mine.py:named \(train\): expected whole numbers as labels, got \['cat'\]"),
+    ("alike", "other images for test than for train of .*mine.py:alike, got the same 40; does it look at its split"),
     ("broken", "mine.py, line 38: IndexError"), ("dot", "did you mean 'dots'")])
 def test_what_will_not_do_is_told_before_a_kernel_starts(file, function, words):
     with pytest.raises(ValueError, match=words) as told:
@@ -139,7 +145,7 @@ class Pictures(torch.utils.data.Dataset):
         if download:
             place.mkdir(parents=True)
             for i in range(10):
-                Image.fromarray(np.full((8, 8), 20 * i, dtype=np.uint8)).save(place / f"{i}.png")
+                Image.fromarray(np.full((8, 8), 20 * i + train, dtype=np.uint8)).save(place / f"{i}.png")
         if not place.is_dir():
             raise RuntimeError("Dataset not found. You can use download=True to download it")
         self.paths = sorted(place.iterdir())

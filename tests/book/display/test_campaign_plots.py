@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from dnnbook.display import campaign_plots
-from dnnbook.studies import Key
+from dnnbook.studies import FuzzerKey
 from dnnlib import fuzzing
 
-GUIDED, NOISE = Key("deepsensor", "paper"), Key("noise")
+GUIDED, NOISE = FuzzerKey("deepsensor", "paper"), FuzzerKey("noise")
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,7 @@ def test_errors_within_a_distance_are_counted_from_the_input():
 
 def test_rates_against_distance_are_means_beside_the_paper_s_lines(rates):
     figure = campaign_plots.errors_against_distance(
-        rates.assign(near=4.0), [[NOISE, Key("dlfuzz")], [GUIDED, NOISE]],
+        rates.assign(near=4.0), [[NOISE, FuzzerKey("dlfuzz")], [GUIDED, NOISE]],
         goal={"lenet5": 50}.get, near=True)
     left, right = figure.axes
     line, goal, near = left.get_lines()

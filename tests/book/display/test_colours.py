@@ -11,7 +11,7 @@ from matplotlib.colors import to_hex
 
 from dnnbook.display import campaign_plots, plots, selection_plots
 from dnnbook.display.colours import METHODS, colour, colours, palette
-from dnnbook.studies import Key
+from dnnbook.studies import FuzzerKey
 from dnnbook.words import shown
 from dnnlib.fuzzing import FUZZERS
 from dnnlib.selection import SELECTORS
@@ -73,7 +73,7 @@ def test_a_fuzzer_keeps_its_colour_in_lines_and_bars(others):
                           "quantity": "error_rate", "value": 1.0, "budget": str(bound)}
                          for name in names for bound in (2.0, 4.0)])
     drawn = lines(campaign_plots.errors_against_distance(
-        rows, [[Key(name) for name in names]], goal=lambda model: 90.0))
+        rows, [[FuzzerKey(name) for name in names]], goal=lambda model: 90.0))
     barred = lines(campaign_plots.fuzzer_bars(rows, group=["model"], ylabel="y"))
     for name in names:
         assert drawn[shown(name)] == barred[shown(name)] == colour(name)

@@ -9,7 +9,8 @@ from dnnbook import studies
 from dnnbook.chapters import declared, notebooks, sweeps
 from dnnbook.records import records
 from dnnbook.records.counted import variant
-from dnnbook.studies import Key, ordering
+from dnnbook.studies import FuzzerKey, ordering
+from dnnlib.inference import predict
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def test_a_selector_of_ones_own_is_one_more_with_a_record_of_its_own(tiny_model,
     path.write_text(CONTRAST)
     name, where = f"{path}:Contrast", "nss/fault_detection"
     found = studies.one_more(name, reference=x)
-    order = studies.orders(tiny_model(), x, found)[ordering.Key("contrast")]
+    order = studies.orders(tiny_model(), x, found)[ordering.SelectorKey("contrast")]
     assert order.tolist() == (-x.flatten(1).std(dim=1)).argsort(descending=True).tolist()
     assert declared.check(where, here=False, beside=name) == {"beside": name}
     kept = declared.kept("beside", name, where)
@@ -129,7 +130,7 @@ def test_a_fuzzer_of_ones_own_is_one_more_with_a_record_of_its_own(tiny_model, x
     path.write_text(FADE)
     name = f"{path}:Fade"
     found = studies.one_more_fuzzer(name, reference=x)
-    campaign = studies.campaigns(tiny_model(), x, torch.zeros(6, dtype=torch.int64), found)[Key("fade")]
+    campaign = studies.campaigns(tiny_model(), x, torch.zeros(6, dtype=torch.int64), found)[FuzzerKey("fade")]
     assert 0 < campaign.l2.max() <= 1.0 * (1 + 1e-5)
     assert declared.check(ERRORS, here=False, beside=name) == {"beside": name}
     plain, kept = {"dataset": "mnist", "model": "lenet5", "seed": 0}, declared.kept("beside", name, ERRORS)
@@ -148,15 +149,24 @@ def test_a_fuzzer_that_will_not_do_is_named_before_a_chapter_starts(tmp_path, wh
 
 
 @pytest.mark.parametrize("name", ["ats", "nac"])
-def test_a_distance_scores(name):
+@pytest.mark.parametrize("where", ["nsatp/rq1", "nsatp/rq3"])
+def test_a_distance_scores(where, name):
     with pytest.raises(ValueError, match=f"beside: expected a selector that scores, got {name}, which does not"):
-        declared.check("nsatp/rq3", here=False, beside=name)
-    assert declared.check("nsatp/rq3", here=False, beside="margin") == {"beside": "margin"}
+        declared.check(where, here=False, beside=name)
+    assert declared.check(where, here=False, beside="margin") == {"beside": "margin"}
+
+
+def test_a_distance_is_a_score_turned_round_that_begins_at_zero(tiny_model, x):
+    found = studies.one_more_distance("margin", tiny_model(), x, reference=x)
+    first, second = predict(tiny_model(), x).double().topk(2).values.T
+    apart = (first - second).numpy()
+    assert found.keys() == {"margin"} and found["margin"] == pytest.approx(apart - apart.min(), abs=1e-6)
 
 
 @pytest.mark.parametrize("where, name, words", [
     (ERRORS, "noise", "the chapter has noise itself"), ("synthesis/02", "noise", "the chapter has noise itself"),
-    ("nsatp/rq3", "pe", "the chapter has pe itself"), (ERRORS, "pgd", "pgd needs a bound, and this chapter has none")])
+    ("nsatp/rq3", "pe", "the chapter has pe itself"), ("nsatp/rq1", "pe", "the chapter has pe itself"),
+    ("synthesis/01", "gini", "the chapter has gini itself"), (ERRORS, "pgd", "pgd needs a bound, and this chapter has none")])
 def test_what_would_take_the_place_of_the_chapters_own_is_refused(where, name, words):
     with pytest.raises(ValueError, match=f"beside: {words}"):
         declared.check(where, here=False, beside=name)

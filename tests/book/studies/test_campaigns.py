@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dnnbook import studies
-from dnnbook.studies import Key, campaigns, swarms
+from dnnbook.studies import FuzzerKey, campaigns, swarms
 from dnnlib import fuzzing
 from dnnlib.fuzzing import Budget, Noise, Swarm
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -103,7 +103,7 @@ def test_an_unknown_fitness_says_what_is_near():
 def test_every_fuzzer_runs_at_every_bound(tiny_model, inputs):
     bounds = studies.bounds("0.5", near=0.1)
     assert bounds == {"near": 0.1, "0.5": 0.5, "none": None}
-    key = Key("noise")
+    key = FuzzerKey("noise")
     found = studies.at_bounds(tiny_model(), inputs, LABELS, {key: Noise(scale=1.0)}, bounds,
                               iterations=2, seed=3)
     assert list(found) == [("near", key), ("0.5", key), ("none", key)]

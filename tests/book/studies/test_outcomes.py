@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
-from dnnbook.studies import Key, outcomes
+from dnnbook.studies import FuzzerKey, outcomes
 from dnnlib import coverage
 from dnnlib.fuzzing import Campaign
 from dnnlib.neurons import activations
@@ -85,7 +85,7 @@ def test_a_seed_of_the_target_class_is_refused():
 
 
 def test_a_table_of_campaigns_becomes_rows_and_ratios():
-    keys = [Key("deepsensor", "paper"), Key("dlfuzz")]
+    keys = [FuzzerKey("deepsensor", "paper"), FuzzerKey("dlfuzz")]
     found = {("near", key): right([0, 0, 1], predicted) for key, predicted in
              zip(keys, ([1, 1, 2], [1, 0, 1]), strict=True)}
     table = outcomes.table(found, outcomes.last_examples)

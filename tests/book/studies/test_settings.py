@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dnnbook import studies
-from dnnbook.studies import Best, Key
+from dnnbook.studies import Best, FuzzerKey
 from dnnbook.studies import settings as released
 from dnnlib.fuzzing import Budget, Noise
 
@@ -78,12 +78,12 @@ def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, pool):
     oracle, budget = tiny_model(1), Budget(l2=0.5)
     found = studies.rivals([oracle], pool[0], best=pool, count=7, target=2, budget=budget)
     names = ["deepxplore", "dlfuzz", "deephunter"]
-    assert list(found) == [Key(name, setting=s) for s in ("paper", "best") for name in names]
+    assert list(found) == [FuzzerKey(name, setting=s) for s in ("paper", "best") for name in names]
     assert all(each.budget == budget for each in found.values())
-    assert found[Key("deepxplore", setting="paper")].others == (oracle,)
-    assert found[Key("deepxplore", setting="paper")].constraint == "blackout"
-    assert found[Key("deephunter", setting="paper")].reference is pool[0]
-    chosen = found[Key("deepxplore", setting="best")]
+    assert found[FuzzerKey("deepxplore", setting="paper")].others == (oracle,)
+    assert found[FuzzerKey("deepxplore", setting="paper")].constraint == "blackout"
+    assert found[FuzzerKey("deephunter", setting="paper")].reference is pool[0]
+    chosen = found[FuzzerKey("deepxplore", setting="best")]
     assert (chosen.count, chosen.target) == (7, 2)
     assert {name for name, _ in chosen.settings} == {
         "blackout", "light", "occlusion", "blackout_free", "light_free", "occlusion_free"}
@@ -91,7 +91,7 @@ def test_rivals_share_the_budget_and_hold_what_they_need(tiny_model, pool):
 
 
 def test_without_other_networks_deepxplore_runs_on_one(pool):
-    assert studies.rivals([], pool[0])[Key("deepxplore", setting="paper")].reading == "single"
+    assert studies.rivals([], pool[0])[FuzzerKey("deepxplore", setting="paper")].reading == "single"
 
 
 def test_large_images_take_the_values_for_imagenet():
@@ -116,8 +116,8 @@ def test_settings_of_deephunter_differ_from_the_text_s_in_what_they_name(pool):
 
 
 def test_choices_name_one_setting_of_each_rival(tiny_model, pool):
-    rows = studies.choices({Key("dlfuzz", setting="best"): best(pool),
-                            Key("dlfuzz", setting="paper"): WEAK},
+    rows = studies.choices({FuzzerKey("dlfuzz", setting="best"): best(pool),
+                            FuzzerKey("dlfuzz", setting="paper"): WEAK},
                            tiny_model(), pool[0][:4], iterations=3)
     assert {row["setting"]: row["value"] for row in rows if row["quantity"] == "chosen"} == {
         "weak": 0.0, "strong": 1.0}
@@ -129,8 +129,8 @@ def test_a_clock_times_the_chosen_setting(tiny_model, pool):
 
 
 def test_ratios_are_kept_apart_by_setting():
-    swarm = Key("deepsensor", "paper")
-    rivals = [Key("dlfuzz", setting=s) for s in ("paper", "best")]
+    swarm = FuzzerKey("deepsensor", "paper")
+    rivals = [FuzzerKey("dlfuzz", setting=s) for s in ("paper", "best")]
     rows = studies.outcomes.times({swarm: 6, rivals[0]: 2, rivals[1]: 3}, [swarm], rivals, "over")
     assert {(row["setting"], row["baseline"]): row["value"] for row in rows} == {
         ("paper", "dlfuzz"): 3, ("paper", "mean"): 3, ("best", "dlfuzz"): 2, ("best", "mean"): 2}
