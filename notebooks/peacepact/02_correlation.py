@@ -148,8 +148,7 @@ run.show()
 #
 # The points are inputs, as the text has it, and a straight line is fitted to $\ln$ Eff, as in NSATP.
 # "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. CIFAR-10 is
-# a JPEG copy; PEACEPACT's own Net-1 stands beside the printed numbers, and NSATP's Net-1 stands below them; it alone
-# was run on CIFAR-100.
+# a JPEG copy. PEACEPACT's own Net-1 stands beside the printed numbers, and NSATP's Net-1 stands below them.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]
@@ -212,6 +211,17 @@ says(
      f"{100 * apart.max():.1f} points from that on the test images. They break about as often: the mean Eff differs by at "
      f"most {100 * changed.max():.0f} %.", apart.max() < 0.03 and changed.max() < 0.25),
     f"The test accuracy of this network is {reached}.", weak)
+
+# %% tags=["hide-input", "statements"]
+learned = rows[rows["quantity"] == "accuracy"].groupby(CELL)["value"].mean().xs("cifar100", level="dataset")
+steep = slope.xs("cifar100", level="dataset").abs()
+says(
+    (f"On CIFAR-100 it learned next to nothing: it gets {100 * learned['net1_peacepact']:.1f} % right, where guessing gets 1 %. "
+     "All its softmax vectors are nearly the same, so PD hardly differs between inputs, and the fitted exponents, "
+     f"{steep['net1_peacepact']:,.0f} in the mean, compare with nothing that the paper prints.",
+     learned["net1_peacepact"] < 0.05 and steep["net1_peacepact"] > 100 * steep.drop("net1_peacepact").max()),
+    (f"NSATP's Net-1, trained alike, gets {100 * learned['net1']:.1f} % right. It has a pool and a dense layer less.",
+     learned["net1"] > 2 * learned["net1_peacepact"]))
 
 # %% [markdown]
 # ## Exercises

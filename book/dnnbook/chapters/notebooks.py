@@ -193,12 +193,12 @@ def web_page(path: Path) -> str:
 
 
 def called(path: Path, values: dict) -> str:
-    """The name of a run of a notebook with ``values``, which a file system can hold.
+    """The name of a run of a notebook with ``values``, which any file system can hold.
 
-    >>> called(Path("01_motivation.ipynb"), {"dataset": "/home/me/fruit", "seed": 1})
-    '01_motivation-dataset-_home_me_fruit-seed-1.ipynb'
+    >>> called(Path("01_motivation.ipynb"), {"dataset": "/me/fruit.py:ripe", "seed": 1})
+    '01_motivation-dataset-_me_fruit.py_ripe-seed-1.ipynb'
     """
-    tail = "".join(f"-{name}-{value}" for name, value in values.items()).replace("/", "_")
+    tail = re.sub(r"[^\w.=-]", "_", "".join(f"-{name}-{value}" for name, value in values.items()))
     if len((path.stem + tail).encode()) > LONGEST:
         tail = f"-{files.digest(values)[:8]}"
     return f"{path.stem}{tail}.ipynb"
