@@ -12,8 +12,8 @@ from dnnlib.cli.terminal import print_table, say
 
 def compare(model: own.Model = "", images: own.Images = "",
             by: Annotated[str, typer.Option(
-                help="Methods, with commas: {selectors}; your own, FILE.py:CLASS; or `all` that can "
-                     "work.")] = "all",
+                help="Methods, with commas: {selectors}; your own, FILE.py:CLASS; or `all` that "
+                     "can work.")] = "all",
             fuzz: Annotated[str, typer.Option(
                 help="Fuzzers too, with commas, or `all`: {fuzzers}. With --l2 or --linf.")] = "",
             weights: own.Weights = "", reference: own.Reference = "",

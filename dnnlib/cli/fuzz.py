@@ -12,9 +12,9 @@ from dnnlib.cli.terminal import print_table, say
 
 def fuzz(model: own.Model, images: own.Images,
          by: Annotated[str, typer.Option(
-             help="{fuzzers}; or your own, FILE.py:CLASS. Of the papers' fuzzers, dlfuzz broke most "
-                  "near the inputs in the book's records. The attacks pgd and apgd are those of "
-                  "the Adversarial Robustness Toolbox.")] = "dlfuzz",
+             help="{fuzzers}; or your own, FILE.py:CLASS. Of the papers' fuzzers, dlfuzz broke "
+                  "most near the inputs in the book's records; pgd and apgd are attacks of the "
+                  "Adversarial Robustness Toolbox.")] = "dlfuzz",
          l2: own.L2 = None, linf: own.Linf = None,
          iterations: Annotated[int, typer.Option(
              help="How many examples are made of each input.")] = 20,

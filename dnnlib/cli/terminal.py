@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperOption
 
 PIPED = 120  # columns where there is no terminal to ask
 LONG = 24  # characters of a text that may be wrapped in a table
@@ -32,8 +32,9 @@ class Naming(TyperCommand):
         from dnnlib.selection import SELECTORS
 
         for option in self.params:
-            option.help = option.help.format(fuzzers=", ".join(METHODS),
-                                             selectors=", ".join(SELECTORS))
+            if isinstance(option, TyperOption) and option.help:
+                option.help = option.help.format(fuzzers=", ".join(METHODS),
+                                                 selectors=", ".join(SELECTORS))
         super().format_help(ctx, formatter)
 
 
