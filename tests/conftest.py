@@ -36,6 +36,13 @@ def folders(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory, worker_id):
+    """One cache, in all workers of a run, for tests that train the same networks."""
+    base = tmp_path_factory.getbasetemp()
+    return (base if worker_id == "master" else base.parent) / "shared_cache"
+
+
 @pytest.fixture
 def generator():
     """``generator(seed)``: a fresh source of random numbers."""

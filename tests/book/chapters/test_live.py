@@ -205,15 +205,9 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
 ]
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """One cache for the chapters below: some train the same network."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.parametrize("name, parameters, edits", EDITS, ids=[name for name, *_ in EDITS])
-def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, edits, cache, monkeypatch):
-    monkeypatch.setenv("DNNLIB_CACHE", str(cache))
+def test_a_changed_line_of_the_method_moves_a_table_or_figure(name, parameters, edits, shared_cache, monkeypatch):
+    monkeypatch.setenv("DNNLIB_CACHE", str(shared_cache))
     monkeypatch.delenv("DNNLIB_BOOK", raising=False)  # the committed records
     monkeypatch.setattr("time.perf_counter", count(0.0).__next__)  # so that what takes time is drawn alike
     sources = chapter.small(notebooks.find(name).with_suffix(".py"), parameters)

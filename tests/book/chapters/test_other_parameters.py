@@ -106,16 +106,10 @@ OTHERS = {  # chapters that run so in seconds; what else they are asked
 }
 
 
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    """One cache for the chapters below: many train the same network."""
-    return tmp_path_factory.mktemp("cache")
-
-
 @pytest.mark.parametrize("base", [FASHION, DIGITS], ids=["fashion", "digits"])
 @pytest.mark.parametrize("name", OTHERS)
-def test_a_run_with_other_parameters_says_nothing_of_the_defaults(name, base, cache, monkeypatch):
-    monkeypatch.setenv("DNNLIB_CACHE", str(cache))
+def test_a_run_with_other_parameters_says_nothing_of_the_defaults(name, base, shared_cache, monkeypatch):
+    monkeypatch.setenv("DNNLIB_CACHE", str(shared_cache))
     monkeypatch.delenv("DNNLIB_BOOK", raising=False)  # the committed records
     path, cells, texts = notebooks.find(name).with_suffix(".py"), {"__name__": "__main__"}, []
     defaults = {key: p.default for key, p in notebooks.parameters(path.with_suffix(".ipynb")).items()}
