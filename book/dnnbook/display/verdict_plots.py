@@ -1,5 +1,6 @@
 """Figures of verdicts: the bar of all claims, and a forest plot for each."""
 
+import math
 from collections.abc import Iterable, Mapping
 from textwrap import fill
 
@@ -33,6 +34,7 @@ NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at m
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
 LINE = 0.17  # inches for a cell
 MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and how close: in lines
+FAR = 1000  # times the usual value: one so far away would press all others into one place
 TALL = 8  # squares, one above the other
 
 
@@ -184,10 +186,14 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
     else:
         axis.axvline(claim.threshold, color="0.35", ls="--", lw=1)
     drawn = lines[["low", "high", "value"]].astype(float).stack()
+    ours = lines[["low", "high"]].astype(float).stack().abs()
     if claim.scale == "ratio" and len(drawn) and 0 < 4 * drawn.min() < drawn.max():
         axis.set_xscale("log", subs=[])
         axis.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.xaxis.set_major_formatter("{x:g}")
+    elif 0 < FAR * (usual := ours.median()) < ours.max():
+        axis.set_xscale("symlog", linthresh=10.0 ** math.ceil(math.log10(usual)))
+        axis.xaxis.set_major_formatter("{x:,g}")
     places = lines.groupby("name", sort=False)["y"].mean()
     axis.set_yticks(places, places.index, fontsize=8)
     axis.set_ylim(0.6 + lines["y"].max() if len(lines) else 1, -0.6)

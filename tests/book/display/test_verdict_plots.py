@@ -75,11 +75,13 @@ def test_only_open_cells_are_listed(monkeypatch):
          "deciding": 9}]  # variances of 1 in both cells: 1.33 t(n + 1) / sqrt(n) is below 1 from 9 on
 
 
-def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), **more):
+def judged(rule="above", threshold=1.0, values=(2.0, 2.2, 2.1), scale="ratio", fashion_mnist=None,
+           cifar10=1.0, **more):
     claim = published.Claim("nsatp-x", "nsatp", "IV", "More errors.", "nsatp/x", "errors_over",
-                            ["dataset"], 2, rule, threshold, scale="ratio", **more)
-    for dataset, shift in (("mnist", 0.0), ("cifar10", 1.0)):
-        for seed, value in enumerate(values):
+                            ["dataset"], 2, rule, threshold, scale=scale, **more)
+    shifts = {"mnist": 0.0, "fashion_mnist": fashion_mnist, "cifar10": cifar10}
+    for dataset, shift in shifts.items():
+        for seed, value in enumerate(values if shift is not None else ()):
             records.save(records.Record("nsatp/x", {"dataset": dataset, "seed": seed},
                                         [{"quantity": "errors_over", "value": value + shift}]))
     return verdict(claim)
@@ -126,6 +128,12 @@ def test_about_is_a_band_and_anything_else_a_line():
     assert len(band.patches) == 1 and band.patches[0].get_width() == pytest.approx(1.0)
     line = drawn(judged("at_least", 2.0), pd.DataFrame())
     assert not line.patches and any(item.get_linestyle() == "--" for item in line.lines)
+
+
+@pytest.mark.parametrize("far, scale", [(5000.0, "symlog"), (500.0, "linear")])
+def test_a_cell_far_away_leaves_room_for_the_others(far, scale):
+    axis = drawn(judged(scale="linear", fashion_mnist=0.5, cifar10=far), pd.DataFrame())
+    assert axis.get_xscale() == scale
 
 
 def test_a_claim_without_records_says_so():
