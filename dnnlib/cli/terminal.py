@@ -28,13 +28,12 @@ class Naming(TyperCommand):
     """A command whose help names the methods that there are, for {fuzzers} and {selectors}."""
 
     def format_help(self, ctx, formatter) -> None:
-        from dnnlib.custom.options import METHODS
-        from dnnlib.selection import SELECTORS
+        from dnnlib.custom import methods, options
 
         for option in self.params:
             if isinstance(option, TyperOption) and option.help:
-                option.help = option.help.format(fuzzers=", ".join(METHODS),
-                                                 selectors=", ".join(SELECTORS))
+                option.help = option.help.format(fuzzers=", ".join(options.METHODS),
+                                                 selectors=", ".join(methods.METHODS))
         super().format_help(ctx, formatter)
 
 

@@ -14,6 +14,7 @@ from dnnlib.models.fingerprints import described, of_class
 
 _log = logging.getLogger(__name__)  # to stderr, as it is
 Kind = type[selection.Selector] | selection.Selector  # a class, or an instance with its options
+METHODS: tuple[str, ...] = (*selection.SELECTORS,)
 FROM_OUTPUTS = tuple(sorted(name for name, kind in selection.SELECTORS.items() if kind.vectors))
 Asked = selection.Method | Kind | Sequence[selection.Method | Kind] | Mapping[str, Kind]
 

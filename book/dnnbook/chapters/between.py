@@ -11,10 +11,10 @@ from dnnbook.studies import beside, perturbation
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 from dnnlib.custom.options import ATTACKS
-from dnnlib.measures import uncertainty
 from dnnlib.selection import SELECTORS
 
 Values = Mapping[str, object]
+DISTANCES = "pd", "pv", "pe"  # of NSATP
 SURPRISE = {"lsa", "mdsa", "mlsa", "mmdsa"}  # by the density of traces: in no paper
 EXACT = 16  # neurons of a layer whose Shapley values can be had exactly
 
@@ -86,7 +86,7 @@ def _pool(values: Values) -> None:
 
 def _beside(where: str, name: str, of: str) -> None:
     distances = where in ("nsatp/rq1", "nsatp/rq3")
-    there = (("noise",) if of == "fuzzers" else uncertainty.DISTANCES if distances else
+    there = (("noise",) if of == "fuzzers" else DISTANCES if distances else
              SELECTORS.keys() - SURPRISE if where == "synthesis/01" else ())
     if name in there:  # else one of the two would be shown in the other's place
         raise ValueError(f"beside: the chapter has {name} itself; expected another")
