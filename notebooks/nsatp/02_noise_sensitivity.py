@@ -160,8 +160,8 @@ distances = dict(zip(BY_HAND, mine.T.numpy()))
 
 # %% tags=["hide-input"]
 if beside:
-    distances |= studies.one_more_distance(beside, model, data.images,
-                                           reference=load(dataset, "train").images[:1000])
+    distances.update(studies.one_more_distance(beside, model, data.images,
+                                               reference=load(dataset, "train").images[:1000]))
 
 # %%
 fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}

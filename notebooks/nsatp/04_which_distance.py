@@ -97,8 +97,8 @@ distances = dict(zip(by_hand, mine.T.numpy()))
 
 # %% tags=["hide-input"]
 if beside:
-    distances |= studies.one_more_distance(beside, model, data.images,
-                                           reference=load(dataset, "train").images[:1000])
+    distances.update(studies.one_more_distance(beside, model, data.images,
+                                               reference=load(dataset, "train").images[:1000]))
 
 # %%
 def slope(x, eff):
