@@ -78,7 +78,10 @@ def run(notebook: Annotated[str, typer.Argument(help="Path, or the start of a na
 
     path = notebooks.find(notebook)
     if show:
-        print_table(pd.DataFrame(notebooks.listed(path)), str(path))
+        if lines := notebooks.listed(path):
+            print_table(pd.DataFrame(lines), str(path))
+        else:
+            say(f"{path.name} has no parameters")
         return
     values = notebooks.typed(path, dict(item.split("=", 1) for item in parameter))
     target = Path(output or f"runs/{path.resolve().parent.name}/{notebooks.called(path, values)}")

@@ -189,6 +189,11 @@ def test_parameters_are_listed(dnnbook, page):
     assert code == 0 and out.splitlines()[-2].split() == ["x", "1", "int", "a", "number"]
 
 
+def test_a_chapter_without_parameters_says_so(dnnbook):
+    code, out, _ = dnnbook("run", "synthesis/00", "--list")
+    assert code == 0 and out == "00_welcome.ipynb has no parameters\n"
+
+
 # Lists
 
 
