@@ -98,8 +98,8 @@ headed(table_3.set_index("dataset"))
 
 # %% [markdown]
 # The table does not say how precise the numbers are that the network computes with. Ours learn in `float32`, with
-# one exception: on CIFAR-100, the convolutions of PEACEPACT's Net-1 use `bfloat16`, numbers of half the size. This
-# takes about half the time. The trained network is then tested in `float32`, as all others are.
+# one exception: on CIFAR-100, the convolutions of PEACEPACT's Net-1 use `bfloat16`, numbers of half the size.
+# The trained network is then tested in `float32`, as all others are.
 
 # %% [markdown]
 # ## Exercises

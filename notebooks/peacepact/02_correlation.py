@@ -218,8 +218,7 @@ steep = slope.xs("cifar100", level="dataset").abs()
 weakest = rows.query("quantity == 'b' and fit == 'loglinear' and points == 'examples' and dataset == 'cifar100'")
 says(
     (f"On CIFAR-100 it learned next to nothing: it gets {100 * learned['net1_peacepact']:.1f} % right, where guessing gets 1 %. "
-     "All its softmax vectors are nearly the same, so PD hardly differs between inputs, and the fitted exponents, "
-     f"{steep['net1_peacepact']:,.0f} in the mean, compare with nothing that the paper prints.",
+     f"The fitted exponents, {-steep['net1_peacepact']:,.0f} in the mean, compare with nothing that the paper prints.",
      learned["net1_peacepact"] < 0.05 and steep["net1_peacepact"] > 100 * steep.drop("net1_peacepact").max()),
     ("They are negative with every seed, but so far apart that the mean may be on either side of zero. So the verdict on the "
      f"fall is *{evidence.state('peacepact-falling')}*.", (weakest["value"] < 0).all()

@@ -1,5 +1,6 @@
 """Datasets that the book does not name: torchvision's others, and a person's own in a file."""
 
+import hashlib
 import inspect
 from collections.abc import Callable
 
@@ -40,7 +41,7 @@ def check(name: str) -> None:
         if first != second:
             raise ValueError(f"dataset: expected {what} {first} in both parts of {name}, "
                              f"got {second} in the test part")
-    if _contents(train) == _contents(test):
+    if len(train.images) == len(test.images) and _contents(train) == _contents(test):
         raise ValueError(f"dataset: expected other images for test than for train of {name}, got "
                          f"the same {len(test.images):,}; does it look at its split?")
 
@@ -91,8 +92,8 @@ def _problem(raw: Raw) -> str:
 
 
 def _contents(raw: Raw) -> list[bytes]:
-    """The images in an order that no shuffling changes."""
-    return sorted(image.numpy().tobytes() for image in raw.images)
+    """A digest of each image, in an order that no shuffling changes."""
+    return sorted(hashlib.sha256(image.numpy().tobytes()).digest() for image in raw.images)
 
 
 def _sides(images: torch.Tensor) -> str:

@@ -47,7 +47,7 @@ def one_more_distance(name: str, model: nn.Module, x: torch.Tensor, *,
     """How far inputs ``x`` (N, C, H, W) are from the first that one more selector would take.
 
     As a distance (N,) by its name, none for '': the largest score less each. ``reference``: as of
-    :func:`one_more`.
+    :func:`one_more`, and what it raises.
     """
     scores = {key.method: cast(Scored, selector).score(model, x).double().cpu().numpy()
               for key, selector in one_more(name, reference=reference).items()}
