@@ -186,7 +186,7 @@ def _start(root: Path, book: Mapping, beside: Mapping, titles: Mapping, read: Ma
     grids = tomllib.loads((root / "sweeps" / "paper.toml").read_text("utf-8"))["grid"]
     asks = next((page for page, notebook in read.items() if any(
         "parameters" in cell.metadata.get("tags", ()) for cell in notebook.cells)), None)
-    such_as = f" (the first are those of [{titles[asks]}]({beside[asks]}))" if asks else ""
+    such_as = f" (the first chapter that has some is [{titles[asks]}]({beside[asks]}))" if asks else ""
     lines = ["# Which inputs break a neural network?", "", HOW.format(such_as=such_as)]
     for part, pages in book.items():
         lines += ["", f"## {part}", "", "| | `dnnbook run` | |", "|---|---|---|"]

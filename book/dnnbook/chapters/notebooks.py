@@ -159,9 +159,11 @@ def run(path: Path, values: dict, output: Path, *, bar: bool = True) -> Path:
 
     together(path, values)
     notebook = nbformat.read(path, as_version=4)
-    notebook.cells = _without_statements(notebook.cells)
+    every, notebook.cells = notebook.cells, _without_statements(notebook.cells)
     title = next((i for i, cell in enumerate(notebook.cells) if cell.cell_type == "markdown"), -1)
-    notebook.cells.insert(title + 1, nbformat.v4.new_markdown_cell(_whose(values)))
+    left = [cell.source.strip("# \n") for cell in every
+            if cell.cell_type == "markdown" and cell not in notebook.cells]
+    notebook.cells.insert(title + 1, nbformat.v4.new_markdown_cell(_whose(values, left)))
     output.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, output)
     try:
@@ -230,11 +232,13 @@ def _handed_on(path: Path) -> Page:
     return page_of(name.as_posix(), root, elsewhere=published, strict=False)
 
 
-def _whose(values: dict) -> str:
+def _whose(values: dict, left: list[str]) -> str:
+    headings = f", and so are their headings: {', '.join(f'*{each}*' for each in left)}"
     asked = ", ".join(f"`{name} = {value!r}`" for name, value in values.items())
     return (f"**A run of your own**, with {asked or 'the defaults'}. Numbers and figures are of "
             "this run. Only what says so is of the book's records: the column *ours* and its "
-            "seeds, verdicts, and figures and tables *from the records*. They are as in the book.")
+            "seeds, verdicts, and figures and tables *from the records*. They are as in the book. Sentences "
+            f"about these records are left out{headings if left else ''}.")
 
 
 def execute(path: Path, output: Path, **options) -> None:

@@ -36,12 +36,12 @@ def worded(words: int, exercises: int, scale: str) -> str:
     """The times of a chapter with so many words and exercises.
 
     >>> worded(1300, 2, "4 to 12")
-    'about 10 min to read, 20 for exercises; at paper scale 4 to 12 on one core'
+    'about 10 min to read, 20 for exercises; at paper scale 4 to 12 min on one core'
     """
     text = f"about {max(5, 5 * round(words / WORDS / 5))} min to read"
     if exercises:
         text += f", {EXERCISE * exercises} for exercises"
-    return text + (f"; at paper scale {scale} on one core" if scale else "")
+    return text + (f"; at paper scale {scale} min on one core" if scale else "")
 
 
 def parts(cells: Sequence) -> list[Part]:

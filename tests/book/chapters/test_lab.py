@@ -74,7 +74,7 @@ def test_the_folder_has_a_start_page_and_numbered_chapters(book, tmp_path):
     assert not kept and {p.name for p in new[0].parent.iterdir()} == {places.MADE, *names(new)}
     start = nbformat.read(new[0], 4).cells[0].source
     assert "| [03 A first chapter](03_first.ipynb) | one/01 | about 5 min to read, 10 for exercises; " \
-           "at paper scale 4 on one core |" in start
+           "at paper scale 4 min on one core |" in start
     first = nbformat.read(new[3], 4)
     assert '<abbr title="Once through.">pass</abbr>, see [the start](01_welcome.ipynb)' in first.cells[0].source
     assert first.cells[-1].source == "---\n\n[← Words](02_glossary.ipynb) · [Contents](00_start.ipynb)"
@@ -230,7 +230,7 @@ def test_a_run_is_shown_so_too_and_as_a_page_of_its_own(book, tmp_path):
     cells = nbformat.read(ran, 4).cells
     assert '<abbr title="Once through.">pass</abbr> and a {term}`word of mine`; it.' in cells[0].source
     assert "## Seen" in [cell.source for cell in cells]
-    assert not any("of the records" in cell.source for cell in cells)  # nothing is below it
+    assert not any("## What it says" in cell.source for cell in cells)  # nothing is below it
     figure = next(i for i, cell in enumerate(cells) if "hide-input" in cell.metadata.get("tags", ()))
     assert '<img alt="One dot."' in cells[figure].outputs[0].data["text/html"]
     assert cells[figure + 1].source == "*Figure.* One dot."
@@ -258,7 +258,7 @@ def made():
 def test_the_start_page_leads_to_the_first_chapter_with_parameters(made):
     start = made[lab.START].cells[0].source
     asks = next(name for name in sorted(made) if any("parameters" in cell.metadata.get("tags", ()) for cell in made[name].cells))
-    assert re.search(rf"Change a parameter \(the first are those of \[[^]]+\]\({asks}\)\),", start)
+    assert re.search(rf"Change a parameter \(the first chapter that has some is \[[^]]+\]\({asks}\)\),", start)
 
 
 def prose(text):

@@ -432,11 +432,14 @@ def test_run_injects_and_keeps_what_ran(write, tmp_path, capfd):
 
 
 def test_a_run_leaves_out_sentences_about_the_records(write, tmp_path):
-    source = write(DECLARING + '\n# %% tags=["statements"]\nraise SystemError("another record")\n')
+    source = write(DECLARING + '\n# %% [markdown]\n# ## The answer\n\n# %% tags=["statements"]\n'
+                   'raise SystemError("another record")\n')
     path = source.with_suffix(".ipynb")
     jupytext.write(jupytext.read(source), path)
     output = notebooks.run(path, {}, tmp_path / "run.ipynb")
     assert "another record" not in output.read_text("utf-8")
+    below = nbformat.read(output, 4).cells[1].source  # below the title
+    assert "are left out, and so are their headings: *The answer*." in below
     with pytest.raises(notebooks.CellFailed, match="another record"):
         notebooks.make(source)  # the book's own chapter must not show it
 
