@@ -55,10 +55,11 @@ units: $(READY)  ## the tests of the code alone
 test: units  ## the tests, and the notebooks' marked cells against the committed outputs
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval-lax notebooks
 
-strict: $(READY)  ## the notebooks that `make book` made: against the committed, and a second run
+strict: $(READY)  ## the notebooks that `make book` made: against the committed; and run again, each cell twice
 	@test -d $(FRESH)/notebooks || { echo "first: make book"; exit 1; }
 	DNNLIB_FRESH="$(abspath $(FRESH)/notebooks)" python -m pytest tests/book/test_fresh.py
-	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/notebooks
+	python tests/book/again.py $(FRESH)/notebooks $(FRESH)/again
+	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/again
 
 lint: $(READY)  ## style and types
 	ruff check
