@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,11 +40,14 @@ def save_photos(data: Dataset, folder: Path) -> Path:
 def command(work: Path, name: str, options: Mapping[str, object]) -> str:
     """The call of ``dnnlib <name>`` in the folder ``work``, and what it prints.
 
+    Runs that were kept there are removed first, so that the same call says the same again.
     Raises ``RuntimeError`` with its last line of errors if it fails; what leaves out images that
     cannot be read, exit code 3, does not.
     """
     words = [name, *(str(word) for option, value in options.items()
                      for word in (f"--{option}", value))]
+    for run in work.glob("*/run.json"):
+        shutil.rmtree(run.parent)
     done = subprocess.run([sys.executable, "-m", "dnnlib.cli", *words], cwd=work,
                           env=os.environ | {"COLUMNS": "100"},  # as wide here as anywhere
                           capture_output=True, text=True)

@@ -6,6 +6,7 @@ from torchvision.models import get_model_weights
 from dnnbook.chapters import folders
 from dnnbook.data import Dataset, load
 from dnnlib import inference
+from dnnlib.custom import example
 
 
 def test_a_command_that_fails_shows_its_reason_and_not_its_words(tmp_path):
@@ -13,6 +14,14 @@ def test_a_command_that_fails_shows_its_reason_and_not_its_words(tmp_path):
         folders.command(tmp_path, "rank", {"by": "gini", "outputs": "none.npy"})
     assert str(failed.value).startswith("dnnlib rank ended with exit code 1: ")
     assert "none.npy" in str(failed.value) and "--by" not in str(failed.value)
+
+
+@pytest.mark.parametrize("name, how", [
+    ("rank", {"by": "gini"}), ("fuzz", {"by": "noise", "l2": 2.0, "limit": 3, "out": "failures"})])
+def test_a_command_that_is_run_again_says_the_same(name, how, tmp_path):
+    example.write(work := tmp_path / "work")
+    options = {"model": example.MODEL, "weights": example.WEIGHTS, "images": "digits"} | how
+    assert folders.command(work, name, options) == folders.command(work, name, options)
 
 
 CIFAR100 = """
