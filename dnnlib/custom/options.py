@@ -108,10 +108,14 @@ class Options:
         if isinstance(self.by, str) and not in_file(self.by):
             return None
         found = of_file(self.by, "fuzzer") if isinstance(self.by, str) else self.by
-        if not (is_dataclass(found) and callable(getattr(found, "run", None))
-                and "budget" in {field.name for field in fields(found)}):
+        lacks = [what for what, there in (
+            ("no dataclass", is_dataclass(found)),
+            ("without a method run", callable(getattr(found, "run", None))),
+            ("without a field budget", is_dataclass(found) and "budget" in _takes(found)),
+        ) if not there]
+        if lacks:
             raise ValueError("fuzzer: expected a dataclass with a budget and a method run, got "
-                             f"{self.by!r}")
+                             f"{self.by!r}, {lacks[0]}")
         name = class_of(found).__name__.lower()
         if name in METHODS:
             raise ValueError(f"fuzzer: {self.by} would be called {name}, as one of the package is; "

@@ -183,9 +183,8 @@ def steps(x, y, *, bins: int = 20) -> dict[str, float]:
     means = np.array([group.mean() for group in groups])
     rising = np.diff(means) > 0
     clearly = [up and _less(*pair, EVERY / count) for up, pair in zip(rising, pairwise(groups))]
-    rho = math.nan if np.ptp(means) == 0 else stats.spearmanr(range(count + 1), means).statistic
     return {"rising_steps": float(rising.mean()), "rising_clearly": float(np.mean(clearly)),
-            "rank_correlation_means": float(rho)}
+            "rank_correlation_means": rank_correlation(range(count + 1), means)}
 
 
 def _less(low: np.ndarray, high: np.ndarray, error: float) -> bool:
@@ -222,8 +221,17 @@ def fit_readings(x, y, **row) -> list[dict]:
                  for name, fit in fits.items() for quantity in ("a", "b", "correlation")]
         rows.append(row | {"points": points, "quantity": "beyond_line",
                            "value": fits["curve"].correlation - fits["line"].correlation})
-    rho = math.nan if np.ptp(x) == 0 or np.ptp(y) == 0 else float(stats.spearmanr(x, y).statistic)
-    return [*rows, row | {"quantity": "spearman", "value": rho}]
+    return [*rows, row | {"quantity": "spearman", "value": rank_correlation(x, y)}]
+
+
+def rank_correlation(x, y) -> float:
+    """Spearman's rank correlation of two lists (N,); NaN where one is the same throughout.
+
+    >>> rank_correlation([1, 2, 3], [0.1, 0.2, 0.4]), rank_correlation([1, 2, 3], [0, 0, 0])
+    (1.0, nan)
+    """
+    varies = np.ptp(np.asarray(x)) > 0 and np.ptp(np.asarray(y)) > 0
+    return float(stats.spearmanr(x, y).statistic) if varies else math.nan
 
 
 def _points(x, y) -> tuple[np.ndarray, np.ndarray]:

@@ -167,7 +167,7 @@ if beside:
 fits = {name: fragility.fit_exponential(x, eff) for name, x in distances.items()}
 
 # %% tags=["hide-input"]
-pd.DataFrame({name.upper(): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
+pd.DataFrame({shown(name): {"a": f"{fit.a:.3f}", "b": f"{fit.b:.2f}",
                              "correlation": f"{fit.correlation:.2f}",
                              "images with Eff > 0": fit.points} for name, fit in fits.items()}).T
 
@@ -219,7 +219,7 @@ kinds = {}
 for kind in vulnerability.PATCHES:
     found = fragility.eff(vulnerability.measure(model, few, patch=kind, trials=trials, seed=seed).success)
     kinds[kind] = {"mean Eff": found.mean(), "images that change": (found > 0).mean(),
-                   "rank correlation with PD": stats.spearmanr(certain, found).statistic}
+                   "rank correlation with PD": fragility.rank_correlation(certain, found)}
 pd.DataFrame(kinds).T.round(3)
 
 # %% [markdown]

@@ -22,7 +22,6 @@ import math
 import numpy as np
 import pandas as pd
 import torch
-from scipy import stats
 
 from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
@@ -34,6 +33,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
 from dnnbook.studies.findings import nsatp as findings
+from dnnbook.words import shown
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 
@@ -113,7 +113,7 @@ b = compared(torch.tensor([slope(x, eff) for x in distances.values()]),
              "fragility.fit_exponential", of="distances")
 slopes = dict(zip(distances, b.tolist()))
 lead = slopes["pd"] - max(slopes["pv"], slopes["pe"])
-print(*(f"{name.upper()} {slope:.2f}" for name, slope in slopes.items()), sep=", ")
+print(*(f"{shown(name)} {slope:.2f}" for name, slope in slopes.items()), sep=", ")
 print(f"PD's lead: {lead:.2f}")
 
 # %% [markdown]
@@ -129,7 +129,7 @@ n = len(data.classes)
 ranges = {"pd": 1.0, "pv": 1 - 1 / n, "pe": math.log(n)}
 for name, x in distances.items():
     run.add({"slope": slopes[name], "slope_unit_range": slopes[name] * ranges.get(name, np.ptp(x)),
-             "rank_correlation": abs(stats.spearmanr(x, eff).statistic)}, distance=name)
+             "rank_correlation": abs(fragility.rank_correlation(x, eff))}, distance=name)
 
 # %% tags=["hide-input"]
 wide(run.live, "distance.notna() and quantity != 'met_in_first_tenth'", index="distance", columns="quantity", digits=3)
@@ -182,7 +182,7 @@ def winner(table: pd.DataFrame, quantity: str = "slope") -> pd.Series:
     """By network and dataset, the distance with the largest mean over the seeds."""
     means = table[table["quantity"] == quantity].astype({"value": float}).groupby(
         ["model", "dataset", "distance"])["value"].mean()
-    return means.groupby(["model", "dataset"]).idxmax().map(lambda key: key[-1].upper())
+    return means.groupby(["model", "dataset"]).idxmax().map(lambda key: shown(key[-1]))
 
 
 ours = run.recorded(**PAPER)

@@ -72,6 +72,19 @@ def required(answer):
     return answer
 
 
+def judged(is_right: Callable, answer) -> None:
+    """``is_right(answer)``; :class:`NotYet` if it needs what the chapter defines above.
+
+    >>> judged(lambda answer: check(answer, defined_above), 1)
+    Traceback (most recent call last):
+    dnnbook.chapters.answers.NotYet: the check needs `defined_above`; run the cells above first
+    """
+    try:
+        is_right(answer)
+    except NameError as error:
+        raise NotYet(f"the check needs `{error.name}`; run the cells above first") from None
+
+
 def unpacked(text: str) -> str:
     """The code of a check that :mod:`class_pack` packed, so that nobody reads the answer in it.
 

@@ -33,10 +33,10 @@ HERE = "*Your answer:*"
 PLAN = "90_minutes.html"
 CHECK = """\
 # The check. It is packed, because it knows the answer; nothing in it is for you to change.
-from dnnbook.chapters.answers import required, unpacked
+from dnnbook.chapters.answers import judged, required, unpacked
 
 exec(unpacked("{packed}"))
-is_right(required(globals().get("{name}")))"""
+judged(is_right, required(globals().get("{name}")))"""
 
 
 class Solution(NamedTuple):
@@ -141,11 +141,16 @@ def _shown(path: Path, page: str, root: Path, beside: dict, seed: int | None):
 
 
 def _in_place(cells: list, seed: int) -> Iterator:
-    """The cells of a run with the seed among the parameters, where a run has a cell below them."""
+    """The cells of a run with the seed among the parameters, where a run has a cell below them.
+
+    What a run says below its title is the teacher's.
+    """
     for cell in cells:
         tags = cell.metadata.get("tags", ())
         if "parameters" in tags:
             cell.source = re.sub(r"(?m)^seed = \d+", f"seed = {seed}", cell.source)
+        if cell.source.startswith(notebooks.OWN):
+            cell.source = f"Made with `seed = {seed}`: its numbers are not those of the book."
         if "injected-parameters" not in tags:
             yield cell
 

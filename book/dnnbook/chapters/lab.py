@@ -30,7 +30,7 @@ LANGUAGE = {"name": "python", "version": platform.python_version(), "mimetype": 
             "nbconvert_exporter": "python", "file_extension": ".py"}  # as the kernel says: a
 # notebook that only was opened stays as it was made
 HOW = """\
-Open a chapter and choose *Run*, then *Run All Cells*. Change a parameter{such_as}, or any line of
+Open a chapter and choose *Run*, then *Run All Cells*. Change a parameter{first}, or any line of
 code, and run it again. Code that prepares or draws something is folded: the bar beside it opens it.
 A solution opens below its question.
 
@@ -186,8 +186,8 @@ def _start(root: Path, book: Mapping, beside: Mapping, titles: Mapping, read: Ma
     grids = tomllib.loads((root / "sweeps" / "paper.toml").read_text("utf-8"))["grid"]
     asks = next((page for page, notebook in read.items() if any(
         "parameters" in cell.metadata.get("tags", ()) for cell in notebook.cells)), None)
-    such_as = f" (the first chapter that has some is [{titles[asks]}]({beside[asks]}))" if asks else ""
-    lines = ["# Which inputs break a neural network?", "", HOW.format(such_as=such_as)]
+    first = asks and f" (the first chapter that has some is [{titles[asks]}]({beside[asks]}))"
+    lines = ["# Which inputs break a neural network?", "", HOW.format(first=first or "")]
     for part, pages in book.items():
         lines += ["", f"## {part}", "", "| | `dnnbook run` | |", "|---|---|---|"]
         for page in pages:

@@ -64,6 +64,7 @@ DECLARED = """\
 from dnnbook.chapters import experiments
 
 print(experiments.declaration())"""
+OWN = "**A run of your own**"  # how the cell below the title of a run begins
 
 
 class CellFailed(RuntimeError):
@@ -235,10 +236,10 @@ def _handed_on(path: Path) -> Page:
 def _whose(values: dict, left: list[str]) -> str:
     headings = f", and so are their headings: {', '.join(f'*{each}*' for each in left)}"
     asked = ", ".join(f"`{name} = {value!r}`" for name, value in values.items())
-    return (f"**A run of your own**, with {asked or 'the defaults'}. Numbers and figures are of "
+    return (f"{OWN}, with {asked or 'the defaults'}. Numbers and figures are of "
             "this run. Only what says so is of the book's records: the column *ours* and its "
-            "seeds, verdicts, and figures and tables *from the records*. They are as in the book. Sentences "
-            f"about these records are left out{headings if left else ''}.")
+            "seeds, verdicts, and figures and tables *from the records*. They are as in the book. "
+            f"Sentences about these records are left out{headings if left else ''}.")
 
 
 def execute(path: Path, output: Path, **options) -> None:

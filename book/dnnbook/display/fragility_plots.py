@@ -56,7 +56,7 @@ def decays(distances: Mapping[str, np.ndarray], eff: np.ndarray,
         plots.decay(axis, x, eff, {
             "fit to ln Eff": fits[name],
             "fit to Eff": fragility.fit_exponential(x, eff, method="curve")})
-        axis.set(xlabel=name.upper())
+        axis.set(xlabel=shown(name))
     axes[0, 0].set_ylabel("Eff")
     axes[0, 0].legend(fontsize=8)
     return figure
@@ -65,7 +65,7 @@ def decays(distances: Mapping[str, np.ndarray], eff: np.ndarray,
 def orders(ranks: Mapping[str, np.ndarray], eff: np.ndarray) -> Figure:
     """Share of the label changes, Eff (N,), that each order (N,) meets, by the inputs tried."""
     figure, axis = plt.subplots(figsize=(5.5, 3.6))
-    plots.order_curve(axis, eff, {name.upper(): order for name, order in ranks.items()})
+    plots.order_curve(axis, eff, {shown(name): order for name, order in ranks.items()})
     return figure
 
 

@@ -1,13 +1,11 @@
 """Training by recipe: seeded, resumable, and kept in the cache by the hash of what made it."""
 
 import math
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
 from torch import nn
-from tqdm import tqdm
 
 from dnnbook import reproducible
 from dnnbook.data import Dataset, load
@@ -44,8 +42,8 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
 def _mention(name: str, model: nn.Module, dataset: str) -> None:
     data = load(dataset, limit=1000)
     right = inference.accuracy(model, data.images, data.labels)
-    tqdm.write(f"{name} on {data.name} gets {right:.1%} of {len(data):,} test images right",
-               file=sys.stderr)
+    print(f"{Path(name).name} on {Path(data.name).name} gets {right:.1%} of {len(data):,} test "
+          "images right")
 
 
 def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Module, ...]:

@@ -26,7 +26,13 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, seed: int = 0
     if not in_file.is_own(name):
         return models.build(name, shape=shape, classes=classes, seed=seed)
     function = in_file.found(name, "model_name")
-    given = (shape[0], shape[1], classes) if inspect.signature(function).parameters else ()
+    takes = inspect.signature(function)
+    given = (shape[0], shape[1], classes) if takes.parameters else ()
+    try:
+        takes.bind(*given)
+    except TypeError as error:
+        raise ValueError(f"model_name: expected {name} to take channels, side and classes, or "
+                         f"nothing, got {takes}") from error
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:

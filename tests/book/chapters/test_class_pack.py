@@ -160,6 +160,7 @@ def test_a_seed_stands_where_a_reader_changes_it(tmp_path):
     first, second = (cell for cell in made.cells if cell.cell_type == "code")
     assert first.source == "seed = 7  # of all\nmore = 10"
     assert second.outputs[0].data["text/plain"] == "17"  # and it ran with it
+    assert "Made with `seed = 7`: its numbers are not those of the book." in [c.source for c in made.cells]
 
 
 def test_a_seed_that_a_chapter_does_not_take_is_told_before_a_run(tmp_path):
