@@ -34,10 +34,13 @@ def nac(values, threshold: float = 0.5, *, sigmoid: bool = False) -> Covered:
 
 
 def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both") -> Covered:
-    """K-multisection coverage: the section of [low, high] that an activation is in (DeepGauge).
+    r"""K-multisection coverage: which section of its range an activation is in (DeepGauge, 3.1).
 
-    ``values``: (N, neurons). Section i of k goes from low + i (high - low) / k to the next; an
-    item is a (neuron, section), and what is out of the range covers none.
+    .. math:: i = \min\left(\left\lfloor k \, \frac{a - \mathrm{low}}{\mathrm{high} - \mathrm{low}}
+              \right\rfloor, \ k - 1\right)
+
+    ``values``: a, (N, neurons). i is one of k ``sections``, from 0; an item is a (neuron, section),
+    and what is out of the range covers none.
 
     ``edges``: whether low and high belong to the first and last section, 'both' (DeepGauge's
     closed range; DeepHunter), 'low' only (dnn-tip) or 'high' only (NeuraL-Coverage, which rounds
@@ -89,10 +92,12 @@ def snac(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
 
 def nbc(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
         steps: int = 1) -> Covered:
-    """Neuron boundary coverage: below low - ``scale`` x std, or above high + it (DeepGauge).
+    r"""Neuron boundary coverage: activations beyond those of training data (DeepGauge, 3.1).
 
-    ``values``: (N, neurons). Columns are 2 x neurons, first the lower sides, then the upper;
-    ``strict`` and ``steps`` as in :func:`snac`.
+    .. math:: a < \mathrm{low} - s \sigma \qquad \text{or} \qquad a > \mathrm{high} + s \sigma
+
+    ``values``: a, (N, neurons). ``scale``: s, times the standard deviation. Columns are 2 x
+    neurons, first the lower sides, then the upper; ``strict`` and ``steps`` as in :func:`snac`.
 
     >>> from dnnlib.coverage import boundaries
     >>> seen = boundaries([[0.0, 0.0], [1.0, 0.0]])

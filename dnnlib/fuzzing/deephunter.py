@@ -17,10 +17,13 @@ _START = 0.8  # the released code's probability of an entry that was never picke
 
 def probability(picked: int, *, schedule: str = "paper", gamma: float = 5.0,
                 p_min: float = 0.3) -> float:
-    """How likely an entry is accepted that was ``picked`` so many times (DeepHunter, Eq. 3).
+    r"""How likely an entry is accepted that was ``picked`` so many times, t (DeepHunter, Eq. 3).
 
-    'paper': 1 - picked / gamma, and ``p_min`` from (1 - p_min) x gamma on. 'released': 0.8 -
-    picked / gamma, no longer lowered once it is at most ``p_min`` or that many times have passed.
+    .. math:: P(t) = \begin{cases} 1 - t / \gamma & \text{if } t < (1 - p_{min}) \, \gamma \\
+                                   p_{min} & \text{otherwise} \end{cases}
+
+    This is 'paper'. 'released': 0.8 - picked / gamma, no longer lowered once it is at most
+    ``p_min`` or that many times have passed.
 
     >>> [probability(n) for n in range(6)]
     [1.0, 0.8, 0.6, 0.4, 0.3, 0.3]

@@ -57,11 +57,13 @@ def blackout(g: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DeepXplore(Side):
-    """Gradient ascent that makes a model differ and activates uncovered neurons.
+    r"""Ascent that makes a model differ and activates uncovered neurons (SOSP 2017, Algorithm 1).
 
-    The objective, for an input with the label c, is sum_{k != t} z_k,c - ``lambda1`` z_t,c +
-    ``lambda2`` sum_k a_k,n(k) over the models k; model t is under test; z_c is the logit of
-    the label, a_n the raw activation of one neuron for each input and model.
+    .. math:: \sum_{k \ne t} z_{k,c} - \lambda_1 z_{t,c} + \lambda_2 \sum_k a_{k,n(k)}
+
+    is the objective for an input with the label c, over the models k; model t is under test;
+    :math:`z_{k,c}` is the logit of the label, :math:`a_{k,n(k)}` the raw activation of one neuron
+    for each input and model.
 
     - ``budget``: how far an example may be from its input; default any distance.
     - ``reading``: 'differential', the original, or 'single', without other models: -lambda1 z_c +

@@ -65,11 +65,15 @@ def near(scaled: torch.Tensor, threshold: float, count: int, maps: torch.Tensor)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DLFuzz(Side):
-    """Gradient ascent on ``runner_up_weight`` sum_j z_j - z_c + ``neuron_weight`` sum_n a_n.
+    r"""Gradient ascent from the label to the runners-up, and on chosen neurons (FSE 2018).
 
-    c is the input's label (the original: the class of the image taken from the list, so that
-    coming back to the true class may count), j a runner-up, n a chosen neuron, a raw. Defaults
-    are the paper's and, where it is silent, the code's for MNIST.
+    .. math:: w_1 \sum_j z_j - z_c + w_2 \sum_n s_n a_n
+
+    c is the input's label (the original: the class of the image taken from the list, so that coming
+    back to the true class may count), j a runner-up, z a logit, n a chosen neuron, a raw;
+    :math:`s_n` is 1, or -1 for a neuron that is to be lowered; :math:`w_1` is ``runner_up_weight``
+    and :math:`w_2` ``neuron_weight``. Defaults are the paper's and, where it is silent, the code's
+    for MNIST.
 
     - ``budget``: how far an example may be from its input; default any distance. Examples end
       within it and in [0, 1], where the original does not clip.

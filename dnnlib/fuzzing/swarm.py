@@ -18,11 +18,19 @@ REPORTS = ("best", "current")
 
 @dataclass(frozen=True, kw_only=True)
 class Swarm(Guided):
-    """Particle swarm optimisation of test inputs, a swarm for every input (DeepSensor, III.D).
+    r"""Particle swarm optimisation of test inputs, a swarm for every input (DeepSensor, III.D).
 
-    An iteration scores all particles, updates the best position of each and of its swarm, and
-    moves them (Eqs. 3 to 5). The first one thus scores the start, as in Algorithm 1, and no
-    position is scored after the last move. Particles move at once, not one after the other.
+    Iteration g, of 0 to G - 1, scores all particles, updates the best position of each,
+    :math:`p_{best}`, and of its swarm, :math:`g_{best}`, and moves them (Eqs. 3 to 5):
+
+    .. math::
+
+        \omega^g &= (\omega_{initial} - \omega_{end}) (G - g) / G + \omega_{end} \\
+        v &\leftarrow \omega^g v + c_1 r_1 (p_{best} - x) + c_2 r_2 (g_{best} - x) \\
+        x &\leftarrow x + v
+
+    and then brings x within the budget and [0, 1]. The first one thus scores the start, as in
+    Algorithm 1, and no position is scored after the last move. All particles move at once.
 
     - ``budget``, ``fitness``, ``batch_size``: of every :class:`Guided` search. A fitness of your
       own is below.
@@ -31,13 +39,11 @@ class Swarm(Guided):
       within the budget; or 'input' (III.D), where all particles start on the input.
     - ``velocity``: (low, high), between which the first velocity of every pixel is drawn, or None,
       "the change of the pixel value": start minus input.
-    - ``inertia``: at the first iteration and at the end, linear between (Eq. 3); rising, as
-      printed.
+    - ``inertia``: the initial one and that at the end; rising, as printed.
     - ``compound``: whether Eq. 3 puts the last inertia for the initial one, as the released code.
-    - ``c1``: pull of the particle's best position (Eq. 4).
-    - ``c2``: pull of the swarm's best position (Eq. 4).
-    - ``random``: rand() of Eq. 4 is one number for each 'particle' and term (the equation and the
-      released code), or one for each 'pixel'.
+    - ``c1``, ``c2``: pull of the particle's and of the swarm's best position.
+    - ``random``: r of Eq. 4, uniform in [0, 1), is one number for each 'particle' and term (the
+      equation and the released code), or one for each 'pixel'.
     - ``clamp``: largest speed of a pixel, applied after the move as in the released code, or None.
     - ``epsilon``: a swarm stops once its best fitness is above this value. The paper's value is 1.
       A share of neurons never exceeds 1, so the paper's swarms never stop. A stopped swarm costs no

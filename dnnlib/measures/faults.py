@@ -46,10 +46,12 @@ def best_rate(wrong, rate: float) -> float:
 
 
 def apfd(wrong, order) -> float:
-    """Average percentage of faults detected (Rothermel et al., TSE 2001), each input one fault.
+    r"""Average percentage of faults detected (Rothermel et al., TSE 2001), each input one fault.
 
-    1 - (sum of the faults' positions) / (N m) + 1 / (2 N), with m faults at positions from 1.
-    Returns a share: near 1 if all faults come first, 0.5 in random order; NaN without faults.
+    .. math:: \mathrm{APFD} = 1 - \frac{T_1 + \dots + T_m}{N m} + \frac{1}{2 N}
+
+    with :math:`T_i` the position, from 1 to N, of fault i of m. Returns a share: near 1 if all
+    faults come first, 0.5 in random order; NaN without faults.
 
     >>> apfd([True, False, False, True], [3, 0, 1, 2])
     0.75

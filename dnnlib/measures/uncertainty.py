@@ -11,10 +11,13 @@ from dnnlib import checks
 
 
 def probability_difference(p) -> torch.Tensor:
-    """PD, the weighted gaps between neighbours of the sorted vector (NSATP Eq. 1, PEACEPACT Eq. 3).
+    r"""PD, weighted gaps between neighbours of the sorted vector (NSATP Eq. 1, PEACEPACT Eq. 3).
 
-    ``p``: (N, n) softmax vectors. Returns (N,) float64 in [0, 1]; 1 for a one-hot vector,
-    0 for a uniform one. Raises ``ValueError`` on anything that is not a distribution.
+    .. math:: \mathrm{PD} = \sum_{i=1}^{n-1} \frac{p'_i - p'_{i+1}}{i}
+
+    ``p``: (N, n) softmax vectors, sorted in :math:`p'`, largest first. Returns (N,) float64 in
+    [0, 1]; 1 for a one-hot vector, 0 for a uniform one. Raises ``ValueError`` on anything that is
+    not a distribution.
 
     >>> probability_difference([[0.5, 0.5, 0.0], [0.0, 1.0, 0.0]]).tolist()
     [0.25, 1.0]
@@ -25,10 +28,12 @@ def probability_difference(p) -> torch.Tensor:
 
 
 def probability_variance(p) -> torch.Tensor:
-    """PV, the squared deviations from the mean 1/n (NSATP Eq. 2).
+    r"""PV, the spread of the probabilities about their mean (NSATP Eq. 2).
 
-    ``p``: (N, n). Returns (N,) float64 in [0, 1 - 1/n]. It equals sum p^2 - 1/n where p sums to 1,
-    so it orders inputs as DeepGini does; see :func:`indecision`.
+    .. math:: \mathrm{PV} = \sum_{i=1}^n (p_i - 1/n)^2
+
+    ``p``: (N, n). Returns (N,) float64 in [0, 1 - 1/n]. It equals :math:`\sum p_i^2 - 1/n` where p
+    sums to 1, so it orders inputs as DeepGini does; see :func:`indecision`.
 
     >>> probability_variance([[0.5, 0.5], [0.0, 1.0]]).tolist()
     [0.0, 0.5]
@@ -38,7 +43,9 @@ def probability_variance(p) -> torch.Tensor:
 
 
 def probability_entropy(p) -> torch.Tensor:
-    """PE in nats, with 0 log 0 = 0 (NSATP Eq. 3).
+    r"""PE in nats, with 0 ln 0 = 0 (NSATP Eq. 3).
+
+    .. math:: \mathrm{PE} = -\sum_{i=1}^n p_i \ln p_i
 
     ``p``: (N, n). Returns (N,) float64 in [0, ln n]. It rises with indecision, against PD and PV.
 
@@ -62,7 +69,9 @@ def certainty(p) -> torch.Tensor:
 
 
 def gini(p) -> torch.Tensor:
-    """DeepGini, 1 - sum p^2 (Feng et al., ISSTA 2020).
+    r"""DeepGini, the impurity of the vector (Feng et al., ISSTA 2020).
+
+    .. math:: 1 - \sum_{i=1}^n p_i^2
 
     ``p``: (N, n) softmax vectors. Returns (N,) float64 in [0, 1 - 1/n].
 

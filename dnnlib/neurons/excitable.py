@@ -17,14 +17,17 @@ _BATCH = 512  # inputs in a pass
 
 
 def excitable(values, threshold: float = 0.5, *, scale: str = "none") -> torch.Tensor:
-    """Which neurons are excitable: psi > ``threshold`` (Definition 3), bool (..., N).
+    r"""Which neurons are excitable (second DeepSensor, Definition 3), bool (..., N).
 
-    ``values``: Shapley values psi (..., N). ``scale``: 'none', psi in nats, as printed; or
-    'total', psi in units of the mean absolute psi of the input's neurons, so that 1 is an average
-    one and the size of the perturbation cancels. The paper's example, 37 % of VGG16's 12,426
-    neurons above 0.5, would take 2,299 nats by the first reading unless negative values cancel,
-    since the values sum to the change of loss; by the second it is possible. An input whose values
-    are all 0 has no excitable neuron. Raises ``ValueError`` for values that are not finite.
+    .. math:: \psi(n) > \lambda \qquad \text{or} \qquad
+              \psi(n) > \frac{\lambda}{N} \sum_{m=1}^N |\psi(m)|
+
+    ``values``: Shapley values psi (..., N). ``threshold``: lambda. ``scale``: 'none', the first,
+    psi in nats, as printed; or 'total', the second, where 1 is an average neuron of the input and
+    the size of the perturbation cancels. The paper's example, 37 % of VGG16's 12,426 neurons above
+    0.5, would take 2,299 nats by the first reading unless negative values cancel, since the values
+    sum to the change of loss; by the second it is possible. An input whose values are all 0 has no
+    excitable neuron. Raises ``ValueError`` for values that are not finite.
 
     >>> psi = torch.tensor([0.3, 0.1, -0.2, 0.0])
     >>> excitable(psi).sum().item(), excitable(psi, scale="total").tolist()

@@ -45,11 +45,13 @@ class Relevance:
 
 def propagate(model: nn.Module, x: torch.Tensor, *, layers: Sequence[str] | None = None,
               beta: float = 0.5, batch_size: int = 128) -> Relevance:
-    """The relevance of every channel for the predicted class, by the beta-rule (Bach et al. 2015).
+    r"""The relevance of every channel for the predicted class, by the beta-rule (Bach et al. 2015).
 
-    Input i of a linear module, with contributions z_ij = x_i w_ij to its outputs, receives
+    Input i of a linear module, with contributions :math:`z_{ij} = x_i w_{ij}` to its outputs,
+    receives
 
-        R_i = sum_j ((1 + beta) z+_ij / sum_i z+_ij  -  beta z-_ij / sum_i z-_ij) R_j
+    .. math:: R_i = \sum_j \left((1 + \beta) \frac{z^+_{ij}}{\sum_k z^+_{kj}} -
+              \beta \frac{z^-_{ij}}{\sum_k z^-_{kj}}\right) R_j
 
     where all contributions to an output have one sign, with weight 1 instead; biases are
     ignored. So it is for convolutions, dense layers, averages (equal weights) and sums of two, as

@@ -19,11 +19,13 @@ _BATCH = 512  # inputs in a pass
 
 
 def neuron_sensitivity(before, after, distance=None, *, signed: bool = True) -> torch.Tensor:
-    """Eq. 1: the change of every neuron's activation for each unit of distance moved.
+    r"""The change of every neuron's activation for each unit of distance moved (DeepSensor, Eq. 1).
+
+    .. math:: NS_n(x, \Delta x) = \frac{\varphi_n(x + \Delta x) - \varphi_n(x)}{\|\Delta x\|_2}
 
     ``before``, ``after``: activations (..., neurons) of x and x + dx, of shapes that broadcast.
-    ``distance``: ||dx||_2, of the leading shape (...); 0 gives a sensitivity of 0, as III.C has
-    it, not 0/0. None: not divided (released code). ``signed``: Eq. 1 as printed, by which a
+    ``distance``: the denominator, of the leading shape (...); 0 gives a sensitivity of 0, as III.C
+    has it, not 0/0. None: not divided (released code). ``signed``: Eq. 1 as printed, by which a
     neuron that falls silent is not sensitive; else the absolute change. Returns (..., neurons).
     Raises ``ValueError`` for shapes that do not fit, and values that are not finite or distances
     below 0.
@@ -54,7 +56,9 @@ def neuron_sensitivity(before, after, distance=None, *, signed: bool = True) -> 
 
 
 def sensitive_share(sensitivity, threshold: float = 0.5) -> torch.Tensor:
-    """Eq. 2: the share of neurons whose sensitivity (..., neurons) is above the threshold.
+    r"""The share of N neurons whose sensitivity (..., N) is above a threshold (DeepSensor, Eq. 2).
+
+    .. math:: \mathrm{Fitness} = \frac{|\{n : NS_n > \lambda\}|}{N}
 
     Returns float32 (...), in [0, 1]. Raises ``ValueError`` for no neurons or NaN.
 

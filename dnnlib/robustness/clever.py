@@ -54,10 +54,13 @@ def clever(model: nn.Module, x: torch.Tensor, *, norm: str = "l2", radius: float
            batches: int = 500, samples: int = 1024, pool: int | None = 10_240,
            sampling: str = "ball", output: str = "logits", fit: str = "ibm", cap: bool = True,
            seed: int = 0, batch_size: int = 256) -> Clever:
-    """CLEVER scores of images (N, C, H, W) in [0, 1]: min(g(x) / L, radius), g = f_c - f_j.
+    r"""CLEVER scores of images x (N, C, H, W) in [0, 1], by class j (Weng et al., Algorithm 1).
 
-    c is the predicted class, so select the images that are classified correctly first. L is the
-    location of the reverse Weibull distribution of the largest gradient norms.
+    .. math:: \min\left(\frac{f_c(x) - f_j(x)}{L_j}, \ R\right)
+
+    c is the predicted class, so select the images that are classified correctly first.
+    :math:`L_j` is the location of the reverse Weibull distribution of the largest norms of the
+    gradient of :math:`f_c - f_j` in a ball of radius R around x.
 
     - ``norm``: of the ball, 'l1', 'l2' or 'linf'.
     - ``radius``: default 2 for L2, since DeepSensor gives none and 10, in its authors' code, leads

@@ -16,13 +16,14 @@ MOST_CLASSES = 64  # pairs of the other classes, each with its cells: 200 MB
 
 def intervals(p, label: int, *, upper: float = 0.99, ratio: float = 0.005,
               others: np.ndarray | None = None) -> np.ndarray:
-    """The fault pattern of inputs predicted as ``label``: an interval for every pair of others.
+    r"""The fault pattern of inputs predicted as ``label``: an interval for every pair of others.
 
-    ``others``: the classes that are paired, default all but ``label``.
+    .. math:: \frac{x_a}{1 - x_l} \pm r \, (u - x_l), \qquad
+              x_k = \tfrac13 \Bigl(2 p_k - \sum_{j \ne k} p_j + 1\Bigr), \quad k, j \in \{l, a, b\}
 
-    ``p``: (N, n) softmax vectors, n >= 3. For a pair (a, b), p is projected on the three classes,
-    x_k = (2 p_k - the two others + 1) / 3, and seen from the corner of ``label`` on the edge
-    opposite: at x_a / (1 - x_label), with a radius of ``ratio`` (``upper`` - x_label). Returns
+    For a pair (a, b), p is projected on the classes l, the ``label``, a and b, and seen from the
+    corner of l on the edge opposite; r is ``ratio``, u is ``upper``. ``others``: the classes that
+    are paired, default all but ``label``. ``p``: (N, n) softmax vectors, n >= 3. Returns
     int64 (N, (n-1)(n-2)/2, 2), ends in units of 1e-5 within [0, 1]; equal ends where it is empty.
 
     >>> intervals([[0.5, 0.3, 0.2]], 0).tolist()

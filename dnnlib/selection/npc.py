@@ -71,13 +71,16 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
 
 def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
          buckets: int = 100) -> cov.Covered:
-    """Structure-based neuron path coverage: how similar inputs are to their class's paths.
+    r"""SNPC, by structure (Xie et al.): how similar inputs are to the paths of their class.
+
+    .. math:: J = \frac{|P \cap A|}{|P \cup A|}, \qquad i = \lceil m J \rceil - 1
+
+    with J the similarity of the channels of an input's path P, over all layers, to those of each
+    abstract path A of its class, and i the bin that it is in, of m = ``buckets``.
 
     ``paths``: bool (N, channels), of inputs of the classes ``predicted`` (N,); ``abstract``: bool
-    (classes, clusters, channels). An input's similarity to each abstract path of its class is
-    J = ``|shared| / |united channels|``, over all layers. Columns are classes x clusters; bin
-    i of m = ``buckets`` is J in (i / m, (i + 1) / m]. Nothing is covered by J = 0, hence
-    nothing in an empty abstract path; the released code counts that as one bucket more, but
+    (classes, clusters, channels). Columns are classes x clusters. Nothing is covered by J = 0,
+    hence nothing in an empty abstract path; the released code counts that as one bucket more, but
     divides by m. Buckets are found in whole numbers, where that code rounds.
 
     >>> paths = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 1]], dtype=torch.bool)

@@ -18,13 +18,15 @@ _ROWS = 1024  # of what was kept, worked on at once
 
 
 def sensitivities(before, after, *, difference: str = "l1") -> torch.Tensor:
-    """S(N_i, (x, x')), how far every neuron moves for every input (NSS, II.B).
+    r"""How far every neuron moves for every input (NSS, II.B).
 
-    ``before``, ``after``: activations (N, neurons) of x and x'. ``difference``: 'l1', the text's
-    ``|N_i(x) - N_i(x')|``, or 'squared_normalised', the released code's square divided by the
-    largest activation of x (by 1 where none is above 0: that code makes infinities of these).
-    Returns (N, neurons), >= 0. Raises ``ValueError`` for different shapes or values that are not
-    finite.
+    .. math:: S(N_i, (x, x')) = |N_i(x) - N_i(x')| \qquad \text{or} \qquad
+              \frac{(N_i(x) - N_i(x'))^2}{\max_j N_j(x)}
+
+    ``before``, ``after``: activations (N, neurons) of x and x'. ``difference``: 'l1', the text's,
+    or 'squared_normalised', the released code's (divided by 1 where no activation of x is above 0:
+    that code makes infinities of these). Returns (N, neurons), >= 0. Raises ``ValueError`` for
+    different shapes or values that are not finite.
 
     >>> sensitivities([[0.5, 0.25]], [[0.25, 0.25]]).tolist()
     [[0.25, 0.0]]
@@ -66,10 +68,13 @@ def strongest(total: torch.Tensor, share: float) -> torch.Tensor:
 
 
 def tns_score(before, after, *, share: float = 0.1, difference: str = "l1") -> torch.Tensor:
-    """TNSScore: the summed sensitivity of the sensitive neurons to every input (Algorithm 2).
+    r"""TNSScore: the summed sensitivity of the sensitive neurons to every input (NSS, III.A).
 
-    Arguments as of :func:`sensitivities` and :func:`sensitive`. Returns float64 (N,), >= 0. With
-    'squared_normalised' the mean, as in the released code, whose order is that of the sum.
+    .. math:: \mathrm{TNSScore}_x = \sum_{i \in \mathrm{sensitive}} S(N_i, (x, x'))
+
+    Only the sensitive neurons count, as in Algorithm 2. Arguments as of :func:`sensitivities` and
+    :func:`sensitive`. Returns float64 (N,), >= 0. With 'squared_normalised' the mean, as in the
+    released code, whose order is that of the sum.
 
     >>> before = [[.4, .5], [.2, .4], [.4, .5], [.8, .5]]  # Table II
     >>> after = [[.3, .4], [.2, .4], [.3, .3], [.7, .45]]

@@ -19,17 +19,21 @@ _CELLS = 2**23  # distances held at once
 
 def dsa(traces, predicted, reference, reference_predicted, *,
         device: torch.device | str = "cpu") -> torch.Tensor:
-    """How much nearer an input is to other classes than a training input of its own would be.
+    r"""How much nearer an input is to other classes than a training input of its own would be.
+
+    .. math:: \mathrm{DSA} = \frac{d_a}{d_b}, \qquad d_a = \lVert t - x_a \rVert_2, \qquad
+              d_b = \min_{x \notin c} \lVert x_a - x \rVert_2
+
+    with t the trace of an input of class c, :math:`x_a` the nearest reference trace of c, and x
+    those of other classes (Kim et al., Eqs. 3-5); DeepGini's and NeuraL-Coverage's code measure
+    :math:`d_b` from t.
 
     ``traces``: (N, d) activations of the inputs, ``predicted``: their classes (N,); likewise
-    ``reference`` (M, d) and ``reference_predicted`` (M,) for training inputs. With x_a the
-    nearest trace of the same predicted class, DSA = d_a / d_b, where d_a is the distance to x_a
-    and d_b that *from x_a* to the nearest trace of another class (Eqs. 3-5); DeepGini's and
-    NeuraL-Coverage's code measure d_b from the input. ``device``: where distances are computed,
-    in float64; on the CPU where the device has no such numbers (mps). Returns float64 (N,), >= 0,
-    on the CPU; 0 for a training input, infinity where no training input is of the class. Raises
-    ``ValueError`` for an empty reference or one of a single class, different widths, or values
-    that are not finite.
+    ``reference`` (M, d) and ``reference_predicted`` (M,) for training inputs. ``device``: where
+    distances are computed, in float64; on the CPU where the device has no such numbers (mps).
+    Returns float64 (N,), >= 0, on the CPU; 0 for a training input, infinity where no training input
+    is of the class. Raises ``ValueError`` for an empty reference or one of a single class,
+    different widths, or values that are not finite.
 
     >>> dsa([[0.5]], [0], [[0.0], [3.0], [2.0]], [0, 0, 1]).tolist()
     [0.25]

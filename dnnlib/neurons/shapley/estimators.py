@@ -58,9 +58,13 @@ class Shapley:
 
 
 def exact(game: Cooperative) -> Shapley:
-    """Definition 2 (Eq. 5), by all 2^N coalitions.
+    r"""Definition 2 (second DeepSensor, Eqs. 4 and 5), by all coalitions s of the players N.
 
-    Raises ``ValueError`` for more than 16 players.
+    .. math:: \psi(n) = \sum_{s \ni n} \frac{(|s| - 1)! \, (|N| - |s|)!}{|N|!} \, m(n, s), \qquad
+              m(n, s) = \varsigma(s) - \varsigma(s \setminus \{n\})
+
+    with m the marginal contribution and :math:`\varsigma(s)` what s is worth. Raises
+    ``ValueError`` for more than 16 players.
     """
     n = game.players
     if n > _MOST:
