@@ -1,4 +1,4 @@
-"""The command line: ``dnnlib rank``, ``rank-outputs``, ``fuzz``, ``compare``, ``stress``..."""
+"""The command line: ``dnnlib rank``, ``fuzz``, ``compare``, ``stress``, ``layers``, ``models``."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""What ``dnnlib rank``, ``fuzz`` and ``layers`` take alike, and how it becomes model and images."""
+"""What commands of ``dnnlib`` take alike, and how it becomes model and images."""
 
 import logging
 from contextlib import contextmanager

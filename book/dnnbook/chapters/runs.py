@@ -27,7 +27,7 @@ def gathered(experiment: str, own: Path) -> pd.DataFrame:
     found = [records.frame(experiment).assign(run=BOOK)]
     if own.resolve() != places.results_dir().resolve():
         every = {name for record in mine for name in record.parameters}
-        found.insert(0, records.frame(experiment, own, asked=every).assign(run=MINE))
+        found.insert(0, records.frame(experiment, own, told=every).assign(run=MINE))
     return pd.concat([part for part in found if len(part)], ignore_index=True)
 
 

@@ -197,10 +197,6 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
             if all(record.parameters.get(k) == v for k, v in parameters.items())]
 
 
-def _read(experiment: str) -> None:
-    asked.add(experiment)
-
-
 def state(experiments: Iterable[str] | None = None, root: Path | None = None) -> str:
     """A hash of what the records of some experiments say (default: of all); not of how they ran."""
     root = root or places.results_dir()
@@ -210,22 +206,22 @@ def state(experiments: Iterable[str] | None = None, root: Path | None = None) ->
                          for name in sorted(experiments) for record in find(name, root)])
 
 
-def frame(experiment: str, root: Path | None = None, *, asked: Iterable[str] = (),
+def frame(experiment: str, root: Path | None = None, *, told: Iterable[str] = (),
           named: bool = False, **parameters) -> pd.DataFrame:
     """All rows of the matching records, their parameters beside them; empty if there are none.
 
     Records in settings that do not count (:mod:`counted`) are left out, unless ``parameters``, or
-    the names ``asked``, say all in which they differ. Rows of the book's records have the attribute
+    the names ``told``, say all in which they differ. Rows of the book's records have the attribute
     :data:`BOOK`, which tables made of them keep. ``named``: with the column 'record', the
     name of the file. Files that have not changed are read once.
     """
-    _read(experiment)
+    asked.add(experiment)
     folder = (root or places.results_dir()) / experiment
     stats = {path: path.stat() for path in sorted(folder.glob("*.json"))}
     seen = tuple((path, of.st_ino, of.st_mtime_ns) for path, of in stats.items())
     found, variants = _frame(experiment, root, seen, tuple(sorted(parameters.items())))
     left = [record for record, differing in variants.items()
-            if not differing <= {*asked, *parameters}]
+            if not differing <= {*told, *parameters}]
     if left:
         found = found[~found["record"].isin(left)]
     found = found.copy() if named else found.drop(columns="record", errors="ignore")

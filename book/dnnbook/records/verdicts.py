@@ -179,7 +179,7 @@ def rows(claim: published.Claim, root: Path | None = None) -> pd.DataFrame:
 
 
 def _rows(claim: published.Claim, root: Path | None) -> pd.DataFrame:
-    found = records.frame(claim.experiment, root, asked=claim.where, named=True)
+    found = records.frame(claim.experiment, root, told=claim.where, named=True)
     found = found[found["quantity"] == claim.quantity] if len(found) else found
     if found.empty:
         return found
