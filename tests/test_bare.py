@@ -37,8 +37,8 @@ def bare(tmp_path):
     """``bare(code)``: a Python program without what the extras install."""
     (tmp_path / "sitecustomize.py").write_text(BARE)
 
-    def run(code, *arguments):
-        path = os.pathsep.join([str(tmp_path), str(ROOT)])
+    def run(code, *arguments, engine=ROOT):
+        path = os.pathsep.join([str(tmp_path), str(engine)])
         return subprocess.run([sys.executable, "-c", code, *map(str, arguments)], cwd=tmp_path,
                               env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
     return run
@@ -49,11 +49,36 @@ def test_every_room_is_there(bare):
     assert done.returncode == 0, done.stderr
 
 
-def test_no_file_of_the_engine_is_large():
-    """What a wheel holds: code, two scripts of the gallery, no images and no weights."""
-    sizes = {path.relative_to(ROOT).as_posix(): path.stat().st_size
-             for path in (ROOT / "dnnlib").rglob("*") if path.suffix not in (".pyc", "")}
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Where a wheel of the engine was unpacked."""
+    place = tmp_path_factory.mktemp("wheel")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, place)
+    shutil.copytree(ROOT / "dnnlib", place / "dnnlib", ignore=shutil.ignore_patterns("__pycache__"))
+    build = "from setuptools import build_meta; build_meta.build_wheel('.')"
+    subprocess.run([sys.executable, "-c", build], cwd=place, capture_output=True, check=True)
+    (made,) = place.glob("*.whl")
+    with zipfile.ZipFile(made) as packed:
+        packed.extractall(place / "unpacked")
+    return place / "unpacked"
+
+
+def test_a_wheel_holds_the_engine_and_nothing_large(wheel):
+    sizes = {path.relative_to(wheel).as_posix(): path.stat().st_size
+             for path in wheel.rglob("*") if path.is_file()}
+    assert {name.split("/")[0].split("-")[0] for name in sizes} == {"dnnlib"}
     assert len(sizes) > 80 and {name for name, size in sizes.items() if size > 300_000} == set()
+
+
+def test_a_wheel_alone_ranks_and_fuzzes(wheel, bare, tmp_path):
+    code, _, *options = own(tmp_path)
+    code = f"import dnnlib; assert dnnlib.__file__.startswith({str(wheel)!r}); {code}"
+    for command in (["rank", *options], ["rank", "--example"],
+                    ["fuzz", *options[:4], "--size", "8", "--by", "noise", "--l2", "1"]):
+        done = bare(code, *command, engine=wheel)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "ranking.csv").is_file() and (tmp_path / "failures").is_dir()
 
 
 def test_type_checkers_can_follow_an_editable_install(tmp_path):
