@@ -46,7 +46,13 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.studies.findings.deepsensor import mean_of, of_estimators, of_the_most, seeds_of, times_as_many
+from dnnbook.studies.findings.deepsensor import (
+    mean_of,
+    of_estimators,
+    of_the_most,
+    seeds_of,
+    times_as_many,
+)
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
@@ -70,7 +76,7 @@ diagonal = rows[rows["estimator"] == "diagonal"]
 ratio = evidence.spread(times_as_many(diagonal, "noise", "scale"), "ratio")
 nats, scaled = ratio.loc["none"], ratio.loc["total"]
 change = mean_of(diagonal, "group", quantity="total")
-says((f"**The answer.** Yes, but this is close to true by definition. An error has a high loss, and the Shapley values "
+says(("**The answer.** Yes, but this is close to true by definition. An error has a high loss, and the Shapley values "
       "add up to the change of the loss.", nats["low"] > 1 and change["error"] > 2 * change["noise"]),
      (f"In nats, errors have {nats['mean']:.1f} times as many excitable neurons as noise of the same length. Their loss "
       f"changes {change['error'] / change['noise']:.1f} times as much.",

@@ -41,7 +41,15 @@ from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
-from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, same_numbers, seeds_of, sides_of, table_of
+from dnnbook.studies.findings.deepsensor import (
+    lead_of,
+    mean_of,
+    printed_rates,
+    same_numbers,
+    seeds_of,
+    sides_of,
+    table_of,
+)
 from dnnbook.words import listed, networks, span
 from dnnlib import fuzzing, inference
 

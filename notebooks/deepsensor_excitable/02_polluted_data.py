@@ -39,7 +39,14 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
-from dnnbook.studies.findings.deepsensor import always_most, lead_of, mean_of, seeds_of, sides_of, table_of
+from dnnbook.studies.findings.deepsensor import (
+    always_most,
+    lead_of,
+    mean_of,
+    seeds_of,
+    sides_of,
+    table_of,
+)
 from dnnbook.training import faulty, pollution
 from dnnbook.words import out_of, span
 from dnnlib import fuzzing, inference

@@ -52,8 +52,8 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, clever
-from dnnbook.training import retraining
 from dnnbook.studies.findings.deepsensor import rises, seeds_of, table_of
+from dnnbook.training import retraining
 from dnnbook.words import listed, shown, span
 from dnnlib import fuzzing, inference, robustness
 

@@ -40,7 +40,13 @@ from dnnbook.display.plots import nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
-from dnnbook.studies.findings.deepsensor import ahead_of_one, mean_of, over_thresholds, seeds_of, sides_of
+from dnnbook.studies.findings.deepsensor import (
+    ahead_of_one,
+    mean_of,
+    over_thresholds,
+    seeds_of,
+    sides_of,
+)
 from dnnbook.training import faulty
 from dnnbook.words import listed, span
 from dnnlib import checks, fuzzing

@@ -31,8 +31,8 @@ from dnnbook.display import plots
 from dnnbook.display.selection_plots import named
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
-from dnnbook.studies.ordering import SelectorKey
 from dnnbook.studies.findings.deepsensor import seeds_of, sides_of, table_of
+from dnnbook.studies.ordering import SelectorKey
 from dnnbook.words import listed, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults

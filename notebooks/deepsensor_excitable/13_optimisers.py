@@ -29,8 +29,8 @@ from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.chapters.yours import compared
 from dnnbook.data import load, profile_limit
-from dnnbook.display.comparisons import sizes
 from dnnbook.display import plots
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.plots import bar_panels, nothing, style
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records

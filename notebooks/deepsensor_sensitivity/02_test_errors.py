@@ -49,7 +49,14 @@ from dnnbook.display.comparisons import SIZES, at_best, of_rivals, rows_kept
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
-from dnnbook.studies.findings.deepsensor import lead_of, mean_of, printed_rates, seeds_of, sides_of, written
+from dnnbook.studies.findings.deepsensor import (
+    lead_of,
+    mean_of,
+    printed_rates,
+    seeds_of,
+    sides_of,
+    written,
+)
 from dnnbook.words import listed, networks, shown, span
 from dnnlib import fuzzing, inference
 from dnnlib.fuzzing.ascent import layout, respond

@@ -36,7 +36,14 @@ from dnnbook.display.comparisons import at_best, of_rivals, sizes
 from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
-from dnnbook.studies.findings.deepsensor import change_of, lead_of, mean_of, seeds_of, sides_of, with_swarm
+from dnnbook.studies.findings.deepsensor import (
+    change_of,
+    lead_of,
+    mean_of,
+    seeds_of,
+    sides_of,
+    with_swarm,
+)
 from dnnbook.training import faulty
 from dnnbook.words import listed, shown, span
 from dnnlib import inference

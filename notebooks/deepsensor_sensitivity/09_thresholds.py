@@ -25,7 +25,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 from dataclasses import replace
 
-
 from dnnbook import studies
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says

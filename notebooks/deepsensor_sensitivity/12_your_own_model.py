@@ -23,7 +23,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 from PIL import Image
 
 from dnnbook import training
@@ -34,7 +33,6 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnbook.records import records
-from dnnbook.words import shown
 from dnnlib import checks, custom, files, inference
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import fuzzers_table

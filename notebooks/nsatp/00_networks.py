@@ -54,7 +54,7 @@ headed(printed.pivot(index=["model", "layer", "type"], columns="dataset", values
 
 # %% tags=["hide-input", "nbval-check-output"]
 WRITTEN = {nn.Conv2d: lambda layer: "{}×{}×{}".format(*layer.kernel_size, layer.out_channels),
-           nn.MaxPool2d: lambda layer: "{0}×{0}".format(layer.kernel_size),
+           nn.MaxPool2d: lambda layer: f"{layer.kernel_size}×{layer.kernel_size}",
            nn.Linear: lambda layer: str(layer.out_features)}  # as the table writes them
 for name in ("net1", "net2"):
     for dataset in DATASETS:

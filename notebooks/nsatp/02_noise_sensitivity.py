@@ -20,7 +20,6 @@ profile = "embedded"  # embedded: a look at few images; paper: as in the records
 # %% tags=["hide-input"]
 import pandas as pd
 import torch
-from scipy import stats
 
 from dnnbook import published, studies, training
 from dnnbook.chapters.experiments import Experiment
@@ -376,7 +375,7 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# `stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is also negative and far from
+# `scipy.stats.linregress(*fragility.binned(distances["pd"], eff)).rvalue` is also negative and far from
 # zero. In the table of readings, the straight line through Eff, too, correlates better with the means
 # (`bins`) than with the images (`examples`). A high correlation of means is evidence of a trend, but
 # only weak evidence of its shape.

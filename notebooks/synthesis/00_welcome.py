@@ -3,8 +3,6 @@
 
 # %% tags=["remove-input"]
 import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
 import torch
 
 from dnnbook import interactive, published, studies, training
@@ -13,7 +11,7 @@ from dnnbook.data import load
 from dnnbook.display import plots, verdict_plots
 from dnnbook.display.cards import Card, cards
 from dnnbook.display.colours import colour
-from dnnbook.records import intervals, records, verdicts
+from dnnbook.records import records, verdicts
 from dnnbook.studies.findings.nss import KNOWN, by_selector
 from dnnbook.studies.findings.synthesis import as_published
 from dnnbook.words import shown, span
