@@ -238,7 +238,6 @@ run.save(data, device=device)
 #
 # "Ours" are the committed runs on whole test sets, given as mean [least, greatest] over their
 # seeds. They follow the text: the points are images, and a straight line is fitted to $\ln$ Eff.
-# The CIFAR-10 of Net-1 is a JPEG copy.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "distance", "quantity"]

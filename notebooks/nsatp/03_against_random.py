@@ -203,7 +203,7 @@ print(f"random order over images with Eff > 0: F-measure "
 # ## Table V, beside the paper's
 #
 # F-measures are counted in perturbed samples, as NSATP defines them. "Ours" are results on whole
-# test sets, given as mean [least, greatest] over the seeds; the CIFAR-10 of Net-1 is a JPEG copy.
+# test sets, given as mean [least, greatest] over the seeds.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "distance", "quantity"]

@@ -150,7 +150,7 @@ wide(run.live, "quantity == 'met_in_first_tenth'", index="distance", digits=3)
 #
 # Table VI has the headings "Net-1" and "LeNet-2", but below them stand the numbers that Table III
 # prints for Net-2 and Net-1. We follow Table III. "Ours" are results on whole test sets, given as
-# mean [least, greatest] over the seeds; the CIFAR-10 of Net-1 is a JPEG copy.
+# mean [least, greatest] over the seeds.
 
 # %% tags=["hide-input"]
 run.add({"pd_lead": lead, "pd_steepest": lead > 0, "accuracy": accuracy})

@@ -147,8 +147,8 @@ run.show()
 # ## Tables IV and V, beside the paper's
 #
 # The points are inputs, as the text has it, and a straight line is fitted to $\ln$ Eff, as in NSATP.
-# "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. CIFAR-10 is
-# a JPEG copy. PEACEPACT's own Net-1 stands beside the printed numbers, and NSATP's Net-1 stands below them.
+# "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. PEACEPACT's own Net-1
+# stands beside the printed numbers; its CIFAR-10 is a JPEG copy. NSATP's Net-1 stands below them.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]

@@ -47,7 +47,7 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 # ## What was run
 #
 # The table says how many of each paper's tables and figures are *whole*, *partial* or *blank*. *Whole* means
-# that every cell was run with at least three seeds, or that code alone makes it. It also says how many of their cells were run. Most runs
+# that every cell was run with at least three seeds, or that code alone makes it. It also says how many of their cells were run. Some runs
 # on CIFAR-10 used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original
 # bits. The size of the runs stands behind each verdict above.
 
