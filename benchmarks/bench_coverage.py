@@ -63,7 +63,8 @@ def against_dnn_tip(values: torch.Tensor, seen: cov.Boundaries) -> None:
     peer = importlib.import_module("dnn_tip.neuron_coverage")
     cam = importlib.import_module("dnn_tip.prioritizers").cam
     layers = [values.numpy()]
-    low, high, std = ([side.float().numpy()] for side in (seen.low, seen.high, seen.std))
+    low, high = ([side.float().numpy()] for side in seen)
+    std = [np.zeros(NEURONS)]
 
     def both(criterion):
         """dnn-tip gives the counts as well."""

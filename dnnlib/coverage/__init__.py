@@ -6,8 +6,8 @@ integer per input and neuron; a table of inputs x neurons x sections is never ma
 """
 
 from dnnlib.coverage.boundaries import Boundaries, boundaries
-from dnnlib.coverage.covered import FILLS, FIRST, Covered, cam, coverage, ctm, gained
+from dnnlib.coverage.covered import FILLS, Covered, cam, coverage, ctm, gained
 from dnnlib.coverage.criteria import EDGES, bknc, kmnc, nac, nbc, snac, tknc
 
-__all__ = ["EDGES", "FILLS", "FIRST", "Boundaries", "Covered", "bknc", "boundaries", "cam",
-           "coverage", "ctm", "gained", "kmnc", "nac", "nbc", "snac", "tknc"]
+__all__ = ["EDGES", "FILLS", "Boundaries", "Covered", "bknc", "boundaries", "cam", "coverage",
+           "ctm", "gained", "kmnc", "nac", "nbc", "snac", "tknc"]

@@ -1,8 +1,7 @@
 """What neurons do on training data, which coverage criteria compare with."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import reduce
+from typing import NamedTuple
 
 import torch
 
@@ -11,56 +10,23 @@ from dnnlib import checks
 ROWS = 256  # worked on at once: a chunk in double precision stays in the processor's cache
 
 
-@dataclass(frozen=True, eq=False)
-class Boundaries:
-    """Each neuron's boundaries on ``count`` training inputs (DeepGauge), float64 (neurons,) each.
+class Boundaries(NamedTuple):
+    """Each neuron's least and greatest activation on training inputs, float64 (neurons,) each."""
 
-    ``low``, ``high``: the least and greatest activation. ``squares``: the summed squared deviations
-    from ``mean``. Made by :func:`boundaries`; those of two parts of the data :meth:`merge` into
-    those of the whole.
-    """
-
-    count: int
     low: torch.Tensor
     high: torch.Tensor
-    mean: torch.Tensor
-    squares: torch.Tensor
-
-    @property
-    def std(self) -> torch.Tensor:
-        """The standard deviation over all inputs seen (divided by N, not N - 1)."""
-        return (self.squares / self.count).sqrt()
-
-    def merge(self, other: "Boundaries") -> "Boundaries":
-        """The boundaries of both parts (Chan, Golub and LeVeque's update of the deviations).
-
-        DeepHunter starts its deviations anew with every part, which makes them depend on it.
-        """
-        if len(self.low) != len(other.low):
-            raise ValueError(f"other: expected boundaries of {len(self.low)} neurons, "
-                             f"got {len(other.low)}")
-        count, apart = self.count + other.count, other.mean - self.mean
-        return Boundaries(count, self.low.minimum(other.low), self.high.maximum(other.high),
-                       self.mean + apart * (other.count / count),
-                       self.squares + other.squares
-                       + apart.square() * (self.count * other.count / count))
 
 
 def boundaries(values) -> Boundaries:
-    """The boundaries and deviation of every neuron over training activations (N, neurons).
+    """The boundaries of every neuron over training activations (N, neurons).
 
     Raises ``ValueError`` unless there is at least one input and neuron and all is finite.
 
     >>> seen = boundaries([[0.0, 1.0], [2.0, 1.0]])
-    >>> seen.low.tolist(), seen.high.tolist(), seen.std.tolist()
-    ([0.0, 1.0], [2.0, 1.0], [1.0, 0.0])
+    >>> seen.low.tolist(), seen.high.tolist()
+    ([0.0, 1.0], [2.0, 1.0])
     """
-    def of(part: torch.Tensor) -> Boundaries:
-        part = part.double()
-        mean = part.mean(0)
-        return Boundaries(len(part), *part.aminmax(dim=0), mean, (part - mean).square().sum(0))
-
-    return reduce(Boundaries.merge, map(of, matrix(values).split(ROWS)))
+    return Boundaries(*(side.double() for side in matrix(values).aminmax(dim=0)))
 
 
 def matrix(values, seen: Boundaries | None = None) -> torch.Tensor:

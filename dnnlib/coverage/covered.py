@@ -10,7 +10,6 @@ import torch
 from dnnlib import checks
 
 FILLS = ("random", "ctm")
-FIRST = ("most", "random")
 ROWS, CELLS = 4096, 2**22  # worked on at once: inputs, and bins
 
 
@@ -87,17 +86,17 @@ def ctm(covered: Covered) -> torch.Tensor:
     return (-covered.counts).argsort(stable=True)
 
 
-def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
+def cam(covered: Covered, *, fill: str | None = "random",
         generator: torch.Generator | None = None, folder: Path | None = None) -> torch.Tensor:
     """Coverage-additional order: always the input that covers most of what is uncovered.
 
     Returns int64 (N,), a permutation; ties go to the lowest index. When no input adds anything,
     the rest follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects),
-    'ctm' (dnn-tip), or None, the order ends there (DeepGini). ``first``: 'most' (dnn-tip), or
-    'random' as in DeepGini's and ATS's code; default the former, which is what greedy means.
-    Random choices need a ``generator``. ``covered`` is left as it was. ``folder``: where to keep a
-    file of 4 x N x columns bytes meanwhile, which is in memory without; bins may be of a mapped
-    file too. Takes O(N x columns) updates in all, besides N comparisons a pick.
+    'ctm' (dnn-tip), or None, the order ends there (DeepGini). The first covers most, as in dnn-tip;
+    in DeepGini's and ATS's code it is any. A random fill needs a ``generator``. ``covered`` is left
+    as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
+    memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides N
+    comparisons a pick.
 
     >>> from dnnlib.coverage import nac
     >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()
@@ -105,41 +104,34 @@ def cam(covered: Covered, *, fill: str | None = "random", first: str = "most",
     """
     if fill is not None:
         checks.known(fill, FILLS, "fill")
-    checks.known(first, FIRST, "first")
-    if generator is None and "random" in (fill, first):
+    if generator is None and fill == "random":
         raise ValueError("generator: expected a torch.Generator for random choices, got None")
-    n = len(_bins(covered))
-    start = int(torch.randint(n, (1,), generator=generator)) if first == "random" else None
     with tempfile.TemporaryDirectory(dir=folder) as place:
-        picked = torch.from_numpy(_greedy(covered, start, place if folder else None))
+        picked = torch.from_numpy(_greedy(covered, place if folder else None))
     if fill is None:
         return picked
-    left = torch.ones(n, dtype=torch.bool)
+    left = torch.ones(len(covered.bins), dtype=torch.bool)
     left[picked] = False
-    rest = (ctm(covered) if fill == "ctm" else torch.randperm(n, generator=generator))
+    rest = ctm(covered) if fill == "ctm" else torch.randperm(len(left), generator=generator)
     return torch.cat([picked, rest[left[rest]]])
 
 
-def _greedy(covered: Covered, start: int | None, folder: str | None = None) -> np.ndarray:
-    """The inputs picked until none adds anything; ``start``, if given, comes first."""
+def _greedy(covered: Covered, folder: str | None) -> np.ndarray:
+    """The inputs picked until none adds anything."""
     bins, sections = _bins(covered), covered.sections
     gain = covered.counts.numpy(force=True)
     inputs, first = _by_item(bins, sections, folder)
     is_covered, picked = np.zeros(covered.items, bool), []
-    best = int(gain.argmax()) if start is None else start
-    while gain[best] or (best == start and not picked):
-        # remember: the best is picked, and its items are covered
+    while gain[best := int(gain.argmax())]:
         picked.append(best)
         new = _items(bins[best], sections)
         new = new[~is_covered[new]]
         is_covered[new] = True
-        # move: every input that covers a new item gains one less by it
+        # every input that covers a new item gains one less by it
         lengths = first[new + 1] - first[new]
         before = np.cumsum(lengths) - lengths
         places = np.repeat(first[new] - before, lengths) + np.arange(lengths.sum())
         gain -= np.bincount(inputs[places], minlength=len(gain))
-        # score
-        best = int(gain.argmax())
     return np.array(picked, np.int64)
 
 

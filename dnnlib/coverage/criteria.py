@@ -72,9 +72,8 @@ def kmnc(values, seen: Boundaries, sections: int = 1000, *, edges: str = "both")
     return Covered(by_rows(bins, values), sections)
 
 
-def snac(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
-         steps: int = 1) -> Covered:
-    """Strong neuron activation coverage: activations above high + ``scale`` x std (DeepGauge).
+def snac(values, seen: Boundaries, *, strict: bool = True, steps: int = 1) -> Covered:
+    """Strong neuron activation coverage: activations above the highest seen (DeepGauge).
 
     ``values``: (N, neurons). ``strict``: above, as in DeepGauge, DeepGini and DeepHunter; dnn-tip
     also counts equality, so that training extremes and dead neurons are covered at once.
@@ -87,17 +86,27 @@ def snac(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
     [[-1], [0]]
     """
     values = matrix(values, seen)
-    return _beyond(values, seen, scale, strict, steps, upper=True)
+    if checks.positive(steps, "steps") == 1:
+        return Covered(_beyond(values, seen, strict, upper=True))
+    span = seen.high - seen.low
+    step = torch.where(span > 0, span / 1000, 0.05)
+    kind = _integer(steps)
+
+    def bins(a: torch.Tensor) -> torch.Tensor:
+        over = a - seen.high
+        beyond = over > 0 if strict else over >= 0
+        return torch.where(beyond, (over / step).floor().clamp(max=steps - 1), -1).to(kind)
+
+    return Covered(by_rows(bins, values), steps)
 
 
-def nbc(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
-        steps: int = 1) -> Covered:
+def nbc(values, seen: Boundaries, *, strict: bool = True) -> Covered:
     r"""Neuron boundary coverage: activations beyond those of training data (DeepGauge, 3.1).
 
-    .. math:: a < \mathrm{low} - s \sigma \qquad \text{or} \qquad a > \mathrm{high} + s \sigma
+    .. math:: a < \mathrm{low} \qquad \text{or} \qquad a > \mathrm{high}
 
-    ``values``: a, (N, neurons). ``scale``: s, times the standard deviation. Columns are 2 x
-    neurons, first the lower sides, then the upper; ``strict`` and ``steps`` as in :func:`snac`.
+    ``values``: a, (N, neurons). Columns are 2 x neurons, first the lower sides, then the upper;
+    ``strict`` as in :func:`snac`.
 
     >>> from dnnlib.coverage import boundaries
     >>> seen = boundaries([[0.0, 0.0], [1.0, 0.0]])
@@ -105,18 +114,15 @@ def nbc(values, seen: Boundaries, scale: float = 0.0, *, strict: bool = True,
     ([[0, -1, -1, 0]], [[-1, 0, 0, 0]])
     """
     values = matrix(values, seen)
-    sides = [_beyond(values, seen, scale, strict, steps, upper) for upper in (False, True)]
-    return Covered(torch.cat([side.bins for side in sides], 1), steps)
+    return Covered(torch.cat([_beyond(values, seen, strict, upper) for upper in (False, True)], 1))
 
 
-def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
-         ranks: bool = False) -> Covered:
+def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None) -> Covered:
     """Top-k coverage: the k strongest neurons of every layer (DeepGauge).
 
     ``values``: (N, neurons); ``offsets``: the first column of every layer and, last, the number
     of columns, as of ``Activations``; default one layer. Among equals the lowest index comes
-    first; a layer of fewer than k neurons counts whole. An item is a neuron; with ``ranks`` a
-    (neuron, rank), as in DeepHunter's feedback.
+    first; a layer of fewer than k neurons counts whole. An item is a neuron.
 
     >>> tknc([[0.1, 0.3, 0.3, 0.9]], offsets=(0, 3, 4)).bins.tolist()
     [[-1, 0, -1, 0]]
@@ -127,38 +133,21 @@ def tknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
     ends = [0, width] if offsets is None else [int(end) for end in offsets]
     if ends[0] != 0 or ends[-1] != width or any(a >= b for a, b in zip(ends, ends[1:])):
         raise ValueError(f"offsets: expected to rise from 0 to {width} columns, got {ends}")
-    kind = _integer(k)
     layers = values.split([b - a for a, b in zip(ends, ends[1:])], 1)
-    bins = torch.cat([_top(layer, min(k, layer.shape[1]), ranks, kind) for layer in layers], 1)
-    return Covered(bins, k if ranks else 1)
+    return Covered(torch.cat([_top(layer, min(k, layer.shape[1])) for layer in layers], 1))
 
 
-def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None,
-         ranks: bool = False) -> Covered:
+def bknc(values, k: int = 1, *, offsets: Sequence[int] | None = None) -> Covered:
     """Bottom-k coverage: the k weakest neurons of every layer (DeepGauge); see :func:`tknc`."""
-    return tknc(-matrix(values), k, offsets=offsets, ranks=ranks)
+    return tknc(-matrix(values), k, offsets=offsets)
 
 
-def _beyond(values: torch.Tensor, seen: Boundaries, scale: float, strict: bool, steps: int,
-            upper: bool) -> Covered:
-    """The upper side of a boundary, or the lower one as the upper side of -a."""
-    checks.finite(scale, "scale", least=0)
-    checks.positive(steps, "steps")
-    bound = seen.high + scale * seen.std if upper else seen.low - scale * seen.std
-    if steps == 1:
-        compare = {(True, True): np.greater, (True, False): np.greater_equal,
-                   (False, True): np.less, (False, False): np.less_equal}[upper, strict]
-        return Covered(_flags(compare(values.numpy(), _round(bound, values, upper != strict))))
-    span = seen.high - seen.low
-    step = torch.where(span > 0, span / 1000, 0.05)
-    kind = _integer(steps)
-
-    def bins(a: torch.Tensor) -> torch.Tensor:
-        over = a - bound if upper else bound - a
-        beyond = over > 0 if strict else over >= 0
-        return torch.where(beyond, (over / step).floor().clamp(max=steps - 1), -1).to(kind)
-
-    return Covered(by_rows(bins, values), steps)
+def _beyond(values: torch.Tensor, seen: Boundaries, strict: bool, upper: bool) -> torch.Tensor:
+    """Bins of the upper side of a boundary, or of the lower one."""
+    compare = {(True, True): np.greater, (True, False): np.greater_equal,
+               (False, True): np.less, (False, False): np.less_equal}[upper, strict]
+    bound = seen.high if upper else seen.low
+    return _flags(compare(values.numpy(), _round(bound, values, upper != strict)))
 
 
 def _round(bound: torch.Tensor, values: torch.Tensor, up: bool) -> np.ndarray:
@@ -172,21 +161,15 @@ def _round(bound: torch.Tensor, values: torch.Tensor, up: bool) -> np.ndarray:
     return np.where(wrong, np.nextafter(near, near.dtype.type(np.inf if up else -np.inf)), near)
 
 
-def _top(layer: torch.Tensor, k: int, ranks: bool, kind: torch.dtype) -> torch.Tensor:
-    """0, or the rank, for the ``k`` largest of every row; -1 elsewhere."""
+def _top(layer: torch.Tensor, k: int) -> torch.Tensor:
+    """0 for the ``k`` largest of every row; -1 elsewhere."""
     least = layer.topk(k).values[:, -1:]
     chosen = layer >= least
     tied = (chosen.sum(1) > k).nonzero()[:, 0]
     if len(tied):  # topk may take any of the equals
         above, equal = layer[tied] > least[tied], layer[tied] == least[tied]
         chosen[tied] = above | (equal & (equal.cumsum(1) <= k - above.sum(1, keepdim=True)))
-    if not ranks:
-        return _flags(chosen.numpy())
-    places = chosen.nonzero()[:, 1].view(-1, k)
-    order = layer.gather(1, places).argsort(dim=1, descending=True, stable=True)
-    bins = torch.full(layer.shape, -1, dtype=kind)
-    return bins.scatter_(1, places.gather(1, order),
-                         torch.arange(k, dtype=kind).expand(len(layer), k))
+    return _flags(chosen.numpy())
 
 
 def _flags(chosen: np.ndarray) -> torch.Tensor:

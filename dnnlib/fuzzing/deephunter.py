@@ -12,6 +12,7 @@ from dnnlib.fuzzing.together import Look, Record, Search, Side
 from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
+_TRIES = 50  # draws of a mutation until one is allowed
 _START = 0.8  # the released code's probability of an entry that was never picked
 
 
@@ -121,7 +122,6 @@ class DeepHunter(Side):
       any distance.
     - ``affine``: which mutations are affine, 'paper' or 'released': see :data:`metamorphic.AFFINE`.
     - ``alpha``, ``beta``: shares in [0, 1] of pixels and of their range: see :func:`allowed`.
-    - ``tries``: draws of a mutation until one is allowed.
     - ``schedule``, ``gamma``, ``p_min``: how likely an entry is picked: see :func:`probability`.
       The numbers are the released code's, which accepts with p x 100 / 101, since it draws from 0
       to 100; here it is p.
@@ -146,7 +146,6 @@ class DeepHunter(Side):
     affine: str = "paper"
     alpha: float = 0.02
     beta: float = 0.2
-    tries: int = 50
     schedule: str = "paper"
     gamma: float = 5.0
     p_min: float = 0.3
@@ -158,7 +157,7 @@ class DeepHunter(Side):
         checks.images(self.reference, "reference")
         checks.known(self.affine, AFFINE, "affine")
         checks.known(self.schedule, SCHEDULES, "schedule")
-        for name in ("tries", "steps", "batch_size"):
+        for name in ("steps", "batch_size"):
             checks.positive(getattr(self, name), name)
         for name in ("alpha", "beta"):
             if not 0 <= getattr(self, name) <= 1:
@@ -204,7 +203,7 @@ class DeepHunter(Side):
         l0 = torch.tensor([parent.l0 for parent in parents])
         linf = torch.tensor([parent.linf for parent in parents])
         left = torch.arange(len(parents))
-        for _ in range(self.tries):
+        for _ in range(_TRIES):
             there = left.to(x.device)
             before, beside = x[there], references[there]
             names, values = draw(~affine[left], affine=self.affine, generator=generator)

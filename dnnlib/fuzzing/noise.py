@@ -26,7 +26,6 @@ class Noise:
     - ``scale``: without a bound on the L2 distance, the standard deviation of the first, and the
       second is in [-``scale``, ``scale``]. The paper gives none: 0.1 is ours, an L2 distance near
       2.8 at 28 x 28 pixels.
-    - ``cumulative``: on the last example (a random walk), else afresh on the input.
 
     Raises ``ValueError`` for an unknown kind, or a scale that is not finite and above 0.
 
@@ -41,7 +40,6 @@ class Noise:
     budget: Budget = field(default_factory=Budget)
     kind: str = "gaussian"
     scale: float = 0.1
-    cumulative: bool = False
 
     def __post_init__(self):
         checks.known(self.kind, KINDS, "kind")
@@ -59,9 +57,7 @@ class Noise:
                 step = torch.randn(x.shape, generator=generator)
             else:
                 step = torch.rand(x.shape, generator=generator).mul_(2).sub_(1)
-            start = x if self.cumulative else log.inputs
-            x = self._within(start + self.scale * step.to(x.device), log.inputs)
-            log.add(x)
+            log.add(self._within(x + self.scale * step.to(x.device), x))
         return log.campaign()
 
     def _within(self, x: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:

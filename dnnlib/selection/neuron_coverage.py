@@ -112,8 +112,7 @@ class KMNC(Covering):
         return {"low": rows["low"].amin(0), "high": rows["high"].amax(0)}
 
     def read(self, batch, known):
-        flat = torch.zeros_like(known["low"])
-        seen = cov.Boundaries(1, known["low"], known["high"], flat, flat)
+        seen = cov.Boundaries(known["low"], known["high"])
         return cov.kmnc(batch.of(self.want), seen, self.sections).bins
 
     def finish(self, rows, classes, known, *, folder=None, device="cpu"):

@@ -208,7 +208,7 @@ def test_random_start_without_a_budget_is_anywhere(run):
 @pytest.mark.parametrize("make", [
     lambda budget: Swarm(fitness=towards(2.0, 2.0), population=5, budget=budget),
     lambda budget: Swarm.released(fitness=towards(2.0, 2.0), budget=budget),
-    lambda budget: Noise(budget=budget), lambda budget: Noise(budget=budget, cumulative=True)])
+    lambda budget: Noise(budget=budget)])
 def test_every_example_is_within_the_budget(run, make, budget):
     campaign, examples = run(make(budget))
     assert campaign.l2.max() <= (budget.l2 or 9) + 1e-6
@@ -310,7 +310,7 @@ def test_released_starts_at_the_seed_and_brightens(run, inputs):
 @pytest.mark.parametrize("fuzzer", [
     Swarm(population=3, fitness=towards(0.1, 0.2)), Swarm.released(fitness=towards(0.1, 0.2)),
     Swarm(population=3, random="pixel", fitness=towards(0.1, 0.2)), Noise(),
-    Noise(kind="uniform", cumulative=True)])
+    Noise(kind="uniform")])
 def test_the_same_seed_gives_the_same_campaign(run, inputs, fuzzer):
     before = inputs.clone()
     found = [run(fuzzer, seed=seed)[1] for seed in (1, 1, 2)]
@@ -340,14 +340,6 @@ def test_fresh_noise_has_its_scale(run, generator):
     assert steps["gaussian"].std().item() == pytest.approx(0.05, rel=0.05)
     assert steps["uniform"].std().item() == pytest.approx(0.05 / math.sqrt(3), rel=0.05)
     assert 0.0499 < steps["uniform"].abs().max() < 0.0501
-
-
-def test_cumulative_noise_walks(run):
-    inputs = torch.full((2, 1, 2, 1), 0.5)
-    fresh, walk = (run(Noise(scale=1e-3, cumulative=on), inputs, iterations=200)[1].squeeze()
-                   for on in (False, True))
-    steps = walk - torch.cat([inputs.squeeze()[None], walk[:-1]])
-    assert torch.allclose(steps, fresh - 0.5, atol=1e-6)
 
 
 def test_noise_at_the_papers_budget_is_cut_to_it(generator):
