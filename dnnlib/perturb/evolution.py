@@ -17,7 +17,7 @@ from dnnlib.perturb import patches as patching
 from dnnlib.perturb.patches import Patches
 from dnnlib.progress import progress
 
-POPULATION = 20  # patches of a generation
+POPULATION, WEIGHT = 20, 0.5  # patches of a generation, and of a difference in a child
 
 
 class Evolved(NamedTuple):
@@ -32,21 +32,21 @@ class Evolved(NamedTuple):
 
 
 @torch.no_grad()
-def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: int = POPULATION,
-           weight: float = 0.5, generator: torch.Generator, batch_size: int = 200) -> Evolved:
+def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100,
+           generator: torch.Generator, batch_size: int = 200) -> Evolved:
     """Evolve, for each image, patches that lower the probability of its predicted class.
 
     ``x``: (N, C, H, W) in [0, 1]. A patch is a vector in [0, 1]^(2 + C): its corner, as shares
-    of the places where it fits, and its colour. The first ``population`` are uniform; then
-    every member's child is r1 + ``weight`` (r2 - r3), of three others at random, without
+    of the places where it fits, and its colour. The first :data:`POPULATION` are uniform; then
+    every member's child is r1 + :data:`WEIGHT` (r2 - r3), of three others at random, without
     crossover, clipped to [0, 1] (ours: Su et al. do not say what becomes of values out of
     range), and takes the member's place if it lowers the probability. ``success`` holds
     ``trials`` evaluations in the order they were made; they are not independent, as random
     patches are. ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for`
     says how many. The draws do not depend on it.
 
-    Raises ``ValueError`` if ``trials`` is not a multiple of ``population``, ``population`` is
-    below 4, ``weight`` is not in (0, 2], or the model's outputs are not finite.
+    Raises ``ValueError`` if ``trials`` is not a multiple of :data:`POPULATION`, or the model's
+    outputs are not finite.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(16, 2))
     >>> found = evolve(model, torch.rand(3, 1, 4, 4), trials=40,
@@ -56,23 +56,19 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     """
     checks.images(x)
     checks.generator(generator)
-    if checks.positive(population, "population") < 4:
-        raise ValueError(f"population: expected at least 4, got {population}")
-    if checks.positive(trials, "trials") % population:
-        raise ValueError(f"trials: expected a multiple of population = {population}, got {trials}")
-    if not 0 < weight <= 2:
-        raise ValueError(f"weight: expected a number in (0, 2], got {weight!r}")
+    if checks.positive(trials, "trials") % POPULATION:
+        raise ValueError(f"trials: expected a multiple of {POPULATION}, got {trials}")
     if min(x.shape[-2:]) < patching.SIDE:
         raise ValueError(f"x: expected images of at least {patching.SIDE} x {patching.SIDE}, "
                          f"got {x.shape[-2]} x {x.shape[-1]}")
     original = predict(model, x, batch_size=checks.positive(batch_size, "batch_size")).argmax(1)
-    size = size_for(model, x, batch_size, rows=len(x) * population, times=2)
-    members = torch.rand(len(x), population, 2 + x.shape[1], generator=generator)
-    fitness = torch.full((len(x), population), torch.inf, dtype=torch.float64)
+    size = size_for(model, x, batch_size, rows=len(x) * POPULATION, times=2)
+    members = torch.rand(len(x), POPULATION, 2 + x.shape[1], generator=generator)
+    fitness = torch.full((len(x), POPULATION), torch.inf, dtype=torch.float64)
     children, success = members, []
-    for generation in progress(range(trials // population), desc="generations", leave=False):
+    for generation in progress(range(trials // POPULATION), desc="generations", leave=False):
         if generation:
-            children = _children(members, weight, generator)
+            children = _children(members, generator)
         p, flips = _evaluate(model, x, original, _decode(children, x.shape), size)
         success.append(flips)
         better = p < fitness
@@ -83,13 +79,13 @@ def evolve(model: nn.Module, x: torch.Tensor, *, trials: int = 100, population: 
     return Evolved(torch.cat(success, 1), best, probability[:, 0])
 
 
-def _children(members: torch.Tensor, weight: float, generator: torch.Generator) -> torch.Tensor:
+def _children(members: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     n, population, _ = members.shape
     order = torch.rand(n, population, population, generator=generator)
     order.diagonal(dim1=1, dim2=2).fill_(-1)  # a member is not among its own three
     chosen = order.topk(3, dim=2).indices
     r1, r2, r3 = (members[torch.arange(n)[:, None], chosen[..., i]] for i in range(3))
-    return (r1 + weight * (r2 - r3)).clamp(0, 1)
+    return (r1 + WEIGHT * (r2 - r3)).clamp(0, 1)
 
 
 def _decode(members: torch.Tensor, shape: torch.Size) -> Patches:

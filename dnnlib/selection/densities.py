@@ -7,6 +7,7 @@ LSA is of Kim, Feldt and Yoo (ICSE 2019); MDSA, MLSA and MMDSA are of Kim, Feldt
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -129,13 +130,14 @@ def _by(fits: Mapping[int, Fit], labels: np.ndarray, traces: np.ndarray) -> np.n
 class Density(Traced):
     """The inputs least like the training images first, by the traces of one layer.
 
+    They are compared with training images of the same predicted class, as LSA's paper and TIP's
+    experiments do, unless a kind says that it is not ``per_class``.
+
     - ``reference``, ``layer``, ``neuron``, ``batch_size``: see :class:`surprise.Traced`.
-    - ``per_class``: compare with training images of the same predicted class, as LSA's paper and
-      TIP's experiments do, or with all.
     - ``seed``: of what is random in a fit.
     """
 
-    per_class: bool = True
+    per_class: ClassVar[bool] = True
 
     @property
     def fit(self) -> Callable[[np.ndarray], Fit]:
@@ -213,8 +215,9 @@ class MLSA(Density):
 class MMDSA(Density):
     """By :func:`clustered`, of all classes together; ``clusters``: numbers to choose from."""
 
-    per_class: bool = False
     clusters: tuple[int, ...] = (2, 3, 4, 5)
+
+    per_class = False
 
     def __post_init__(self):
         super().__post_init__()

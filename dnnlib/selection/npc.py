@@ -16,6 +16,8 @@ from dnnlib.neurons.relevance import Relevance, propagate
 from dnnlib.selection.neuron_coverage import Covering
 from dnnlib.selection.protocol import Batch
 
+BUCKETS = 100  # of similarity, as in the released code
+
 
 def critical(relevance: Relevance, alpha: float = 0.7) -> torch.Tensor:
     """The critical decision path of every input: bool (N, channels).
@@ -69,14 +71,13 @@ def abstract_paths(paths: torch.Tensor, labels, classes: int, *, clusters: int =
     return abstract
 
 
-def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
-         buckets: int = 100) -> cov.Covered:
+def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor) -> cov.Covered:
     r"""SNPC, by structure (Xie et al.): how similar inputs are to the paths of their class.
 
     .. math:: J = \frac{|P \cap A|}{|P \cup A|}, \qquad i = \lceil m J \rceil - 1
 
     with J the similarity of the channels of an input's path P, over all layers, to those of each
-    abstract path A of its class, and i the bin that it is in, of m = ``buckets``.
+    abstract path A of its class, and i the bin that it is in, of m = :data:`BUCKETS`.
 
     ``paths``: bool (N, channels), of inputs of the classes ``predicted`` (N,); ``abstract``: bool
     (classes, clusters, channels). Columns are classes x clusters. Nothing is covered by J = 0,
@@ -84,31 +85,30 @@ def snpc(paths: torch.Tensor, predicted, abstract: torch.Tensor,
     divides by m. Buckets are found in whole numbers, where that code rounds.
 
     >>> paths = torch.tensor([[1, 1, 0, 0], [0, 0, 0, 1]], dtype=torch.bool)
-    >>> snpc(paths, [0, 0], torch.tensor([[[1, 1, 1, 0]]], dtype=torch.bool), 3).bins.tolist()
-    [[1], [-1]]
+    >>> snpc(paths, [0, 0], torch.tensor([[[1, 1, 1, 0]]], dtype=torch.bool)).bins.tolist()
+    [[66], [-1]]
     """
     paths = _paths(paths, "paths")
     if abstract.ndim != 3 or abstract.dtype != torch.bool or abstract.shape[2] != paths.shape[1]:
         raise ValueError(f"abstract: expected booleans (classes, clusters, {paths.shape[1]}), got "
                          f"{abstract.dtype} of shape {tuple(abstract.shape)}")
-    checks.positive(buckets, "buckets")
     classes, clusters, _ = abstract.shape
     predicted = checks.labels(predicted, len(paths), classes, "predicted").cpu()
     abstract = abstract.cpu()
-    bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int32)
+    bins = torch.full((len(paths), classes, clusters), -1, dtype=torch.int8)
     for label in predicted.unique().tolist():
         rows = predicted == label
         taken, usual = paths[rows].float(), abstract[label].float()
         shared = taken @ usual.T  # exact in single precision, below 2**24 channels
         united = taken.sum(1, keepdim=True) + usual.sum(1) - shared
         shared, united = shared.long(), united.long().clamp(min=1)
-        bins[rows, label] = ((buckets * shared + united - 1) // united - 1).int()
-    return cov.Covered(bins.flatten(1), buckets)
+        bins[rows, label] = ((BUCKETS * shared + united - 1) // united - 1).to(torch.int8)
+    return cov.Covered(bins.flatten(1), BUCKETS)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class NPC(Covering):
-    """Neuron path coverage: SNPC, in ``buckets`` of similarity to abstract paths.
+    """Neuron path coverage: SNPC, in :data:`BUCKETS` of similarity to abstract paths.
 
     - ``reference``: training images (M, C, H, W).
     - ``reference_labels``: (M,): only images that the model classifies correctly count; without,
@@ -117,7 +117,6 @@ class NPC(Covering):
     - ``beta``: of :func:`relevance.propagate`, at least 0.
     - ``merge``, ``clusters``: of :func:`abstract_paths`, those of the released code for MNIST
       (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for SVHN).
-    - ``buckets``: of similarity, from the same code.
     - ``layers``: names of modules: see :func:`relevance.propagate`.
     - ``neuron``: only 'channel'.
     - ``method``, ``fill``, ``seed``, ``batch_size``: see :class:`neuron_coverage.Covering`.
@@ -132,7 +131,6 @@ class NPC(Covering):
     beta: float = 0.5
     merge: float = 0.8
     clusters: int = 4
-    buckets: int = 100
     batch_size: int = 128
 
     def __post_init__(self):
@@ -145,8 +143,7 @@ class NPC(Covering):
                              f"each image, got {len(self.reference_labels)}")
         for name in ("alpha", "merge"):
             checks.share(getattr(self, name), name)
-        for name in ("clusters", "buckets"):
-            checks.positive(getattr(self, name), name)
+        checks.positive(self.clusters, "clusters")
 
     keeps, shared, passes, want = ("paths", "labels", "classes"), False, 3, None
 
@@ -171,11 +168,10 @@ class NPC(Covering):
 
     def read(self, batch, known):
         paths, labels, _ = self._paths(batch)
-        bins = snpc(paths, labels, known["abstract"], self.buckets).bins
-        return bins.to(torch.int8) if self.buckets < 128 else bins
+        return snpc(paths, labels, known["abstract"]).bins
 
     def finish(self, rows, classes, known, *, folder=None, device="cpu"):
-        return None, self.arrange(cov.Covered(rows, self.buckets), folder)
+        return None, self.arrange(cov.Covered(rows, BUCKETS), folder)
 
     def _paths(self, batch: Batch) -> tuple[torch.Tensor, torch.Tensor, int]:
         """Critical paths, predicted classes, and how many classes there are."""

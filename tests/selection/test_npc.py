@@ -7,7 +7,7 @@ import torch
 from dnnlib import coverage as cov
 from dnnlib.inference import predict
 from dnnlib.neurons.relevance import Relevance, propagate
-from dnnlib.selection.npc import NPC, abstract_paths, critical, snpc
+from dnnlib.selection.npc import BUCKETS, NPC, abstract_paths, critical, snpc
 from dnnlib.selection.protocol import kept
 
 
@@ -96,27 +96,26 @@ def test_one_cluster_counts_all_members(generator):
 
 # ---- coverage
 
-@pytest.mark.parametrize("buckets", [1, 10, 100, 1000])
-def test_snpc_against_sets(generator, buckets):
+def test_snpc_against_sets(generator):
     paths = torch.rand(30, 40, generator=generator(1)) < 0.4
     abstract = torch.rand(3, 2, 40, generator=generator(2)) < 0.4
     abstract[2, 1] = False
     predicted = torch.arange(30) % 3
-    covered = snpc(paths, predicted, abstract, buckets)
-    assert covered.bins.shape == (30, 6) and covered.sections == buckets
+    covered = snpc(paths, predicted, abstract)
+    assert covered.bins.shape == (30, 6) and covered.sections == BUCKETS
     for path, label, row in zip(paths, predicted.tolist(), covered.bins.tolist()):
         own, expected = {*path.nonzero()[:, 0].tolist()}, [-1] * 6
         for cluster in range(2):
             other = {*abstract[label, cluster].nonzero()[:, 0].tolist()}
             similarity = Fraction(len(own & other), len(own | other))
-            expected[2 * label + cluster] = ceil(buckets * similarity) - 1
+            expected[2 * label + cluster] = ceil(BUCKETS * similarity) - 1
         assert row == expected
 
 
 def test_similarity_of_zero_and_of_one():
     abstract = flags("1100", "0000")[None]
-    assert snpc(flags("1100", "0011", "0000"), [0, 0, 0], abstract, 7).bins.tolist() == [
-        [6, -1], [-1, -1], [-1, -1]]
+    assert snpc(flags("1100", "0011", "0000"), [0, 0, 0], abstract).bins.tolist() == [
+        [99, -1], [-1, -1], [-1, -1]]
 
 
 def test_seven_hundredths_are_the_seventh_bucket():
@@ -136,8 +135,7 @@ def npc_by_steps(model, x, reference, keep=None, **options):
 
 
 def covering(model, x, **options):
-    chosen = NPC(**options)
-    return cov.Covered(kept(chosen, model, x)[0].int(), chosen.buckets)
+    return cov.Covered(kept(NPC(**options), model, x)[0], BUCKETS)
 
 
 def test_selector_covers_paths_of_the_reference(model, x, reference, monkeypatch):
@@ -177,10 +175,10 @@ def test_order_is_a_permutation_that_repeats(model, x, reference, method):
 
 
 def test_first_in_order_add_coverage_and_the_seed_decides_the_rest(model, x, reference):
-    covered = covering(model, x, reference=reference, clusters=1, buckets=5)
+    covered = covering(model, x, reference=reference, clusters=1)
     items = {(column, row[column]) for row in covered.bins.tolist()
              for column in range(3) if row[column] >= 0}
-    orders = [NPC(reference=reference, clusters=1, buckets=5, seed=seed).order(model, x)
+    orders = [NPC(reference=reference, clusters=1, seed=seed).order(model, x)
               for seed in (0, 1)]
     for order in orders:
         gains = cov.gained(covered, order).tolist()
@@ -190,7 +188,7 @@ def test_first_in_order_add_coverage_and_the_seed_decides_the_rest(model, x, ref
 
 
 @pytest.mark.parametrize("name, value", [("alpha", 0.2), ("merge", 0.1), ("clusters", 2),
-                                         ("buckets", 3), ("beta", 4.0)])
+                                         ("beta", 4.0)])
 def test_every_option_matters(model, x, reference, name, value):
     covered = [covering(model, x, **{"reference": reference, "clusters": 1} | options)
                for options in ({}, {name: value})]
@@ -199,7 +197,7 @@ def test_every_option_matters(model, x, reference, name, value):
 
 @pytest.mark.parametrize("options, words", [
     ({"alpha": 0}, "alpha"), ({"alpha": 1.1}, "alpha"), ({"merge": 0}, "merge"),
-    ({"clusters": 0}, "clusters"), ({"buckets": 2.5}, "buckets"), ({"neuron": "unit"}, "channels"),
+    ({"clusters": 0}, "clusters"), ({"neuron": "unit"}, "channels"),
     ({"method": "camm"}, "'cam'"), ({"reference": torch.zeros(0, 1, 8, 8)}, "at least one"),
     ({"reference_labels": [0, 1]}, "expected 60 labels")])
 def test_bad_options(reference, options, words):
@@ -230,8 +228,7 @@ def test_reference_that_is_all_wrong(model, x, reference):
     (lambda: abstract_paths(flags("10"), [0], 1, merge=2), "merge"),
     (lambda: snpc(flags("10"), [0], flags("101")[None]), "abstract: expected booleans"),
     (lambda: snpc(flags("10"), [0], flags("10")), "abstract: expected booleans"),
-    (lambda: snpc(flags("10"), [1], flags("10")[None]), "predicted: expected classes 0 to 0"),
-    (lambda: snpc(flags("10"), [0], flags("10")[None], 0), "buckets")])
+    (lambda: snpc(flags("10"), [1], flags("10")[None]), "predicted: expected classes 0 to 0")])
 def test_bad_paths(call, words):
     with pytest.raises(ValueError, match=words):
         call()
