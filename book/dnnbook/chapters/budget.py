@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dnnbook import places
 from dnnbook.chapters import notebooks, replay, sweeps
 from dnnbook.records import ages, records
 from dnnbook.records.records import Record
@@ -85,7 +84,7 @@ def each(paths: Sequence[Path], minutes: float, *, costs: dict[Network, float] |
         raise ValueError(f"expected a clean tree, so that a commit shows what ran, got {commit}")
     run, left = run or replay.replay, _candidates(paths)
     costs = trainings() if costs is None else costs
-    start, root = time.monotonic(), places.results_dir()
+    start = time.monotonic()
     trained: set[tuple[Network, int]] = set()
 
     def expected(one: tuple[Path, Record]) -> float:
@@ -108,7 +107,7 @@ def each(paths: Sequence[Path], minutes: float, *, costs: dict[Network, float] |
                 yield Ended(name, "failed", _minutes(before), str(error))
                 continue
             trained.add((network(record.parameters), record.parameters.get("seed", 0)))
-            why = ", ".join(ages.another_protocol(record, ages.earlier(root)))
+            why = ", ".join(ages.another_protocol(record))
             outcome = ("agrees" if not done.differs else "of another protocol" if why
                        else "differs")
             yield Ended(name, outcome, _minutes(before), why, done)
@@ -136,8 +135,8 @@ def _minutes(start: float) -> float:
 
 def _candidates(paths: Sequence[Path]) -> dict[str, list[tuple[Path, Record]]]:
     """By experiment its records of today's protocol, or all where none is."""
-    made, found = ages.earlier(places.results_dir()), {}
+    found = {}
     for path in paths:
         found.setdefault((record := records.read(path)).experiment, []).append((path, record))
-    return {name: [one for one in every if not ages.another_protocol(one[1], made)] or every
+    return {name: [one for one in every if not ages.another_protocol(one[1])] or every
             for name, every in found.items()}

@@ -221,7 +221,7 @@ def note(done: Replay, root: Path | None = None, *, day: date | None = None) -> 
             "recorded with": done.record.provenance.get("threads", "unknown"),
             "processor": made["capability"], "torch": made["libraries"]["torch"],
             "commit": made["commit"],
-            "changed since": ", ".join(ages.another_protocol(done.record, ages.earlier(root)))}
+            "changed since": ", ".join(ages.another_protocol(done.record))}
     same = (lines["record"] == line["record"]) & (lines["threads"] == str(line["threads"]))
     lines = pd.concat([lines[~same], pd.DataFrame([{k: str(v) for k, v in line.items()}])])
     lines = lines.fillna("")  # a column that is younger than a line

@@ -203,9 +203,9 @@ def kept(cell: Cell, root: Path | None = None) -> Path | None:
     return None
 
 
-def old(path: Path, root: Path | None = None) -> bool:
+def old(path: Path) -> bool:
     """Whether a record should be made again (:mod:`ages`)."""
-    return bool(ages.reasons(records.read(path), ages.earlier(root or places.results_dir())))
+    return bool(ages.reasons(records.read(path)))
 
 
 def measured(cell: Cell, root: Path | None = None) -> Cell:

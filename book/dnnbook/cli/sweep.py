@@ -41,7 +41,7 @@ def sweep(file: Annotated[Path, typer.Argument(help="A sweep file, such as sweep
     cells, named = sweeps.read(file, device=device, here=not scheduler)
     root = _root(file, results, named)
     kept = {cell.name: sweeps.kept(cell, root) for cell in cells}
-    old = {name: path for name, path in kept.items() if path and sweeps.old(path, root)}
+    old = {name: path for name, path in kept.items() if path and sweeps.old(path)}
     states = {name: "done" if path and not (replace and name in old) else "waiting"
               for name, path in kept.items()}
     if old and not replace:

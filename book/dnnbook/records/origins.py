@@ -7,7 +7,7 @@ import pandas as pd
 
 from dnnbook import places
 from dnnbook.data import known
-from dnnbook.records import ages, history, records
+from dnnbook.records import history, records
 from dnnbook.records.records import Record
 from dnnlib import files
 
@@ -15,15 +15,10 @@ SHALLOW = "not checked: whether the commits of records exist, as this checkout h
 
 
 def wrong(paper: str = "", root: Path | None = None) -> list[str]:
-    """A line for each record that names a commit, code or data that it cannot come from.
-
-    A commit in the table 'lost' of ``results/made.toml`` is a reason to make its records again,
-    which :mod:`ages` counts, and no error here.
-    """
+    """A line for each record that names a commit, code or data that it cannot come from."""
     root = root or places.results_dir()
-    made = ages.earlier(root)
     return [f"{name}: {why}" for name, record in _every(paper, root)
-            for why in reasons(record, root, made.get("lost", {}))]
+            for why in reasons(record, root)]
 
 
 def _every(paper: str, root: Path) -> Iterator[tuple[str, Record]]:
@@ -33,7 +28,7 @@ def _every(paper: str, root: Path) -> Iterator[tuple[str, Record]]:
             yield name, records.read(path)
 
 
-def reasons(record: Record, root: Path, lost: dict | None = None) -> Iterator[str]:
+def reasons(record: Record, root: Path) -> Iterator[str]:
     """What is wrong with the provenance of a record; ``root``: of the results, in a checkout.
 
     Without the history only what the record itself says is looked at.
@@ -42,7 +37,7 @@ def reasons(record: Record, root: Path, lost: dict | None = None) -> Iterator[st
     commit, _, edited = str(about.get("commit", "unknown")).partition("+")
     if edited:
         yield f"commit: {about['commit']}, expected one without changes"
-    if history.whole(root) and commit not in (lost or {}):
+    if history.whole(root):
         there = history.files(root, commit)
         if there is None:
             yield f"commit: {commit}, expected one of this repository"
@@ -57,6 +52,8 @@ def reasons(record: Record, root: Path, lost: dict | None = None) -> Iterator[st
         yield f"seconds: {seconds}, expected a number above 0"
     if not isinstance(threads, int) or threads < 1:
         yield f"threads: {threads}, expected a number of at least 1"
+    if not isinstance(about.get("revisions"), dict):
+        yield f"revisions: {about.get('revisions')}, expected those of what it rests on"
     if about.get("device") not in ("cpu", "cuda", "mps"):
         yield f"device: {about.get('device')}, expected cpu, cuda or mps"
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from dnnbook.records import ages, history, origins, records
+from dnnbook.records import history, origins, records
 from dnnbook.records.records import Record
 from tests.book.wrong_records import RESULTS
 
 GOOD = {"commit": "8dfad6576578", "data": "idx-4718853ea946[2000]", "seconds": 1.5, "threads": 1,
-        "device": "cpu"}
+        "device": "cpu", "revisions": {}}
 needs_history = pytest.mark.skipif(not history.whole(RESULTS), reason=origins.SHALLOW)
 
 
@@ -25,8 +25,6 @@ def test_a_commit_must_exist_and_have_the_chapter():
     assert why() == []
     assert why(commit="0123456789ab") == ["commit: 0123456789ab, expected one of this repository"]
     assert why("nss/no_such") == ["commit: 8dfad6576578, which has no chapter of nss/no_such"]
-    assert [*origins.reasons(Record("x/y", {}, [], GOOD | {"commit": "lost"}), RESULTS,
-                             {"lost": "why"})] == []
 
 
 @pytest.mark.parametrize("changes, expected", [
@@ -34,7 +32,8 @@ def test_a_commit_must_exist_and_have_the_chapter():
     ({"commit": "8dfad6576578+changes"}, "expected one without changes"),
     ({"seconds": 0}, "seconds: 0, expected a number above 0"),
     ({"seconds": None}, "seconds: None"),
-    ({"threads": 0}, "threads: 0"), ({"device": "tpu"}, "device: tpu, expected cpu, cuda or mps")])
+    ({"threads": 0}, "threads: 0"), ({"revisions": None}, "revisions: None"),
+    ({"device": "tpu"}, "device: tpu, expected cpu, cuda or mps")])
 def test_what_a_record_says_of_its_origin_is_checked(changes, expected):
     assert any(expected in line for line in why(**changes))
 
@@ -45,11 +44,6 @@ def test_a_checkout_without_history_says_so_and_fails_nothing(tmp_path, monkeypa
                         GOOD | {"commit": "0123456789ab"}), tmp_path)
     assert origins.wrong(root=tmp_path) == []
     assert origins.summary(root=tmp_path) == origins.SHALLOW
-
-
-def test_records_of_a_lost_commit_are_to_be_made_again():
-    record = Record("nsatp/motivation", {}, [], GOOD | {"commit": "lost", "revisions": {}})
-    assert ages.reasons(record, {"lost": {"lost": "why"}}) == ("lost commit",)
 
 
 def test_cells_whose_seeds_were_made_otherwise_are_listed(tmp_path):
