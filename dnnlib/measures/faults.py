@@ -149,16 +149,6 @@ def diversity_table(types, orders: Mapping[Hashable, Sequence[int]],
          for key, order in orders.items()}, orient="index", columns=list(rates))
 
 
-def fault_type_area(types, order, rate: float = 0.2, *, steps: int = 20) -> float:
-    """The mean FTCR at ``steps`` equal steps up to ``rate``, as in NSS's Table VII.
-
-    >>> fault_type_area([-1, 3, 5, 3], [1, 3, 2, 0], 1.0, steps=4)
-    0.75
-    """
-    rates = rate * np.arange(1, checks.positive(steps, "steps") + 1) / steps
-    return float(fault_type_coverage(types, order, rates).mean())
-
-
 def _wrong(wrong) -> np.ndarray:
     wrong = checks.array(wrong)
     if wrong.dtype != bool or wrong.ndim != 1 or not len(wrong):

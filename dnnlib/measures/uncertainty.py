@@ -121,14 +121,3 @@ def indecision(p, by: str = "pd") -> torch.Tensor:
     by = "gini" if checks.known(by, MEASURES, "measure") == "pv" else by
     measure, sign = SIGNED[by]
     return -sign * measure(p)
-
-
-def rank(p, by: str = "pd") -> torch.Tensor:
-    """Indices of the inputs, the least decided first; stable under ties.
-
-    ``p``: (N, n) softmax vectors; ``by``: a name in :data:`MEASURES`.
-
-    >>> rank([[0.9, 0.1], [0.5, 0.5], [0.7, 0.3]]).tolist()
-    [1, 2, 0]
-    """
-    return indecision(p, by).argsort(descending=True, stable=True)

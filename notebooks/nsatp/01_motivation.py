@@ -49,7 +49,7 @@ model = training.trained(model_name, dataset, recipe_name="nsatp", seed=seed, de
 if profile == "embedded" and interactive.runs(model):
     given = inference.predict(model, data.images)
     right = (given.argmax(1) == data.labels).nonzero()[:, 0]
-    spread = right[uncertainty.rank(given[right])]  # the least decided first
+    spread = right[uncertainty.probability_difference(given[right]).argsort(stable=True)]  # the least decided first
     some = spread[torch.linspace(0, 1, 10).pow(2).mul(len(spread) - 1).long()]
     display(interactive.patch_painter(model, data.images[some], data.labels[some], classes=data.classes))
 

@@ -119,7 +119,7 @@ says(
 small = training.trained("lenet1", "mnist_small", seed=0)
 given = inference.predict(small, data.images)
 read_right = (given.argmax(1) == data.labels).nonzero()[:, 0]
-from_unsure = read_right[uncertainty.rank(given[read_right])]
+from_unsure = read_right[uncertainty.probability_difference(given[read_right]).argsort(stable=True)]
 some = from_unsure[torch.linspace(0, 1, 10).pow(2).mul(len(read_right) - 1).long()]
 display(interactive.patch_painter(small, data.images[some], data.labels[some], classes=data.classes))
 

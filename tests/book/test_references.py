@@ -15,13 +15,13 @@ spec.loader.exec_module(references)
 OBJECTS = {name: SimpleNamespace(objtype=kind) for kind, names in {
     "module": ["dnnlib.custom.ranking", "dnnlib.measures.uncertainty", "dnnlib.fuzzing.together",
                "dnnlib.perturb.metamorphic"],
-    "function": ["dnnlib.custom.ranking.rank", "dnnlib.measures.uncertainty.rank",
+    "function": ["dnnlib.custom.ranking.rank", "dnnlib.cli.rank.rank",
                  "dnnlib.coverage.covered.cam", "dnnbook.chapters.parameters.together"],
 }.items() for name in names}
 
 
 @pytest.mark.parametrize("name, module, a_module, found", [
-    ("uncertainty.rank", "dnnlib.custom.gallery", False, "dnnlib.measures.uncertainty.rank"),
+    ("rank.rank", "dnnlib.custom.gallery", False, "dnnlib.cli.rank.rank"),
     ("rank", "dnnlib.custom.gallery", False, "dnnlib.custom.ranking.rank"),  # of its own room
     ("rank", "dnnlib.neurons.layers", False, None),  # two have this name
     ("coverage.cam", "dnnlib.selection.surprise", False, "dnnlib.coverage.covered.cam"),

@@ -85,13 +85,6 @@ def test_random_orders_show_the_expected_share_of_types():
     assert np.isnan(faults.expected_coverage([-1, -1], [0.5])).all()
 
 
-def test_area_is_the_mean_over_each_percent(case):
-    _, order = case
-    types = np.random.default_rng(1).integers(-1, 12, 200)
-    steps = faults.fault_type_coverage(types, order, np.arange(1, 21) / 100)
-    assert faults.fault_type_area(types, order) == pytest.approx(steps.mean())
-
-
 def test_types_without_a_fault_have_no_coverage():
     assert np.isnan(faults.fault_type_coverage([-1, -1], [0, 1], [0.5])).all()
 

@@ -32,7 +32,8 @@ def test_pd_against_its_sum_written_out(p):
 
 def test_pv_orders_as_deepgini_does(p):
     gini = 1 - p.square().sum(1)
-    assert torch.equal(u.rank(p, "pv"), gini.argsort(descending=True, stable=True))
+    assert torch.equal(u.indecision(p, "pv").argsort(descending=True, stable=True),
+                       gini.argsort(descending=True, stable=True))
     assert torch.allclose(u.probability_variance(p), 1 - 1 / 10 - gini, atol=1e-12)
 
 
@@ -59,11 +60,11 @@ def test_order_of_classes_does_not_matter(p, by):
 
 
 @pytest.mark.parametrize("by", u.MEASURES)
-def test_rank_puts_the_undecided_first_and_keeps_ties(by):
+def test_indecision_puts_the_undecided_first_and_keeps_ties(by):
     sure, unsure, flat = [0.75, 0.25], [0.625, 0.375], [0.5, 0.5]  # exact in binary
     rows = [sure, flat, unsure, sure, flat] * 5
     expected = [i for kind in (flat, unsure, sure) for i, row in enumerate(rows) if row == kind]
-    assert u.rank(rows, by).tolist() == expected
+    assert u.indecision(rows, by).argsort(descending=True, stable=True).tolist() == expected
 
 
 BAD = {"nan": [[float("nan"), 1.0]], "not summing to one": [[0.5, 0.4]], "negative": [[-0.5, 1.5]],
@@ -71,7 +72,7 @@ BAD = {"nan": [[float("nan"), 1.0]], "not summing to one": [[0.5, 0.4]], "negati
 
 
 @pytest.mark.parametrize("function, bad", [*itertools.product(
-    [*u.MEASURES.values(), u.certainty, u.indecision, u.rank], BAD)])
+    [*u.MEASURES.values(), u.certainty, u.indecision], BAD)])
 def test_what_is_no_distribution_is_refused(function, bad):
     with pytest.raises(ValueError, match="^p: expected"):
         function(BAD[bad])
@@ -79,4 +80,4 @@ def test_what_is_no_distribution_is_refused(function, bad):
 
 def test_unknown_distance():
     with pytest.raises(ValueError, match="did you mean 'pd'"):
-        u.rank([[0.5, 0.5]], "pdd")
+        u.indecision([[0.5, 0.5]], "pdd")

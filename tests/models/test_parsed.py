@@ -73,7 +73,7 @@ def test_an_order_turned_round_is_not_taken_from_the_cache(tiny_model, tiny_data
 
 def test_a_helper_of_a_selector_counts(monkeypatch):
     before = parsed.digest(softmax.Gini)
-    monkeypatch.setattr(softmax, "indecision", uncertainty.rank)
+    monkeypatch.setattr(softmax, "indecision", uncertainty.certainty)
     assert parsed.digest(softmax.Gini) != before
 
 

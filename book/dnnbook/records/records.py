@@ -25,7 +25,6 @@ from dnnlib import __version__, files
 COLUMNS = ("dataset", "model", "seed", "distance", "definition", "fit", "points", "quantity", "x",
            "value")  # so that a table of no records can still be asked
 BOOK = "of the book's records"
-ALL = "all"  # stands in `asked` for every experiment
 asked: set[str] = set()  # the experiments whose records this process has read
 # By experiment (stored names): the value that records had before a parameter was one. It is read
 # where a record lacks the parameter, and left out of names, so that a new one renames no record.
