@@ -18,7 +18,7 @@ from safetensors.torch import load
 from torch import nn
 
 from dnnlib import custom, files, selection
-from dnnlib.custom.estimate import estimate
+from dnnlib.custom.estimating import estimate
 from dnnlib.custom.photos import Photos
 from dnnlib.custom.ranking_run import finished
 from dnnlib.custom.scores import Lessons, learn_at_once

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from dnnlib import checks
-from dnnlib.coverage.boundaries import Boundaries, by_rows, matrix
 from dnnlib.coverage.covered import Covered
+from dnnlib.coverage.ranges import Boundaries, by_rows, matrix
 
 EDGES = ("both", "low", "high")
 

@@ -3,10 +3,11 @@
 from dnnlib.custom.class_names import published_names, read_names
 from dnnlib.custom.classifier import Classifier
 from dnnlib.custom.comparing import Compared, compare
-from dnnlib.custom.estimate import Estimate, estimate
+from dnnlib.custom.contact_sheet import sheet
+from dnnlib.custom.estimating import Estimate, estimate
 from dnnlib.custom.failures import whole_levels
 from dnnlib.custom.faults import Faults, fault_rate
-from dnnlib.custom.forecast import Forecast, forecast
+from dnnlib.custom.forecasting import Forecast, forecast
 from dnnlib.custom.fuzzing_run import Found, fuzz, pictures
 from dnnlib.custom.gallery import failures_page, ranking_page
 from dnnlib.custom.labelling import (
@@ -26,7 +27,6 @@ from dnnlib.custom.outputs import read_outputs
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.ranking import first, parse_top, prepared_job, rank, rank_outputs
-from dnnlib.custom.sheet import sheet
 from dnnlib.custom.stressing import Stressed, stress
 from dnnlib.custom.tables import check_target, write
 

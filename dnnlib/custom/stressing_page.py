@@ -13,7 +13,7 @@ import pandas as pd
 from dnnlib import checks, files
 from dnnlib.custom import tables
 from dnnlib.custom.changes import LADDERS
-from dnnlib.custom.sheet import sheet
+from dnnlib.custom.contact_sheet import sheet
 from dnnlib.custom.stressing import Stressed
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ import rooms  # noqa: E402
 
 HOUSES = {house: (floors.imports(root), floors.floors(house))
           for house, root in floors.HOUSES.items()}
+OF_RUNS = {"classifier"}  # readers' unfinished runs know it by this name
 LIMITS = {"dnnlib": (15, 47), "dnnbook": (13, 30)}  # rooms, and arrows between them
 
 
@@ -42,6 +43,17 @@ def test_the_house_is_small(house):
     assert all(count <= limit for count, limit in zip(found, LIMITS[house])), found
     assert max(floor.values()) <= 5
     assert list(floor.values()) == sorted(floor.values(), reverse=True)
+
+
+@pytest.mark.parametrize("house", HOUSES)
+def test_no_module_is_called_as_a_function_of_its_room(house):
+    """An import of one would give the other."""
+    root = floors.HOUSES[house]
+    for room in (path.parent for path in root.rglob("__init__.py")):
+        package = importlib.import_module(".".join(room.relative_to(root.parent).parts))
+        inside = {path.stem for path in room.iterdir() if path.suffix in ("", ".py")}
+        called = {name for name in inside if callable(getattr(package, name, None))}
+        assert called <= {"__init__", *OF_RUNS}, room
 
 
 def test_the_engine_knows_no_book():

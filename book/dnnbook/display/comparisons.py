@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from dnnbook.studies.settings import PAPER
+from dnnbook.studies.released import PAPER
 from dnnbook.words import listed, shown
 
 RANK = {"best": 2, "paper": 1}  # 0: in no named setting, as a fuzzer of our own, or a rival alone

@@ -3,15 +3,6 @@ the settings of rival fuzzers, and what tables ask of a campaign."""
 
 from dnnbook.studies import outcomes
 from dnnbook.studies.beside import one_more, one_more_distance, one_more_fuzzer
-from dnnbook.studies.campaigns import (
-    at_bounds,
-    benign,
-    benign_for_each,
-    bounds,
-    campaigns,
-    in_each,
-    swarms,
-)
 from dnnbook.studies.corners import corner_cases, with_noise
 from dnnbook.studies.naming import FuzzerKey, keys
 from dnnbook.studies.ordering import (
@@ -22,7 +13,7 @@ from dnnbook.studies.ordering import (
     tidy,
     untidy,
 )
-from dnnbook.studies.settings import (
+from dnnbook.studies.released import (
     Best,
     choices,
     every_setting,
@@ -30,6 +21,15 @@ from dnnbook.studies.settings import (
     rivals,
     settings,
     settled,
+)
+from dnnbook.studies.running import (
+    at_bounds,
+    benign,
+    benign_for_each,
+    bounds,
+    campaigns,
+    in_each,
+    swarms,
 )
 
 __all__ = ["Best", "FuzzerKey", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",

@@ -11,7 +11,7 @@ READING = {"deepsensor": "swarm", "deepxplore": "reading"}  # the column that te
 class FuzzerKey:
     """Which fuzzer, in which of its readings: names a campaign and gives the columns of its rows.
 
-    ``setting``: of a rival, its authors' name for one, 'paper' or 'best': see :mod:`settings`.
+    ``setting``: of a rival, its authors' name for one, 'paper' or 'best': see :mod:`released`.
     Raises ``ValueError`` for a reading of a fuzzer that has one only.
 
     >>> FuzzerKey("deepsensor", "constant").columns, str(FuzzerKey("dlfuzz"))

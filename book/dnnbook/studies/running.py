@@ -93,7 +93,7 @@ def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,
 
 def _settled(model: nn.Module, inputs: torch.Tensor, fuzzers: Mapping[Path, Fuzzer],
              iterations: int) -> dict[Path, Fuzzer]:
-    """Each :class:`settings.Best` replaced by its choice, for which all settings run at once."""
+    """Each :class:`released.Best` replaced by its choice, for which all settings run at once."""
     asked: dict[str, tuple[torch.Tensor, torch.Tensor, dict[Hashable, Fuzzer]]] = {}
     for path, fuzzer in fuzzers.items():
         if isinstance(fuzzer, Choosing):

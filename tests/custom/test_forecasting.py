@@ -5,7 +5,7 @@ import torch
 
 from dnnlib import models
 from dnnlib.custom import forecast
-from dnnlib.custom.forecast import Forecast
+from dnnlib.custom.forecasting import Forecast
 
 
 @pytest.fixture

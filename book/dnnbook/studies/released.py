@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 
-from dnnbook.studies.campaigns import campaigns
 from dnnbook.studies.naming import FuzzerKey
 from dnnbook.studies.outcomes import hits
+from dnnbook.studies.running import campaigns
 from dnnlib import checks
 from dnnlib.fuzzing.deephunter import DeepHunter
 from dnnlib.fuzzing.deepxplore import CONSTRAINTS, DeepXplore
