@@ -90,7 +90,7 @@ EDITS = [  # a chapter, small; lines of its method, others in their places, and 
     ("nsatp/02", PATCHED, [
         ("(p[:, :-1] - p[:, 1:]) / i)", "p[:, :-1] - p[:, 1:])", "decays(distances, eff"),
         ("fit_exponential(x, eff) for", "fit_exponential(x, eff + 0.01) for", 'on=ON, **PAPER).drop('),
-        ("measured.success.double().mean(1)", "measured.success.double().mean(1) ** 2", "pd.DataFrame({name.upper()")]),
+        ("measured.success.double().mean(1)", "measured.success.double().mean(1) ** 2", "pd.DataFrame({shown(name)")]),
     ("nsatp/03", PATCHED, [
         ("falling[:, :-1] - falling[:, 1:]) / i)", "falling[:, :-1] - falling[:, 1:]) * i)", "orders(ranks, eff)"),
         ("M * before + (M + 1) / (k + 1)", "M * before + M", "run.save(data")]),
