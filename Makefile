@@ -9,7 +9,7 @@ export PATH := $(abspath $(BIN)):$(PATH)
 export OMP_NUM_THREADS ?= 1
 # As many chapters at a time as there are cores, the cells of one in their order.
 CHAPTERS := -q -o addopts= -n auto --dist loadfile --nbval-current-env --nbval-cell-timeout=600
-AGAIN := nsatp peacepact nss  # whose cells run once more in `make strict`
+AGAIN := nsatp peacepact  # whose cells run once more in `make strict`
 BUILD := jupyter-book build --path-output . --warningiserror --keep-going --quiet
 
 .PHONY: book notebooks html browse lab figures test units strict lint bench clean help
