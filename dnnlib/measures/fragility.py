@@ -230,7 +230,8 @@ def rank_correlation(x, y) -> float:
     >>> rank_correlation([1, 2, 3], [0.1, 0.2, 0.4]), rank_correlation([1, 2, 3], [0, 0, 0])
     (1.0, nan)
     """
-    varies = np.ptp(np.asarray(x)) > 0 and np.ptp(np.asarray(y)) > 0
+    x, y = checks.array(x), checks.array(y)
+    varies = np.ptp(x) > 0 and np.ptp(y) > 0
     return float(stats.spearmanr(x, y).statistic) if varies else math.nan
 
 

@@ -76,7 +76,8 @@ RECIPES = {
                    "cifar10 vgg16": replace(_LONGER, learning_rate=0.02, epochs=30,
                                             augment=True)},
     "nsatp": {"mnist": _GRAY, "fashion_mnist": _GRAY, "cifar10": _COLOUR, "cifar100": _COLOUR,
-              "cifar10 net1": _FASTER, "cifar100 net1_peacepact": _FASTER,
+              "cifar10 net1": _FASTER, "cifar10 net1_peacepact": _FASTER,
+              "cifar100 net1_peacepact": _FASTER,
               "mnist_small": _SHORTER, "fashion_mnist_small": _SHORTER},
     # with the momentum that most optimisers bring along: on colour images plain descent is slow
     "nsatp_momentum": {"cifar10": replace(_COLOUR, momentum=0.9),
