@@ -11,6 +11,8 @@ from dnnbook.records import records
 
 CLAIMS = {claim.id: claim for claim in published.claims()}
 RESULTS = Path(__file__).resolve().parents[3] / "results"
+UNRUN = {"deepsensor-excitable-categories-resnet", "deepsensor-excitable-categories-resnet-hunter",
+         "deepsensor-excitable-cost-resnet50", "deepsensor-excitable-cost-vgg16"}
 
 
 def value(name, **cell):
@@ -47,18 +49,18 @@ def test_a_recipe_gives_each_cell_of_the_paper_once(name):
         assert set(table[column]) <= set(wanted if isinstance(wanted, list) else [wanted])
 
 
-@pytest.mark.parametrize("name", PRINTED)
+@pytest.mark.parametrize("name", sorted(set(PRINTED) - UNRUN))
 def test_cells_have_the_codes_of_the_records(name):
     claim = CLAIMS[name]
     ours = recorded(claim)
-    if ours.empty:
-        return  # nothing was run, so no code can differ
+    assert not ours.empty, f"{name}: no record; if it was not run, it belongs to UNRUN"
     both = ours.merge(printed(claim), on=claim.cells, how="left")
     assert both[both["value"].isna()].empty
 
 
-def test_the_codes_of_records_are_compared_for_nearly_all_claims():
-    assert sum(not recorded(CLAIMS[name]).empty for name in PRINTED) > len(PRINTED) / 2
+@pytest.mark.parametrize("name", sorted(UNRUN))
+def test_what_was_not_run_has_no_records(name):
+    assert recorded(CLAIMS[name]).empty, f"{name}: it was run, and does not belong to UNRUN"
 
 
 @pytest.mark.parametrize("name", UNPRINTED)
