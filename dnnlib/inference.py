@@ -8,6 +8,7 @@ from functools import wraps
 from itertools import chain
 from typing import TypeVar
 
+import numpy as np
 import torch
 from torch import nn
 from torch.utils.hooks import RemovableHandle
@@ -273,6 +274,18 @@ def accuracy(model: nn.Module, x: torch.Tensor, y: torch.Tensor, *, batch_size: 
     p = predict(model, x, batch_size=batch_size)
     y = checks.labels(y, len(p), p.shape[1], "y").cpu()
     return (p.argmax(1) == y).double().mean().item()
+
+
+@contextmanager
+def global_seed(seed: int) -> Iterator[None]:
+    """Global generators, from which ART and its data loaders draw, seeded for a while."""
+    state = np.random.get_state()
+    np.random.seed(seed)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        np.random.set_state(state)
 
 
 def small_network() -> nn.Module:

@@ -24,17 +24,18 @@ from dnnlib.custom.looks import classifier, first_look
 from dnnlib.custom.methods import needs_reference, parse_methods
 from dnnlib.custom.options import LABELS, METHODS, Options
 from dnnlib.custom.outputs import read_outputs
+from dnnlib.custom.own_layers import Counted, counted_layers
 from dnnlib.custom.photos import Photos, photos_of, prepare, read_photos
 from dnnlib.custom.preparation import Preparation
 from dnnlib.custom.ranking import first, parse_top, prepared_job, rank, rank_outputs
 from dnnlib.custom.stressing import Stressed, stress
 from dnnlib.custom.tables import check_target, write
 
-__all__ = ["LABELS", "METHODS", "Classifier", "Compared", "Estimate", "Faults", "Forecast",
-           "Found", "Options", "Photos", "Preparation", "Stressed", "Tasks", "check_copies",
-           "check_target", "classifier", "compare", "copy_first", "estimate", "failures_page",
-           "fault_rate", "first", "first_look", "forecast", "fuzz", "label_studio", "leading",
-           "load_model", "merged", "methods_of", "needs_reference", "parse_methods", "parse_top",
-           "photos_of", "pictures", "prepare", "prepared_job", "published_names", "rank",
-           "rank_outputs", "ranking_page", "read_names", "read_outputs", "read_photos", "sheet",
-           "stress", "whole_levels", "write"]
+__all__ = ["Classifier", "Compared", "Counted", "Estimate", "Faults", "Forecast", "Found", "LABELS",
+           "METHODS", "Options", "Photos", "Preparation", "Stressed", "Tasks", "check_copies",
+           "check_target", "classifier", "compare", "copy_first", "counted_layers", "estimate",
+           "failures_page", "fault_rate", "first", "first_look", "forecast", "fuzz", "label_studio",
+           "leading", "load_model", "merged", "methods_of", "needs_reference", "parse_methods",
+           "parse_top", "photos_of", "pictures", "prepare", "prepared_job", "published_names",
+           "rank", "rank_outputs", "ranking_page", "read_names", "read_outputs", "read_photos",
+           "sheet", "stress", "whole_levels", "write"]

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 
 from dnnlib import checks
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch
-from dnnlib.inference import fast_layout
-from dnnlib.robustness.attacks import NORMS, global_seed
+from dnnlib.inference import fast_layout, global_seed
 
 KINDS = ("pgd", "apgd")
 
@@ -109,7 +108,7 @@ class ArtAttack:
         from art.attacks import evasion
 
         norm, eps = norm_of(self.budget, self.kind)
-        shared = {"norm": NORMS[norm], "eps": eps, "max_iter": iterations,
+        shared = {"norm": 2 if norm == "l2" else np.inf, "eps": eps, "max_iter": iterations,
                   "batch_size": self.batch_size, "verbose": False}
         if self.kind == "apgd":
             return evasion.AutoProjectedGradientDescent(

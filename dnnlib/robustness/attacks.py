@@ -6,8 +6,6 @@ enough to turn nearly everything, so report a small eps, such as 8/255, beside t
 """
 
 import copy
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +13,7 @@ import torch
 from torch import nn
 
 from dnnlib import checks
-from dnnlib.inference import device_of, leaves_modes, predict
+from dnnlib.inference import device_of, global_seed, leaves_modes, predict
 
 NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
 OF = ("correct", "all")
@@ -241,15 +239,3 @@ def _generate(model: nn.Module, x: torch.Tensor, y: torch.Tensor, classes: int, 
         found = attack.build(classifier, batch_size).generate(x.numpy(), y.numpy())
     # ART clips before it projects, which rounding may undo
     return torch.from_numpy(found).clamp(0, 1)
-
-
-@contextmanager
-def global_seed(seed: int) -> Iterator[None]:
-    """Global generators, from which ART and its data loaders draw, seeded for a while."""
-    state = np.random.get_state()
-    np.random.seed(seed)
-    try:
-        with torch.random.fork_rng(devices=[]):
-            yield
-    finally:
-        np.random.set_state(state)

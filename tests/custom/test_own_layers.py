@@ -1,0 +1,31 @@
+"""The layers whose neurons count, of a model that nobody here wrote."""
+
+import pytest
+from torch import nn
+
+from dnnlib import custom, models
+
+
+def test_sizes_follow_from_the_modules():
+    model = nn.Sequential(nn.Conv2d(3, 5, 3), nn.ReLU(), nn.Flatten(), nn.Linear(5 * 6 * 6, 7),
+                          nn.ReLU(), nn.Linear(7, 4))
+    found = custom.counted_layers(model, size=8)
+    assert found.shape == (3, 8, 8)
+    assert [(row["output"], row["neurons"], row["units"]) for row in found.rows] == [
+        ("5 x 6 x 6", 5, 180), ("5 x 6 x 6", 5, 180), ("7", 7, 7), ("7", 7, 7), ("4", 4, 4)]
+    assert (found.total("neurons"), found.total("units")) == (28, 378)
+    assert found.left == {"2": "only moves values"}
+
+
+def test_a_pattern_leaves_the_others_out():
+    every, some = (custom.counted_layers(models.build("lenet5"), match=match)
+                   for match in (None, ["1*"]))
+    assert 0 < len(some.rows) < len(every.rows)
+    assert [row for row in every.rows if str(row["layer"]).startswith("1")] == some.rows
+    with pytest.raises(ValueError, match="nothing matches 'none"):
+        custom.counted_layers(models.build("lenet5"), match=["none*"])
+
+
+def test_a_model_that_does_not_say_its_images_needs_a_size():
+    with pytest.raises(ValueError, match="--size: expected the pixels a side"):
+        custom.counted_layers(nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(72, 2)))
