@@ -63,9 +63,10 @@ strict: $(READY)  ## the notebooks that `make book` made: against the committed;
 	python tests/book/again.py $(FRESH)/notebooks $(FRESH)/again $(AGAIN)
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/again
 
-lint: $(READY)  ## style and types
+lint: $(READY)  ## style and types, of code, prose and pages
 	ruff check
 	mypy
+	python -m pytest -n auto tests/style
 
 bench: $(READY)  ## speed against simpler ways, as ratios in one run, and their goals
 	@for file in benchmarks/bench_*.py; do TQDM_DISABLE=1 python $$file || exit 1; done

@@ -100,7 +100,7 @@ def test_the_tests_mirror_the_house():
 
     for root, within in ((ROOT / "dnnlib", ROOT / "tests"),
                          (ROOT / "book" / "dnnbook", ROOT / "tests" / "book")):
-        assert folders(within) - {"book", "browser"} == {
+        assert folders(within) - {"book", "browser", "style"} == {
             path.name for path in root.iterdir() if path.is_dir() and path.name[0] != "_"}
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.book.test_prose import typed
+from tests.style.test_prose import typed
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "book" / "scales.md").read_text("utf-8")

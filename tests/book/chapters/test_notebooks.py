@@ -1,9 +1,7 @@
 import json
 import os
-import re
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import jupytext
@@ -13,9 +11,10 @@ import nbformat
 import pytest
 
 from dnnbook import published
-from dnnbook.chapters import lab_cells, notebooks
+from dnnbook.chapters import notebooks
 from dnnbook.chapters.statements import TAG
 from dnnbook.records import records
+from tests.book.committed import BOOK, SOURCES, code, pair, product, tags
 
 matplotlib.use("Agg")
 
@@ -316,6 +315,7 @@ def test_the_cell_that_fetches_finds_the_book_again_after_a_restart(tmp_path):
 
 QUOTING = """# %%
 from dnnbook.records import records
+from tests.book.committed import BOOK, SOURCES, code, pair, product, tags
 print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
 """
 
@@ -446,34 +446,6 @@ def test_a_run_leaves_out_sentences_about_the_records(write, tmp_path):
 
 # The book
 
-SOURCES = sorted(notebooks.folder().glob("*/*.py"))
-BOOK = [p for p in SOURCES if p.with_suffix(".ipynb").exists()]
-MACHINE = ("/work/", "/tmp/", "/root/", "/home/")
-
-
-def pair(function):
-    return pytest.mark.parametrize(
-        "source", BOOK, ids=lambda p: f"{p.parent.name}/{p.stem}")(function)
-
-
-def product(source):
-    return nbformat.read(source.with_suffix(".ipynb"), 4)
-
-
-def code(source):
-    return [c for c in product(source).cells if c.cell_type == "code"]
-
-
-def tags(cell):
-    return cell.metadata.get("tags", [])
-
-
-def figures(source):
-    """Name and caption of each cell that shows a picture."""
-    return [cell.metadata.get("mystnb", {}).get("figure", {}) for cell in code(source)
-            if any(mime.startswith("image/") for o in cell.outputs for mime in o.get("data", ()))
-            and "run.verdicts(" not in cell.source]  # forest plots carry their claims as titles
-
 
 def test_every_notebook_has_a_source():
     made = {p.with_suffix("") for p in notebooks.folder().glob("*/*.ipynb")}
@@ -489,60 +461,6 @@ def test_pair_has_the_same_cells(source):
     assert [(c.cell_type, c.source) for c in ours] == [(c.cell_type, c.source) for c in theirs]
     assert [c.metadata for c in ours] == [notebooks.kept(c.metadata) for c in theirs]
     assert len({c.id for c in ours}) == len(ours)
-
-
-@pair
-def test_one_parameters_cell_and_none_injected(source):
-    found = Counter(tag for cell in product(source).cells for tag in tags(cell))
-    optional = source.parent.name == "synthesis" or source.name.startswith("00_")
-    assert found["parameters"] in ((0, 1) if optional else (1,))
-    assert "injected-parameters" not in found
-    if found["parameters"]:
-        known = notebooks.parameters(source.with_suffix(".ipynb"))
-        assert known and all(p.help for p in known.values())
-
-
-BOOKKEEPING = re.compile(r"rows\s*\+?=|records\.|run\.(add|save|beside|recorded|verdicts)"
-                         r"|\.pivot|wide\("
-                         r"|\.unstack|\.query\(|assign\(|DataFrame\(|\.merge\(|plt\.show"
-                         r"|set_index|rename\(")
-
-
-def visible(source) -> list[list[str]]:
-    """The lines of code that a reader of the page sees, but parameters, cell by cell."""
-    return [[line for line in cell.source.splitlines() if line.strip()]
-            for cell in code(source) if not (lab_cells.FOLDED | {"parameters"}) & set(tags(cell))]
-
-
-@pair
-def test_what_a_reader_sees_of_the_code_is_the_method(source):
-    cells = visible(source)
-    assert max(map(len, cells), default=0) <= 15
-    lines = [line for cell in cells for line in cell]
-    kept = sum(bool(BOOKKEEPING.search(line)) for line in lines)
-    assert kept <= len(lines) - kept
-
-
-def test_chapters_stay_short():
-    """Lines of code a chapter, which grew until experiments were declared in one place, and by six
-    when the methods came to stand open.
-
-    Prose is not counted, as plain sentences are longer than compressed ones, nor are statements,
-    which are prose with the records behind it, nor imports. Exercises have a limit of their own.
-    """
-    run, asked = 0, 0
-    for path in SOURCES:
-        below = False
-        for cell in jupytext.read(path).cells:
-            lines = 2 + sum(not line.startswith(("from ", "import ")) for line in re.sub(
-                r"(?m)^from \S+ import \([^)]*\)$", "import x", cell.source).splitlines())
-            below = below or "## Exercises" in cell.source
-            if below:
-                asked += lines
-            elif cell.cell_type == "code" and not {"statements", "records"} & set(
-                    cell.metadata.get("tags", ())):
-                run += lines
-    assert run <= 125 * len(SOURCES) and asked <= 58 * len(SOURCES)
 
 
 def test_a_source_and_a_leftover_of_nbconvert_stand_for_their_chapter(tmp_path, monkeypatch):
@@ -573,46 +491,11 @@ def test_plain_python_says_how_a_chapter_is_run():
 
 
 @pair
-def test_no_heading_of_a_table_is_a_code(source):
-    pages = ["".join(o.get("data", {}).get("text/html", "")) for c in code(source)
-             for o in c.outputs]
-    assert [heading for page in pages for heading in
-            re.findall(r"<th[^>]*>\s*([^<]*\w_\w[^<]*?)\s*</th>", page)] == []
-
-
-@pair
-def test_lists_in_parameters_are_read_by_one_helper(source):
-    """papermill reads ``-p bounds 1`` as a number, where the default is the text "1 2"."""
-    lists = [p.name for p in notebooks.parameters(source.with_suffix(".ipynb")).values()
-             if isinstance(p.default, str) and re.fullmatch(r"[\d., ]*\d[\d., ]*", p.default)]
-    text = "\n".join(cell.source for cell in code(source))
-    assert not [name for name in lists if re.search(rf"\b{name}\)?\.split\(", text)]
-
-
-@pair
 def test_every_cell_ran_without_complaint(source):
     for cell in code(source):
         assert cell.execution_count, cell.source
         assert not [o for o in cell.outputs if o.output_type == "error"]
         assert not [o.text for o in cell.outputs if o.get("name") == "stderr"]
-
-
-@pair
-def test_figures_have_caption_and_name(source):
-    for figure in figures(source):
-        assert figure.get("caption", "").strip() and figure.get("name", "").startswith("fig-")
-    announced = [c for c in code(source) if "figure" in c.metadata.get("mystnb", {})]
-    assert len(announced) == len(figures(source))  # each caption has its picture
-
-
-SHOWS_INPUTS = re.compile(r"plots\.(images|sheet|corner_sheet|magnified)\(|imshow\(")
-
-
-@pair
-def test_figures_of_inputs_say_so_and_are_not_turned_in_the_dark_theme(source):
-    for cell in code(source):
-        if SHOWS_INPUTS.search(cell.source) and (about := cell.metadata.get("mystnb")):
-            assert about["figure"].get("classes") == "bitmap", about["figure"]["name"]
 
 
 def opening(source) -> list[str]:
@@ -637,18 +520,6 @@ def test_a_first_figure_of_records_says_when_there_are_none(source, folders, mon
              for text in axis.texts]
     plt.close("all")
     assert "no records yet" in texts
-
-
-def test_figure_names_are_unique_over_the_book():
-    names = Counter(f.get("name") for source in BOOK for f in figures(source))
-    assert [name for name, n in names.items() if n > 1] == []
-
-
-@pair
-def test_outputs_name_no_folder_of_a_machine(source):
-    texts = [json.dumps({k: v for k, v in o.get("data", {}).items() if not k.startswith("image/p")})
-             + o.get("text", "") for cell in code(source) for o in cell.outputs]
-    assert [t for t in texts if any(folder in t for folder in MACHINE)] == []
 
 
 @pair

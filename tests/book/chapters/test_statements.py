@@ -146,16 +146,6 @@ def test_no_cell_needs_a_name_from_statements(source):
                 known |= sets
 
 
-@pytest.mark.parametrize("source", sorted(notebooks.folder().glob("*/*.py")),
-                         ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_a_cell_of_statements_is_short(source):
-    """What it computes is a function of `studies.findings`, and it reads as its sentences do."""
-    long = [cell.source for cell in jupytext.read(source).cells
-            if statements.TAG in cell.metadata.get("tags", ())
-            and sum(bool(line.strip()) for line in cell.source.splitlines()) > 15]
-    assert long == []
-
-
 def test_in_a_readers_folder_a_sentence_has_no_dead_link(tmp_path, monkeypatch):
     said = statements.Said("See [the next](02_test_errors) and [Pillow](https://python-pillow.org).")
     monkeypatch.chdir(tmp_path)
