@@ -37,6 +37,9 @@ A solution opens below its question.
 What you change here is yours. It does not change the book or its records, and it is never
 overwritten. If a chapter that you changed is new in the book, the new one lies beside yours; its
 name ends in *(new)*."""
+UNBUILT = """
+The chapters have no links to their pages yet, since the book was not built here: run `make html`,
+which takes about a minute, and then `make lab` again."""
 
 
 def write(folder: Path) -> tuple[list[Path], list[Path]]:
@@ -188,6 +191,8 @@ def _start(root: Path, book: Mapping, beside: Mapping, titles: Mapping, read: Ma
         "parameters" in cell.metadata.get("tags", ()) for cell in notebook.cells)), None)
     first = asks and f" (the first chapter that has some is [{titles[asks]}]({beside[asks]}))"
     lines = ["# Which inputs break a neural network?", "", HOW.format(first=first or "")]
+    if not any(_of_the_book(root, next(iter(read)))):
+        lines.append(UNBUILT)
     for part, pages in book.items():
         lines += ["", f"## {part}", "", "| | `dnnbook run` | |", "|---|---|---|"]
         for page in pages:

@@ -92,6 +92,21 @@ def test_a_chapter_leads_to_its_page_if_the_book_has_an_address(book, tmp_path, 
     assert f"[In the book]({place}/book/glossary.md)" in ways["02_glossary.ipynb"]
 
 
+def test_the_start_page_says_how_links_to_pages_come(book, tmp_path, monkeypatch):
+    def start():
+        lab.write(tmp_path / "lab")
+        return nbformat.read(tmp_path / "lab" / lab.START, 4).cells[0].source
+
+    assert "run `make html`" in start()
+    welcome = tmp_path / "checkout" / "_build" / "html" / "notebooks" / "one" / "00_welcome.html"
+    welcome.parent.mkdir(parents=True)
+    welcome.write_text("<h1>Welcome</h1>")
+    assert "make html" not in start()
+    welcome.unlink()
+    monkeypatch.setenv("DNNLIB_REPOSITORY", "https://git.example.org/a/book.git")
+    assert "make html" not in start()
+
+
 def test_a_chapter_leads_to_its_page_where_the_book_was_built(book, tmp_path):
     folder, root = tmp_path / "lab", tmp_path / "checkout"
     lab.write(folder)
