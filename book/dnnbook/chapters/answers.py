@@ -73,7 +73,7 @@ def required(answer):
 
 
 def judged(is_right: Callable, answer) -> None:
-    """``is_right(answer)``; :class:`NotYet` if it needs what the chapter defines above.
+    """``is_right(answer)``; :class:`NotYet` if it, or the answer, needs a name that is not there.
 
     >>> judged(lambda answer: check(answer, defined_above), 1)
     Traceback (most recent call last):
@@ -82,6 +82,10 @@ def judged(is_right: Callable, answer) -> None:
     try:
         is_right(answer)
     except NameError as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if last.filename == _file(answer) != _file(is_right):
+            raise NotYet(f"your function needs `{error.name}` in line {last.lineno} of its cell; "
+                         "it is not defined, or in a cell above that did not run") from None
         raise NotYet(f"the check needs `{error.name}`; run the cells above first") from None
 
 
@@ -101,9 +105,8 @@ def _called(answer: Callable, case: tuple, where: str, keeps: bool):
     try:
         found = answer(*(given := deepcopy(case)))
     except Exception as error:
-        theirs = getattr(getattr(answer, "__code__", None), "co_filename", None)
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__)
-                 if frame.filename == theirs]
+                 if frame.filename == _file(answer)]
         place = f", in line {lines[-1]} of its cell" if lines else ""
         said = (str(error).strip().splitlines() or [""])[0][:100]
         raise NotYet(f"{where}your function fails{place}: {type(error).__name__}: {said}") from None
@@ -112,6 +115,11 @@ def _called(answer: Callable, case: tuple, where: str, keeps: bool):
     if keeps and not all(np.array_equal(_numbers(a), _numbers(b)) for a, b in zip(given, case)):
         raise NotYet(f"{where}your function changes what it gets; write into a copy")
     return found
+
+
+def _file(function) -> str | None:
+    """Where a function stands: in a notebook a name of its cell."""
+    return getattr(getattr(function, "__code__", None), "co_filename", None)
 
 
 def _compare(where: str, mine, theirs, *, told: bool) -> None:

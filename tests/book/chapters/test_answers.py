@@ -7,7 +7,7 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
-from dnnbook.chapters.answers import NotYet, check
+from dnnbook.chapters.answers import NotYet, check, judged
 
 
 def double(x):
@@ -85,6 +85,18 @@ def test_a_function_needs_cases_and_a_value_none():
     for truth, cases in ((lambda x: x, []), (3, [(1,)])):
         with pytest.raises(TypeError, match="cases"):
             check(None, truth, *cases)
+
+
+@pytest.mark.parametrize("question, told", [
+    ("check = answer(1)", "your function needs `theirs` in line 2 of its cell; it is not defined"),
+    ("check = answer(above)", "the check needs `above`; run the cells above first")])
+def test_who_lacks_a_name_is_told(question, told):
+    names = {}
+    for cell, code in (("cell 1", "def mine(x):\n    return x + theirs"),
+                       ("cell 2", f"def right(answer):\n    {question}")):
+        exec(compile(code, cell, "exec"), names)
+    with pytest.raises(NotYet, match=told):
+        judged(names["right"], names["mine"])
 
 
 def test_a_notebook_shows_one_line(tmp_path):
