@@ -78,7 +78,7 @@ class DeepXplore(Side):
     - ``lambda1``: weight of the model under test, at least 0.
     - ``lambda2``: weight of the neurons, at least 0.
     - ``step``: times the normalised gradient after the constraint, at least 0. Values for
-      ImageNet: :func:`settings.settings`.
+      ImageNet: :func:`released.settings`.
     - ``clip``: when pixels are brought into [0, 1], and images within the ``budget``: at each
       'step', so that blackout on black does nothing; before an image is judged ('judging'), while
       the walk goes on outside; or only when it is saved ('saving'), as the original has it, where

@@ -117,7 +117,7 @@ class Side:
 
 @runtime_checkable
 class Choosing(Protocol):
-    """A fuzzer that chooses another by campaigns from other inputs: :class:`settings.Best`."""
+    """A fuzzer that chooses another by campaigns from other inputs: :class:`released.Best`."""
 
     def held_out(self, model: nn.Module, inputs: torch.Tensor
                  ) -> tuple[torch.Tensor, torch.Tensor, dict[str, Fuzzer]]: ...
