@@ -93,6 +93,13 @@ def test_the_pages_have_every_module(house):
     assert modules <= listed
 
 
+def test_a_heading_of_the_pages_names_the_module_below_it():
+    for page in (ROOT / "book" / "api").glob("*.md"):
+        for heading, module in re.findall(r"^## `(\w+/\w+)`\s+```\{eval-rst\}\s+\.\. automodule:: ([\w.]+)",
+                                          page.read_text("utf-8"), re.M):
+            assert module.endswith("." + heading.replace("/", ".")), page
+
+
 def test_the_tests_mirror_the_house():
     """The test of a module is found without searching: in the folder named as its room."""
     def folders(within):
