@@ -49,7 +49,9 @@ class Claim:
     they are all 0 or all as many as can be, whatever is done, nothing is left to compare, and the
     cell is open. ``out_of``: how many a share counts among: a number,
     a column, or 'rows', as many as there are. ``weak_baseline``: which cells hold because a
-    baseline finds far less than in print.
+    baseline finds far less than in print. ``printed``: the 'table' and 'quantity' in which the
+    paper has what is compared, and 'how' it follows, a name of :data:`printed.HOW` and what that
+    takes; ``unprinted``: why there is no such number.
 
     What is judged may follow from rows (:mod:`dnnbook.records.derived`). ``along``: a column whose
     values make one of what stands along it, ``take``: its 'slope' for a step, or its 'range'.
@@ -80,6 +82,8 @@ class Claim:
     ceiling: dict = Field(default_factory=dict)
     out_of: str | int = ""
     weak_baseline: str = ""
+    printed: dict = Field(default_factory=dict)
+    unprinted: str = ""
     along: str = ""
     take: Taken | Literal[""] = ""
     against: dict = Field(default_factory=dict)
@@ -93,6 +97,10 @@ class Claim:
                  "margin: expected a number above 0 with the rule 'about', and only there"),
                 (self.ceiling and not isinstance(self.ceiling.get("quantity"), str),
                  "ceiling: expected a quantity"),
+                (self.printed and not {"table", "quantity"} <= {*self.printed}
+                 <= {"table", "quantity", "how"},
+                 "printed: expected a table, a quantity, and perhaps how"),
+                (self.printed and self.unprinted, "unprinted: expected without 'printed'"),
                 (self.out_of and self.scale not in ("share", "percent"),
                  "out_of: expected a claim about a share"),
                 (bool(self.against) != bool(self.by),

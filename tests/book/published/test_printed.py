@@ -1,15 +1,18 @@
 """The paper's value of each cell of a claim, against arithmetic on the printed numbers."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from dnnbook import published
-from dnnbook.published.printed import PRINTED, UNPRINTED, printed
+from dnnbook.published.printed import HOW, printed
 from dnnbook.records import records
 
 CLAIMS = {claim.id: claim for claim in published.claims()}
+PRINTED, UNPRINTED = ([claim.id for claim in CLAIMS.values() if bool(claim.printed) == there]
+                      for there in (True, False))
 RESULTS = Path(__file__).resolve().parents[3] / "results"
 UNRUN = {"deepsensor-excitable-categories-resnet", "deepsensor-excitable-categories-resnet-hunter",
          "deepsensor-excitable-cost-resnet50", "deepsensor-excitable-cost-vgg16"}
@@ -32,10 +35,24 @@ def recorded(claim):
     return rows[[*claim.cells]].drop_duplicates() if len(rows) else pd.DataFrame()
 
 
-def test_every_claim_has_a_recipe_or_a_reason_for_none():
-    assert not set(PRINTED) & set(UNPRINTED)
-    assert set(PRINTED) | set(UNPRINTED) == set(CLAIMS)
-    assert all(reason.strip() for reason in UNPRINTED.values())
+def test_every_claim_says_where_it_is_printed_or_why_not():
+    assert all(bool(claim.printed) != bool(claim.unprinted.strip()) for claim in CLAIMS.values())
+    assert {claim.printed["how"][0] for claim in CLAIMS.values() if "how" in claim.printed} == {*HOW}
+
+
+@pytest.mark.parametrize("wrong, words", [
+    ({"printed": {"table": 3}}, "printed: expected a table, a quantity"),
+    ({"printed": {"table": 3, "quantity": "b", "of": 1}}, "printed: expected a table, a quantity"),
+    ({"unprinted": "so"}, "unprinted: expected without 'printed'")])
+def test_a_claim_that_says_so_wrongly(wrong, words):
+    with pytest.raises(ValueError, match=words):
+        replace(CLAIMS["nsatp-rq1-falling"], **wrong)
+
+
+def test_a_way_that_nobody_knows():
+    odd = replace(CLAIMS["nsatp-rq1-falling"], printed={"table": 3, "quantity": "b", "how": ["x"]})
+    with pytest.raises(ValueError, match="unknown how 'x'"):
+        printed(odd)
 
 
 @pytest.mark.parametrize("name", PRINTED)
