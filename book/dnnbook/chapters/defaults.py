@@ -1,4 +1,4 @@
-"""What a chapter is asked if nobody changes a parameter, by its source."""
+"""What a chapter's source says before it runs: the defaults of its parameters, its experiment."""
 
 import ast
 from collections.abc import Collection
@@ -17,13 +17,45 @@ def sources(experiment: str) -> tuple[Path, ...]:
                  if f'Experiment("{experiment}"' in path.read_text("utf-8"))
 
 
+def asked(source: Path) -> dict:
+    """The defaults of a chapter's parameters; {} without any."""
+    cell = source.read_text("utf-8").partition(CELL)[2].partition("\n")[2].partition("\n# %%")[0]
+    return {line.targets[0].id: ast.literal_eval(line.value)  # type: ignore[attr-defined]
+            for line in ast.parse(cell).body}
+
+
+def declared(source: Path) -> dict:
+    """The 'experiment' of a chapter, its 'parameters' with defaults, and the names 'drawn'; {}
+    without one.
+
+    Raises ``ValueError`` for an argument that is no parameter, constant or value.
+    """
+    tree = ast.parse(source.read_text("utf-8"))
+    call = next((node for node in ast.walk(tree) if isinstance(node, ast.Call)
+                 and getattr(node.func, "id", "") == "Experiment"), None)
+    if call is None:
+        return {}
+    known = {line.targets[0].id: line.value.value for line in tree.body
+             if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
+             and isinstance(line.value, ast.Constant)} | asked(source)
+    given = {each.arg: each.value for each in call.keywords}
+    drawn = given.pop("drawn", ast.Dict([], []))
+    values = {}
+    for name, node in given.items():
+        try:
+            values[name] = (known[node.id] if isinstance(node, ast.Name)
+                            else ast.literal_eval(node))
+        except (KeyError, ValueError) as error:
+            raise ValueError(f"{source}: its Experiment takes {ast.unparse(node)!r}; expected a "
+                             "parameter of the chapter, a constant, or a value") from error
+    return {"experiment": ast.literal_eval(call.args[0]), "parameters": values,
+            "drawn": [ast.literal_eval(key) for key in drawn.keys]}  # type: ignore[attr-defined]
+
+
 @cache
 def _of_chapters(experiment: str) -> tuple[dict, ...]:
     """The defaults of each chapter that declares an experiment."""
-    cells = [path.read_text("utf-8").partition(CELL)[2].partition("\n")[2].partition("\n# %%")[0]
-             for path in sources(experiment)]
-    return tuple({line.targets[0].id: ast.literal_eval(line.value)  # type: ignore[attr-defined]
-                  for line in ast.parse(cell).body} for cell in cells)
+    return tuple(map(asked, sources(experiment)))
 
 
 def of(experiment: str, names: Collection[str]) -> dict:

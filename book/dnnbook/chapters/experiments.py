@@ -2,11 +2,10 @@
 
 A chapter declares it once, behind its parameters, and all else follows from that: where its record
 is saved and found again, whether a sweep has to run a cell, which columns a table without records
-has, and what stands beside the paper's numbers. What was declared, and whose records the chapter
-read, is written into the notebook when it is made (:func:`declaration`).
+has, and what stands beside the paper's numbers. :func:`defaults.declared` reads it from the source;
+a made notebook keeps it, and the names of the experiments whose records the chapter read.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from pathlib import Path
@@ -22,7 +21,6 @@ from dnnlib import checks, inference
 
 # How a record was made, in its provenance; `keep` only takes part of its rows from an earlier run.
 PROVENANCE = {"profile", "device", "keep"}
-_declared: dict = {}
 
 
 class Experiment:
@@ -58,7 +56,6 @@ class Experiment:
         tables.say_whose()
         self._rows: dict[frozenset, dict] = {}
         self.clock = records.Clock()
-        _declared.update(experiment=name, parameters=parameters, drawn=[*drawn])
 
     def add(self, measured: Mapping[str, float] | Iterable[dict], **where) -> None:
         """Values by the name of their quantity, or tidy rows; ``where``: columns of each.
@@ -209,8 +206,3 @@ def undeclared(declared: Mapping, named: Iterable[str]) -> list[str]:
     """
     return [name for name in named
             if name not in {*declared["parameters"], *declared["drawn"], *PROVENANCE}]
-
-
-def declaration() -> str:
-    """What the chapter of this process declared and read, as JSON; :mod:`notebooks` keeps it."""
-    return json.dumps({**_declared, "reads": sorted(records.asked)})

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from dnnbook import places
-from dnnbook.chapters import declared, statements
+from dnnbook.chapters import declared, defaults, statements
 from dnnbook.chapters.experiments import undeclared
 from dnnbook.chapters.lab_cells import folded, page_of, readable
 from dnnbook.chapters.lab_markup import Page
@@ -60,10 +60,12 @@ PAGE = """\
 {% if how.outputs_hidden %}</details>{% endif %}
 {% endblock %}
 """
-DECLARED = """\
-from dnnbook.chapters import experiments
+READ = """\
+import json
 
-print(experiments.declaration())"""
+from dnnbook.records import records
+
+print(json.dumps(sorted(records.asked)))"""
 OWN = "**A run of your own**"  # how the cell below the title of a run begins
 
 
@@ -304,6 +306,10 @@ def make(source: Path, into: Path | None = None) -> Path:
     import nbformat
     from papermill.iorw import load_notebook_node
 
+    about = defaults.declared(source)
+    if about and (forgotten := undeclared(about, defaults.asked(source))):
+        raise ValueError(f"{source}: its Experiment does not name {', '.join(forgotten)}, so that "
+                         "runs with other values would replace each other's records")
     os.environ["TQDM_DISABLE"] = "1"  # read by the kernel: bars do not belong in a page
     os.environ["PYTHONHASHSEED"] = "0"
     work = files.cache_dir() / "notebooks" / source.parent.name
@@ -313,7 +319,7 @@ def make(source: Path, into: Path | None = None) -> Path:
     if fetch := fetching():
         cell = nbformat.v4.new_code_cell(fetch, metadata={"tags": ["remove-cell"]})
         notebook.cells.insert(0, cell)
-    extra = [DECLARED, *solutions(notebook)]  # run behind the chapter, and not kept
+    extra = [READ, *solutions(notebook)]  # run behind the chapter, and not kept
     notebook.cells += [nbformat.v4.new_code_cell(code) for code in extra]
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3",
                                     "language": "python"}
@@ -328,10 +334,7 @@ def make(source: Path, into: Path | None = None) -> Path:
     ran = load_notebook_node(str(done))
     said = ran.cells[-len(extra)].outputs[0].text
     del ran.cells[-len(extra):]
-    about = json.loads(said)
-    if "experiment" in about and (forgotten := undeclared(about, parameters(done))):
-        raise ValueError(f"{source}: its Experiment does not name {', '.join(forgotten)}, so that "
-                         "runs with other values would replace each other's records")
+    about["reads"] = json.loads(said)
     text = nbformat.writes(_normalised(ran, about)) + "\n"
     files.write_atomically(product, text.encode())
     return product

@@ -1,12 +1,10 @@
-import ast
-import json
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from dnnbook.chapters import declared as table
-from dnnbook.chapters import experiments
+from dnnbook.chapters import defaults, experiments
 from dnnbook.chapters.experiments import Experiment
 from dnnbook.data import load
 from dnnbook.records import records
@@ -70,45 +68,22 @@ def test_a_run_in_other_settings_stands_apart_from_the_records(run):
             "LeNet-1", "inputs 2 (5), profile embedded (paper)"): "50.0"}
 
 
-def test_the_declaration_names_what_was_declared_and_read(run, monkeypatch):
-    monkeypatch.setattr(records, "asked", set())
-    records.frame("nsatp/rq1")
-    about = json.loads(experiments.declaration())
-    assert about == {"experiment": "toy/luck", "reads": ["nsatp/rq1"], "drawn": [], "parameters": {
-        "dataset": "digits", "model_name": "lenet1", "seed": 0, "inputs": 5}}
-
-
 # ---- what a record is named by
 
 SOURCES = sorted(Path(__file__).parents[3].glob("notebooks/*/*.py"))
 
 
-def declared(source):
-    """The parameters of a chapter, and the arguments of its Experiment, None without one."""
-    text = source.read_text()
-    asked = {}
-    if '# %% tags=["parameters"' in text:
-        cell = text.split('# %% tags=["parameters"')[1].partition("\n")[2].split("# %%")[0]
-        asked = {line.targets[0].id: ast.literal_eval(line.value) for line in ast.parse(cell).body}
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)
-             and getattr(node.func, "id", None) == "Experiment"]
-    return asked, calls[0] if calls else None
-
-
-@pytest.mark.parametrize("source", [path for path in SOURCES if declared(path)[1]],
+@pytest.mark.parametrize("source", [path for path in SOURCES if defaults.declared(path)],
                          ids=lambda path: f"{path.parent.name}/{path.stem[:2]}")
 def test_another_value_of_a_parameter_is_another_record(source):
-    asked, call = declared(source)
-    names = {word.arg: getattr(word.value, "id", None) for word in call.keywords}
-    drawn = [key.value for word in call.keywords if word.arg == "drawn" for key in word.value.keys]
+    asked, about = defaults.asked(source), defaults.declared(source)
+    names, drawn, experiment = about["parameters"], about["drawn"], about["experiment"]
     assert set(drawn) <= set(asked)
-    about = {"parameters": names, "drawn": drawn}
     assert not experiments.undeclared(about, asked)
-    experiment = ast.literal_eval(call.args[0])
     stored = {table.stored(name, experiment): value for name, value in asked.items()
               if name in names}
     for name in set(asked) - set(drawn) - experiments.PROVENANCE:
-        assert names[name] == name  # as it was asked, and no part of it
+        assert names[name] == asked[name]  # as it was asked, and no part of it
         key = table.stored(name, experiment)
         other = stored | {key: f"{stored[key]} or another"}
         assert records.name(experiment, other) != records.name(experiment, stored), name

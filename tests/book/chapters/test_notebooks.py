@@ -361,9 +361,14 @@ def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
     assert notebooks.recorded(product, {"trials": 9})[1]["trials"] == 9
 
 
-def test_a_chapter_that_forgets_a_parameter_is_not_made(write):
-    source = write(DECLARING.replace(' "others": others,', ""))
-    with pytest.raises(ValueError, match="01_page.py: its Experiment does not name others"):
+@pytest.mark.parametrize("said, instead, words", [
+    (' "others": others,', "", "does not name others"),
+    ("trials=trials", "trials=trials + 1", "takes 'trials \\+ 1'; expected a parameter"),
+    ("trials=trials", "trials=tries", "takes 'tries'; expected a parameter")])
+def test_a_chapter_that_declares_otherwise_is_not_run(write, monkeypatch, said, instead, words):
+    monkeypatch.setattr(notebooks, "execute", lambda *_, **__: pytest.fail("it ran"))
+    source = write(DECLARING.replace(said, instead))
+    with pytest.raises(ValueError, match=f"01_page.py: its Experiment {words}"):
         notebooks.make(source)
     assert not source.with_suffix(".ipynb").exists()
 
