@@ -148,7 +148,7 @@ run.show()
 #
 # The points are inputs, as the text has it, and a straight line is fitted to $\ln$ Eff, as in NSATP.
 # "Ours" are results on whole test sets, given as mean [least, greatest] over the seeds. PEACEPACT's own Net-1
-# stands beside the printed numbers; its CIFAR-10 is a JPEG copy. NSATP's Net-1 stands below them.
+# stands beside the printed numbers. NSATP's Net-1 stands below them.
 
 # %% tags=["hide-input"]
 ON = ["model", "dataset", "quantity"]

@@ -125,7 +125,7 @@ print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
 # The table has the numbers that NSATP prints for **Net-2**, under another definition. The text
 # quotes 7.13, 144.82 and 95.07 %, the numbers of NSATP's **Net-1**. "Ours" are results on whole
 # test sets, given as mean [least, greatest] over the seeds. First comes PEACEPACT's
-# own Net-1, whose CIFAR-10 is a JPEG copy:
+# own Net-1:
 
 # %% tags=["hide-input"]
 run.add({"share_fragile": q, "accuracy": accuracy, "inc_bound": bound})
