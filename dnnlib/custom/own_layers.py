@@ -17,7 +17,7 @@ from dnnlib.neurons.layers import layers_of, left_out, matching, watched
 
 @dataclass(frozen=True)
 class Counted:
-    """``shape``: of the images (C, H, W); ``rows``: a layer each; ``left``: why, by module.
+    """``shape``: of the images (C, H, W); ``rows``: a layer each; ``left``: modules, and why.
 
     A row has 'layer', 'module', 'output', the shape of what it gives for an image, 'neurons', its
     channels, and 'units', its values.
@@ -35,8 +35,9 @@ class Counted:
 def counted_layers(model: nn.Module, photos: Photos | None = None, *,
                    match: list[str] | None = None, size: int | None = None,
                    channels: int | None = None) -> Counted:
-    """Shown two ``photos``, or two images of random pixels, ``size`` a side.
+    """The layers, with the sizes of what they give for an image.
 
+    The model is shown two ``photos``, or two images of random pixels, ``size`` a side.
     ``match``: only those by name or pattern, see :func:`layers.matching`. Raises ``ValueError``
     without photos or a size for a model that does not say its own, and for a pattern that nothing
     matches.
