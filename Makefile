@@ -63,7 +63,7 @@ strict: $(READY)  ## the notebooks that `make book` made: against the committed;
 	python tests/book/again.py $(FRESH)/notebooks $(FRESH)/again $(AGAIN)
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval $(FRESH)/again
 
-lint: $(READY)  ## style and types, of code, prose and pages
+lint: $(READY)  ## types, and the style of code, prose and pages
 	ruff check
 	mypy
 	python -m pytest -n auto tests/style

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
@@ -24,12 +25,12 @@ class Counted:
     """
 
     shape: tuple[int, ...]
-    rows: list[dict[str, object]]
+    rows: list[dict[str, Any]]
     left: Mapping[str, str]
 
     def total(self, column: str) -> int:
         """Of all layers, of 'neurons' or 'units'."""
-        return sum(int(str(row[column])) for row in self.rows)
+        return sum(row[column] for row in self.rows)
 
 
 def counted_layers(model: nn.Module, photos: Photos | None = None, *,

@@ -28,20 +28,25 @@ def declared(source: Path) -> dict:
     """The 'experiment' of a chapter, its 'parameters' with defaults, and the names 'drawn'; {}
     without one.
 
-    Raises ``ValueError`` for an argument that is no parameter, constant or value.
+    Raises ``ValueError`` for an argument that is no parameter, constant or value, and for one
+    that is called as a parameter and is not that parameter.
     """
     tree = ast.parse(source.read_text("utf-8"))
     call = next((node for node in ast.walk(tree) if isinstance(node, ast.Call)
                  and getattr(node.func, "id", "") == "Experiment"), None)
     if call is None:
         return {}
+    parameters = asked(source)
     known = {line.targets[0].id: line.value.value for line in tree.body
              if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name)
-             and isinstance(line.value, ast.Constant)} | asked(source)
+             and isinstance(line.value, ast.Constant)} | parameters
     given = {each.arg: each.value for each in call.keywords}
     drawn = given.pop("drawn", ast.Dict([], []))
     values = {}
     for name, node in given.items():
+        if name in parameters and getattr(node, "id", "") != name:
+            raise ValueError(f"{source}: its Experiment takes {name}={ast.unparse(node)}; expected "
+                             f"{name}={name}, or runs would replace each other's records")
         try:
             values[name] = (known[node.id] if isinstance(node, ast.Name)
                             else ast.literal_eval(node))

@@ -83,7 +83,6 @@ def test_another_value_of_a_parameter_is_another_record(source):
     stored = {table.stored(name, experiment): value for name, value in asked.items()
               if name in names}
     for name in set(asked) - set(drawn) - experiments.PROVENANCE:
-        assert names[name] == asked[name]  # as it was asked, and no part of it
         key = table.stored(name, experiment)
         other = stored | {key: f"{stored[key]} or another"}
         assert records.name(experiment, other) != records.name(experiment, stored), name

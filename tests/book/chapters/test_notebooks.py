@@ -315,7 +315,6 @@ def test_the_cell_that_fetches_finds_the_book_again_after_a_restart(tmp_path):
 
 QUOTING = """# %%
 from dnnbook.records import records
-from tests.book.committed import BOOK, SOURCES, code, pair, product, tags
 print(len(records.frame("toy/luck", dataset="digits")), len(records.frame("toy/other")))
 """
 
@@ -364,7 +363,8 @@ def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
 @pytest.mark.parametrize("said, instead, words", [
     (' "others": others,', "", "does not name others"),
     ("trials=trials", "trials=trials + 1", "takes 'trials \\+ 1'; expected a parameter"),
-    ("trials=trials", "trials=tries", "takes 'tries'; expected a parameter")])
+    ("trials=trials", "trials=tries", "takes 'tries'; expected a parameter"),
+    ("trials=trials", "trials=3", "takes trials=3; expected trials=trials")])
 def test_a_chapter_that_declares_otherwise_is_not_run(write, monkeypatch, said, instead, words):
     monkeypatch.setattr(notebooks, "execute", lambda *_, **__: pytest.fail("it ran"))
     source = write(DECLARING.replace(said, instead))
