@@ -362,8 +362,8 @@ def test_the_record_of_a_run_follows_from_what_the_chapter_declared(write):
 
 @pytest.mark.parametrize("said, instead, words", [
     (' "others": others,', "", "does not name others"),
-    ("trials=trials", "trials=trials + 1", "takes 'trials \\+ 1'; expected a parameter"),
-    ("trials=trials", "trials=tries", "takes 'tries'; expected a parameter"),
+    ("trials=trials", "trials=trials + 1", "takes trials=trials \\+ 1; expected trials="),
+    ('candidates="each"', "candidates=tries", "takes 'tries'; expected a parameter"),
     ("trials=trials", "trials=3", "takes trials=3; expected trials=trials")])
 def test_a_chapter_that_declares_otherwise_is_not_run(write, monkeypatch, said, instead, words):
     monkeypatch.setattr(notebooks, "execute", lambda *_, **__: pytest.fail("it ran"))
