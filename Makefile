@@ -12,7 +12,7 @@ CHAPTERS := -q -o addopts= -n auto --dist loadfile --nbval-current-env --nbval-c
 AGAIN := nsatp peacepact  # whose cells run once more in `make strict`
 BUILD := jupyter-book build --path-output . --warningiserror --keep-going --quiet
 
-.PHONY: book notebooks html browse lab figures test units strict lint bench clean help
+.PHONY: book notebooks html browse lab figures test units chapters strict lint bench clean help
 .DEFAULT_GOAL := help
 
 help:  ## show these lines
@@ -53,7 +53,9 @@ figures: $(READY)  ## every figure of the book as SVG and PNG, for slides
 units: $(READY)  ## the tests of the code alone
 	python -m pytest -n auto --timeout 600
 
-test: units  ## the tests, and the notebooks' marked cells against the committed outputs
+test: units $(if $(MADE),strict,chapters)  ## units, then chapters; after make book, MADE=1: strict
+
+chapters: $(READY)  ## run the notebooks again: their marked cells against the committed outputs
 	TQDM_DISABLE=1 python -m pytest $(CHAPTERS) --nbval-lax notebooks
 
 strict: $(READY)  ## the notebooks that `make book` made: against the committed; and run again

@@ -6,10 +6,11 @@ import typer
 
 from dnnlib.cli.compare import compare
 from dnnlib.cli.fuzz import fuzz
+from dnnlib.cli.helped import Helped
 from dnnlib.cli.layers import layers
 from dnnlib.cli.rank import rank
 from dnnlib.cli.stress import stress
-from dnnlib.cli.terminal import Naming, ended, examples, print_table
+from dnnlib.cli.terminal import ended, examples, print_table
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="markdown",
                   help="Find the inputs that break a neural network, and find them first.",
@@ -17,7 +18,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode="
 OF_THE_BOOK = ("data", "figures", "lab", "notebooks", "replay", "run", "runs", "scoreboard",
                "sweep")
 
-app.command(cls=Naming, epilog=examples(
+app.command(cls=Helped, epilog=examples(
     "dnnlib rank --example",
     "dnnlib rank --model torchvision:resnet18 --images photos",
     "dnnlib rank --model my.py:build --weights w.safetensors --images photos --by "
@@ -30,17 +31,17 @@ app.command(cls=Naming, epilog=examples(
     "dnnlib rank --outputs probs.npy --by gini,ats",
     "dnnlib rank --model my.py:build --images photos --by gini,nss --merge --top 100 "
     "--copy-to first --label-studio tasks.json"))(rank)
-app.command(cls=Naming, epilog=examples(
+app.command(cls=Helped, epilog=examples(
     "dnnlib fuzz --model torchvision:resnet18 --images photos --by dlfuzz --l2 2 --limit 20",
     "dnnlib fuzz --model my.py:build --weights w.safetensors --images photos --by "
     "deepsensor --l2 2 --iterations 20 --out failures",
     "dnnlib fuzz --model my.py:build --images photos --by dlfuzz --linf 0.03 --labels "
     "folders --pytest tests/test_failures.py"))(fuzz)
-app.command(cls=Naming, epilog=examples(
+app.command(cls=Helped, epilog=examples(
     "dnnlib compare --model my.py:build --images labelled --by all",
     "dnnlib compare --model my.py:build --images labelled --by gini,nss,dsa --reference "
     "train --fuzz dlfuzz,deepsensor --l2 2"))(compare)
-app.command(epilog=examples(
+app.command(cls=Helped, epilog=examples(
     "dnnlib stress --model torchvision:resnet18 --images photos",
     "dnnlib stress --model my.py:build --weights w.safetensors --images labelled --labels "
     "folders --by brightness,blur,jpeg",

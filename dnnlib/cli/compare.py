@@ -17,28 +17,19 @@ def compare(model: own.Model = "", images: own.Images = "",
             fuzz: Annotated[str, typer.Option(
                 help="Fuzzers too, with commas, or `all`: {fuzzers}. With --l2 or --linf.")] = "",
             weights: own.Weights = "", reference: own.Reference = "",
-            rates: Annotated[str, typer.Option(
-                help="Shares of the images, in %; default those of 5, 10 and 20 that are an image "
-                     "at least.")] = "",
+            rates: Annotated[str, typer.Option(help="{rates}")] = "",
             l2: own.L2 = None, linf: own.Linf = None,
-            iterations: Annotated[int, typer.Option(
-                help="How many examples fuzzers make of each input.")] = 20,
-            population: Annotated[int | None, typer.Option(
-                help="Particles to an input, with deepsensor; default 100.")] = None,
-            limit: Annotated[int, typer.Option(
-                help="Inputs for fuzzers, spread over those that the model gets right.")] = 100,
-            layers: Annotated[str, typer.Option(
-                help="Layers whose neurons count, as with `dnnlib rank`.")] = "",
+            iterations: own.Iterations = 20, population: own.Population = None,
+            limit: Annotated[int, typer.Option(help="{limit}")] = 100, layers: own.Layers = "",
             output: Annotated[str, typer.Option(
                 "-o", "--out", help="The table; a picture goes beside it.")] = "comparison.csv",
             size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
             mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
             classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
             device: own.Device = "auto", probabilities: own.Probabilities = None,
-            resamples: Annotated[int, typer.Option(
-                help="Of the images, for the intervals of the leads in the table.")] = 1000,
-            seed: Annotated[int, typer.Option(help="Of the resamples and of fuzzers.")] = 0,
-            batch_size: own.BatchSize = 64, workers: own.Workers = None) -> None:
+            resamples: Annotated[int, typer.Option(help="{resamples}")] = 1000,
+            seed: own.Seed = 0, batch_size: own.BatchSize = 64,
+            workers: own.Workers = None) -> None:
     """Which method finds the most faults of your model? On images in a folder for each class."""
     target = Path(output).expanduser()
     if target.suffix != ".csv":

@@ -16,30 +16,18 @@ def fuzz(model: own.Model, images: own.Images,
                   "most near the inputs in the book's records; pgd and apgd are attacks of the "
                   "Adversarial Robustness Toolbox.")] = "dlfuzz",
          l2: own.L2 = None, linf: own.Linf = None,
-         iterations: Annotated[int, typer.Option(
-             help="How many examples are made of each input.")] = 20,
-         population: Annotated[int | None, typer.Option(
-             help="Particles to an input, with deepsensor and excitable; default 100.")] = None,
-         labels: Annotated[str, typer.Option(
-             help="What is right: the model's own `prediction` for the input, or `folders`: "
-                  "sub-folders with the names of classes, or one for each class in order of "
-                  "name.")] = "prediction",
-         limit: Annotated[int | None, typer.Option(
-             help="Inputs, spread over the images; default all.")] = None,
+         iterations: own.Iterations = 20, population: own.Population = None,
+         labels: own.Labels = "prediction", limit: own.Limit = None,
          output: Annotated[str, typer.Option("-o", "--out", help="A folder of the run's own; the "
                                              "same command again goes on there.")] = "failures",
          weights: own.Weights = "", reference: own.Reference = "",
-         layers: Annotated[str, typer.Option(
-             help="Layers whose channels are the neurons, by name or pattern, with commas; default "
-                  "all of `dnnlib layers`. With deepsensor, excitable and deephunter.")] = "",
-         size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
-         mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
-         classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
+         layers: own.Layers = "", size: own.Size = None, resize: own.Resize = None,
+         crop: own.Crop = None, mean: own.Mean = "", std: own.Std = "",
+         channels: own.Channels = None, classes: own.Classes = None, width: own.Width = None,
+         class_names: own.ClassNames = "",
          device: own.Device = "auto", probabilities: own.Probabilities = None,
-         seed: Annotated[int, typer.Option(help="Of all that is random.")] = 0,
-         block: Annotated[int | None, typer.Option(
-             help="Inputs fuzzed at once, all that a run that is killed does again; default 4 with "
-                  "deepsensor and excitable, else 32.")] = None,
+         seed: own.Seed = 0,
+         block: Annotated[int | None, typer.Option(help="{block}")] = None,
          batch_size: own.BatchSize = 64, workers: own.Workers = None, scheduler: own.Scheduler = "",
          processes: own.Processes = None,
          gallery: Annotated[str, typer.Option(
@@ -52,9 +40,7 @@ def fuzz(model: own.Model, images: own.Images,
              "--pytest", metavar="FILE.py", help="A test for pytest, which fails for each failing "
                                                  "input that the model still gets wrong.")] = "",
          noise: Annotated[bool, typer.Option(
-             "--noise/--no-noise", help="Say beside how many of the same inputs noise breaks, at "
-                                        "the same distance, with as many examples; each takes two "
-                                        "passes, where one by dlfuzz takes five.")] = True,
+             "--noise/--no-noise", help="{noise}")] = True,
          guess: Annotated[bool, typer.Option(
              "--estimate", help="Only say, by one block, what the whole will take.")] = False,
          strict: own.Strict = False) -> None:

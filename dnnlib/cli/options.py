@@ -39,9 +39,9 @@ Mean = Annotated[str, typer.Option(
     help="What is taken from the pixels before the model, a channel: 0.485,0.456,0.406.")]
 Std = Annotated[str, typer.Option(help="And what they are divided by: 0.229,0.224,0.225.")]
 L2 = Annotated[float | None, typer.Option(
-    parser=_fraction, metavar="FLOAT", help="Greatest L2 distance from the input.")]
+    parser=_fraction, metavar="FLOAT", help="{l2}")]
 Linf = Annotated[float | None, typer.Option(
-    parser=_fraction, metavar="FLOAT", help="Greatest change of a pixel in [0, 1]: 0.03, 8/255.")]
+    parser=_fraction, metavar="FLOAT", help="{linf} As 0.03 or 8/255.")]
 Channels = Annotated[int | None, typer.Option(help="1, gray-scale, or 3.")]
 Classes = Annotated[int | None, typer.Option(help="Of a model by name.")]
 ClassNames = Annotated[str, typer.Option(
@@ -54,8 +54,7 @@ Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or mps; auto: cuda 
 Probabilities = Annotated[bool | None, typer.Option(
     "--probabilities/--logits", help="What the model, or the file of outputs, gives; default: a "
                                      "model logits, which are looked at, a file probabilities.")]
-Workers = Annotated[int | None, typer.Option(
-    min=0, help="Processes that read images ahead; default one for each core, at most 8.")]
+Workers = Annotated[int | None, typer.Option(min=0, help="{workers}")]
 Scheduler = Annotated[str, typer.Option(
     help="A Dask scheduler, tcp://HOST:8786, whose workers take the blocks; they need the same "
          "files.")]
@@ -66,7 +65,14 @@ Strict = Annotated[bool, typer.Option(
     "--strict", help="Stop before any pass if a folder, or an image by its first bytes, cannot be "
                      "read; without it these are listed, and so is what shows it later. The exit "
                      "code is 3 then.")]
-BatchSize = Annotated[int, typer.Option(help="Images in one pass.")]
+BatchSize = Annotated[int, typer.Option(help="{batch_size}")]
+Seed = Annotated[int, typer.Option(help="{seed}")]
+Iterations = Annotated[int, typer.Option(help="{iterations}")]
+Population = Annotated[int | None, typer.Option(help="{population}")]
+Labels = Annotated[str, typer.Option(help="{labels}")]
+Limit = Annotated[int | None, typer.Option(help="{limit}")]
+Layers = Annotated[str, typer.Option(
+    help="{layers} With commas, as 'layer3.*'; `dnnlib layers` lists them.")]
 
 
 def check_kept(test: str, guess: bool) -> None:

@@ -18,11 +18,8 @@ def rank(model: own.Model = "", images: own.Images = "",
          outputs: Annotated[str, typer.Option(
              help="Instead of a model and images: what any framework saved, softmax vectors in "
                   ".npy, .csv or .parquet, a row an image.")] = "",
-         top: Annotated[str, typer.Option(help="To select: 5%, 0.05, or a count, 50; default 5%, "
-                                             "and at least one image.")] = "",
-         merge: Annotated[bool, typer.Option(
-             "--merge", help="One list from all methods, before theirs: by the mean of an image's "
-                             "ranks; among equals the first method decides.")] = False,
+         top: Annotated[str, typer.Option(help="{top}")] = "",
+         merge: Annotated[bool, typer.Option("--merge", help="{merge}")] = False,
          output: Annotated[str, typer.Option(
              "-o", "--out", help="The table, .csv or .parquet; the contact sheet and the gallery "
                                  "go beside it.")] = "ranking.csv",
@@ -36,18 +33,14 @@ def rank(model: own.Model = "", images: own.Images = "",
              "--label-studio", help="The same images as tasks of Label Studio, FILE.json, with the "
                                     "predicted classes; FILE.xml beside it is the labelling "
                                     "interface.")] = "",
-         layers: Annotated[str, typer.Option(
-             help="Layers whose neurons count, by name or pattern, with commas: 'layer3.*'; "
-                  "`dnnlib layers` lists them. Methods that look at one take the last.")] = "",
-         size: own.Size = None, resize: own.Resize = None, crop: own.Crop = None,
-         mean: own.Mean = "", std: own.Std = "", channels: own.Channels = None,
-         classes: own.Classes = None, width: own.Width = None, class_names: own.ClassNames = "",
+         layers: own.Layers = "", size: own.Size = None, resize: own.Resize = None,
+         crop: own.Crop = None, mean: own.Mean = "", std: own.Std = "",
+         channels: own.Channels = None, classes: own.Classes = None, width: own.Width = None,
+         class_names: own.ClassNames = "",
          device: own.Device = "auto", probabilities: own.Probabilities = None,
-         seed: Annotated[int | None, typer.Option(help="Of what is random in a method.")] = None,
+         seed: Annotated[int | None, typer.Option(help="{seed}")] = None,
          batch_size: own.BatchSize = 64,
-         block: Annotated[int, typer.Option(
-             help="Images whose scores are kept at once: all that a run that is killed does "
-                  "again.")] = 1024,
+         block: Annotated[int, typer.Option(help="{block}")] = 1024,
          workers: own.Workers = None, scheduler: own.Scheduler = "",
          keep: Annotated[str, typer.Option(
              "--pytest", metavar="FILE.py", help="A test for pytest: the model gets no more of "

@@ -14,12 +14,7 @@ def stress(model: own.Model = "", images: own.Images = "",
            by: Annotated[str, typer.Option(
                help="Changes, with commas: brightness, contrast, blur, noise, jpeg, rotation, "
                     "shift; or `all`.")] = "all",
-           labels: Annotated[str, typer.Option(
-               help="What is right: the model's own `prediction` for the unchanged image, or "
-                    "`folders`: sub-folders with the names of classes, or one for each class in "
-                    "order of name.")] = "prediction",
-           limit: Annotated[int | None, typer.Option(
-               help="Images to look at, spread over all; default all.")] = None,
+           labels: own.Labels = "prediction", limit: own.Limit = None,
            output: Annotated[str, typer.Option(
                "-o", "--out", help="A folder of the run's own; what `dnnlib stress` wrote there "
                                    "before is written anew.")] = "stress",
@@ -28,8 +23,7 @@ def stress(model: own.Model = "", images: own.Images = "",
            channels: own.Channels = None, classes: own.Classes = None, width: own.Width = None,
            class_names: own.ClassNames = "", device: own.Device = "auto",
            probabilities: own.Probabilities = None,
-           seed: Annotated[int, typer.Option(help="Of the noise.")] = 0,
-           batch_size: own.BatchSize = 64, workers: own.Workers = None,
+           seed: own.Seed = 0, batch_size: own.BatchSize = 64, workers: own.Workers = None,
            strict: own.Strict = False) -> None:
     """At which strength of light, blur, noise, JPEG, turning or shifting does your model fail?"""
     from dnnlib import checks, custom, files

@@ -10,7 +10,6 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from typer.core import TyperCommand, TyperOption
 
 PIPED = 120  # columns where there is no terminal to ask
 LONG = 24  # characters of a text that may be wrapped in a table
@@ -22,19 +21,6 @@ DEBUG = "--debug" in sys.argv[1:]
 def examples(*commands: str) -> str:
     """The end of a command's help: a line for each."""
     return "\n\n".join(["Examples:", *(f"- `{command}`" for command in commands)])
-
-
-class Naming(TyperCommand):
-    """A command whose help names the methods that there are, for {fuzzers} and {selectors}."""
-
-    def format_help(self, ctx, formatter) -> None:
-        from dnnlib.custom import methods, options
-
-        for option in self.params:
-            if isinstance(option, TyperOption) and option.help:
-                option.help = option.help.format(fuzzers=", ".join(options.METHODS),
-                                                 selectors=", ".join(methods.METHODS))
-        super().format_help(ctx, formatter)
 
 
 def ended(error: Exception) -> NoReturn:

@@ -72,17 +72,24 @@ def compare(model: nn.Module, images: Images,
     ``images``: in sub-folders of the model's classes, or with labels in a Parquet file, see
     :func:`classes_named`, also for ``class_names``. ``by``, ``fuzz``: names of methods with commas,
     or 'all', those that can work here; ``reference``: training images, for methods that need them.
-    ``rates``: shares in %, default those of :data:`RATES` that are an image at least.
-    ``l2``, ``linf``, ``iterations``, ``population``, ``limit``: of :class:`Options`, for fuzzers.
+    ``l2``, ``linf``, ``iterations``, ``population``: of :class:`Options`, for fuzzers.
+
+    - ``rates``: shares of the images, in %; default those of 5, 10 and 20 that are an image at
+      least.
+    - ``limit``: inputs for fuzzers, evenly spread over the images that the model gets right.
+    - ``layers``: layers whose neurons count, by name or pattern; default all. Methods that look at
+      one take the last. See :func:`layers.matching`.
+    - ``resamples``: of the images, for the intervals of the leads in the table.
+    - ``seed``: of the resamples and of fuzzers.
+    - ``workers``: processes that read images ahead; default one for each core, at most 8.
 
     ``selectors`` has, beside each method: 'random', the expectation, and 'best possible'. 'found':
     the share of misclassified images among the first ones, with Wilson's interval of 95 %, and
-    'lead', what it is above random order, with one over ``resamples`` of the images, drawn from
-    ``seed``. 'passes': over an image, those over training images shared out among the images;
-    'seconds': of the method alone, with reading. ``fuzzers``: the share of inputs that are 'broken'
-    within the distance, of noise with as many examples ('noise') and with as many passes
-    ('noise_passes'), and the paired 'lead' over the latter. The sentences rest on exact tests of
-    these counts, whatever the resamples.
+    'lead', what it is above random order, with one over the resamples. 'passes': over an
+    image, those over training images shared out among the images; 'seconds': of the method alone,
+    with reading. ``fuzzers``: the share of inputs that are 'broken' within the distance, of noise
+    with as many examples ('noise') and with as many passes ('noise_passes'), and the paired 'lead'
+    over the latter. The sentences rest on exact tests of these counts, whatever the resamples.
 
     Raises ``ValueError`` before the first pass for names, rates and folders that will not do, and
     later if the model gets every image right, or none. A method that is asked for by name and

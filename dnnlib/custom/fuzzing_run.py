@@ -147,12 +147,15 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
 
     ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
     'deephunter'. ``options``, or the options of :class:`Options` by name. ``probabilities``: see
-    :func:`classifier`; ``workers``: see :func:`photos.batches`; ``client``: of a Dask cluster,
-    whose workers fuzz the blocks; they need the same files. For each input and wrong class, the
-    nearest example is kept. An example is judged after rounding to 8 bits, and is kept if the
-    wrong class's probability leads by 1e-4, so that each file fails when it is loaded again. What
-    noise at the same distance breaks, of as many examples, is judged in the same way, and kept
-    block by block too.
+    :func:`classifier`; ``client``: of a Dask cluster, whose workers fuzz the blocks; they need the
+    same files.
+
+    - ``workers``: processes that read images ahead; default one for each core, at most 8.
+
+    For each input and wrong class, the nearest example is kept. An example is judged after rounding
+    to 8 bits, and is kept if the wrong class's probability leads by 1e-4, so that each file fails
+    when it is loaded again. What noise at the same distance breaks, of as many examples, is judged
+    in the same way, and kept block by block too.
 
     In the folder: ``images/``, PNG files named by the place of the input among the images and by
     the wrong class; ``failures.csv`` and ``inputs.csv``, see :class:`Found`; if there are some,

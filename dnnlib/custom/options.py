@@ -34,24 +34,26 @@ class Options:
       of the papers' fuzzers it broke most near the inputs in the book's records. Or a fuzzer of
       one's own: its class, or 'FILE.py:CLASS', called by its name in small letters, or an instance,
       which gets the budget and the batch size of these options.
-    - ``l2``, ``linf``: greatest distances from the input, at pixels in [0, 1]; at least one of the
-      two, and with 'pgd' and 'apgd' one.
-    - ``iterations``: how many examples are made of each input.
-    - ``population``: particles to an input, with the two swarms only; default 100.
+    - ``l2``: greatest L2 distance from the input, at pixels in [0, 1].
+    - ``linf``: greatest change of a pixel in [0, 1]; at least one of the two bounds, and with
+      'pgd' and 'apgd' one.
+    - ``iterations``: how many examples fuzzers make of each input.
+    - ``population``: particles to an input, with 'deepsensor' and 'excitable'; default 100.
     - ``labels``: what is right: 'prediction', the model's own for the input, so that an error is a
-      changed prediction, or 'folders', the sub-folders in order of name, one for each of the
-      model's classes.
-    - ``limit``: how many inputs, evenly spread over the images that the model gets right; default
-      all.
+      changed prediction; or 'folders', with the names of the classes, or one for each class in
+      order of name. See :func:`classes_named`.
+    - ``limit``: inputs, evenly spread over the images that the model gets right; default all.
     - ``seed``: of all that is random.
-    - ``layers``: layers whose channels are the neurons, by name or by pattern, see
-      :func:`layers.matching`, with the swarms and 'deephunter'; default all.
-    - ``block``: inputs fuzzed at once and kept at once, dealt by ``seed``; default 4 with the
-      swarms, which cost the most, else 32: DLFuzz, DeepXplore and DeepHunter share
-      what a block covers, and DLFuzz does badly on few inputs of one class.
-    - ``batch_size``: images in a pass.
-    - ``noise``: whether as many examples of noise at the same distance are made of each input too,
-      to be told beside; not with 'noise' itself. An example costs two passes.
+    - ``layers``: layers whose channels are the neurons, by name or pattern, with 'deepsensor',
+      'excitable' and 'deephunter'; default all. See :func:`layers.matching`.
+    - ``block``: inputs fuzzed at once and kept at once, all that a run that is killed does again;
+      default 4 with 'deepsensor' and 'excitable', which cost the most, else 32. They are dealt by
+      ``seed``. DLFuzz, DeepXplore and DeepHunter share what a block covers, and DLFuzz does badly
+      on few inputs of one class.
+    - ``batch_size``: images in one pass.
+    - ``noise``: tell beside how many of the inputs noise at the same distance breaks, with as many
+      examples; not with 'noise' itself. An example costs two passes, where one by 'dlfuzz' costs
+      five.
 
     Raises ``ValueError`` naming the option, and ``ModuleNotFoundError`` for 'pgd' and 'apgd' if the
     toolbox is not there.

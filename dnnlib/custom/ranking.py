@@ -73,18 +73,24 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
 
     A string of names with commas, as the command takes it, is taken too.
 
-    ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
-    some methods need. ``top``: as of :func:`parse_top`; ``seed``: of what is random in a method,
-    default its own; ``probabilities``: see :func:`classifier`; ``layers``: names or patterns, of
-    :func:`layers.matching`; a method that looks at one layer takes the last of them.
-    ``batch_size``: images in a pass; ``block``: whose scores are kept at once; ``workers``: see
-    :func:`photos.batches`.
+    - ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, which
+      some methods need.
+    - ``top``: to select: 5%, 0.05, or a count, 50; default 5%, and at least one image.
+    - ``seed``: of what is random in a method; default its own.
+    - ``probabilities``: see :func:`classifier`.
+    - ``layers``: layers whose neurons count, by name or pattern; default all. Methods that look at
+      one take the last. See :func:`layers.matching`.
+    - ``batch_size``: images in one pass.
+    - ``block``: images whose scores are kept at once: all that a run that is killed does again.
+    - ``workers``: processes that read images ahead; default one for each core, at most 8.
+    - ``folder``: where scores are kept block by block, so that the same call goes on after it was
+      killed, and a finished run is not made again; default none.
+    - ``client``: of a Dask cluster, whose workers score the blocks; they need the same files.
+    - ``merge``: one list from all methods, before theirs: by the mean of an image's ranks; among
+      equals the first method decides.
+    - ``class_names``: one for each class, in the order of the model's outputs.
 
-    Images are read as they are needed, and all methods share a pass over them. ``folder``: where
-    scores are kept block by block, so that the same call goes on after it was killed, and a
-    finished run is not made again; default none. ``client``: of a Dask cluster, whose workers
-    score the blocks; they need the same files. ``merge``: see :func:`labelling.merged`.
-    ``class_names``: one for each class, in the order of the model's outputs.
+    Images are read as they are needed, and all methods share a pass over them.
 
     What cannot work is told by two images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason

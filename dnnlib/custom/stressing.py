@@ -64,13 +64,18 @@ def stress(model: nn.Module, images: Images, by: str | Sequence[str] = "all", *,
            batch_size: int = 64, workers: int | None = None) -> Stressed:
     """How many images stay right under ordinary changes, strength by strength.
 
-    ``images``: what :func:`photos_of` takes, of 1 or 3 channels. ``by``: names of
-    :data:`changes.CHANGES`, see :func:`parse_changes`. They are changed as the model takes them,
-    scaled and cropped, and rounded to 8 bits, before as after a change. ``labels``: what is right,
-    of :data:`options.LABELS`: the 'prediction' for the unchanged image, or 'folders', see
-    :func:`classes_named`, also for ``class_names``. Images that are wrong before any change are
-    left out. ``limit``: how many images are looked at, evenly spread over all; ``seed``: of the
-    noise; ``probabilities``: see :func:`classifier`; ``workers``: see :func:`photos.batches`.
+    Images are changed as the model takes them, scaled and cropped, and rounded to 8 bits, before as
+    after a change. Those that are wrong before any change are left out.
+
+    - ``images``: what :func:`photos_of` takes, of 1 or 3 channels.
+    - ``by``: names of :data:`changes.CHANGES`, see :func:`parse_changes`.
+    - ``labels``: what is right: 'prediction', the model's own for the unchanged image; or
+      'folders', with the names of the classes, or one for each class in order of name.
+    - ``limit``: images to look at, evenly spread over all; default all.
+    - ``seed``: of the noise.
+    - ``probabilities``: see :func:`classifier`; ``class_names``: see :func:`classes_named`.
+    - ``batch_size``: images in one pass.
+    - ``workers``: processes that read images ahead; default one for each core, at most 8.
 
     A class falls first if it loses half of its images at a weaker strength than the others, or
     loses the most of them at the same; only classes with 10 images or more are looked at, and if
