@@ -8,7 +8,8 @@ WORDS = {
     # datasets, networks
     "mnist": "MNIST", "fashion_mnist": "Fashion-MNIST", "cifar10": "CIFAR-10",
     "mnist_small": "MNIST (small)", "fashion_mnist_small": "Fashion-MNIST (small)",
-    "cifar100": "CIFAR-100", "svhn": "SVHN", "imagenet": "ImageNet", "fsdd": "spoken digits",
+    "cifar100": "CIFAR-100", "svhn": "SVHN", "svhn_part": "a part of SVHN",
+    "imagenet": "ImageNet", "fsdd": "spoken digits",
     "vctk": "VCTK", "net1": "Net-1", "net1_peacepact": "Net-1 (PEACEPACT)", "net2": "Net-2",
     "lenet1": "LeNet-1", "lenet4": "LeNet-4", "lenet5": "LeNet-5", "lenet1_nss": "LeNet-1 (NSS)",
     "lenet5_nss": "LeNet-5 (NSS)", "resnet20": "ResNet-20", "resnet34": "ResNet-34",

@@ -142,6 +142,10 @@ SOURCES = {
                        {"train": 50000, "test": 10000}, 100, _FETCH.format("cifar100")),
     "svhn": Source(_svhn, "{split}_32x32.mat", (3, 32, 32), {"train": 73257, "test": 26032}, 10,
                    _FETCH.format("svhn"), hub="cropped_digits"),
+    "svhn_part": Source(lambda root, split, download: _svhn(root / "svhn_part", split, download),
+                        "svhn_part/{split}_32x32.mat", (3, 32, 32),
+                        {"train": 4434, "test": 8372}, 10, "some digits of SVHN, as its files have "
+                        "them; nobody offers this part", fetched=False),
     "imagenet": Source(None, "", (3, 224, 224), {"train": 1281167, "test": 50000}, 1000,
                        "register at image-net.org, unpack to imagenet/val/<wnid>/*.JPEG",
                        fetched=False),
