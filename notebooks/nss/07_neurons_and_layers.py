@@ -195,6 +195,19 @@ None if known_layers.empty else headed(pd.DataFrame({
     "last layer": known_layers[-1].round(1), "paper's last": paper_layers[-1]}))
 
 # %% [markdown]
+# ### A part of SVHN
+#
+# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The tables have LeNet-5 on this part, beside what the paper prints for the whole: first by the share of
+# the neurons (Table IX), then by the layer (Table X). No verdict rests on it.
+
+# %% tags=["hide-input"]
+for number, which, column in ((9, LAST, "share"), (10, FIFTH, "layer")):
+    by_part = run.beside(published.of_part(published.table("nss", number)), which + " and pair == 'remutated'",
+                         on=[*CELL, column], digits=1, dataset="svhn_part", recipe="nss")
+    display(by_part[by_part["ours"] != ""])
+
+# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]

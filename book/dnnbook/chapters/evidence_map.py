@@ -54,7 +54,7 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
             continue
         judged = [verdicts.verdict(claim, root) for claim in claims]
         there = _printed(claims)
-        found = records.frame(experiment, root)
+        found = records.frame(experiment, root, told=["dataset"])
         for dataset, model in dict.fromkeys([*networks(paper), *_pairs(found)]):
             part = found[(found["dataset"] == dataset) & (found["model"] == model)] if len(
                 found) else found

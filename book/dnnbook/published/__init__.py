@@ -22,6 +22,7 @@ from pydantic.dataclasses import dataclass
 from dnnlib import checks
 
 FOLDER = Path(__file__).parent
+PARTS = {"svhn_part": "svhn"}  # part of a dataset that is not here as a whole: counted apart
 OUTLINE: dict[str, dict] = tomllib.loads((FOLDER / "outline.toml").read_text(encoding="utf-8"))
 PAPERS: dict[str, str] = {name: items.pop("title") for name, items in OUTLINE.items()}
 Paper = Annotated[str, AfterValidator(lambda name: checks.known(name, PAPERS, "paper"))]
@@ -156,6 +157,16 @@ def table(paper: str, number: int) -> pd.DataFrame:
     if "value" in found:
         found["printed"] = pd.read_csv(path, comment="#", dtype=str)["value"]
     return found
+
+
+def of_part(found: pd.DataFrame) -> pd.DataFrame:
+    """A table's rows of a dataset of which a part is here, under the name of the part.
+
+    >>> of_part(table("nss", 7))["model"].unique().tolist()
+    ['lenet5_nss', 'vgg16']
+    """
+    parts = {whole: part for part, whole in PARTS.items()}
+    return found[found["dataset"].isin(parts)].replace({"dataset": parts})
 
 
 def source(paper: str, number: int) -> str:

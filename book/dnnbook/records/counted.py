@@ -4,6 +4,7 @@ import tomllib
 from functools import lru_cache
 from pathlib import Path
 
+from dnnbook import published
 from dnnlib import checks
 
 
@@ -19,13 +20,17 @@ def _settings() -> dict[tuple[str, str], dict]:
 def variant(experiment: str, parameters: dict) -> frozenset[str]:
     """The settings in which a record with these parameters is not the one that counts.
 
-    None for a dataset or a network without settings that count, such as a reader's own.
+    None for a dataset or a network without settings that count, such as a reader's own. A part of
+    a dataset (:data:`published.PARTS`) is never the one that counts.
 
     >>> sorted(variant("nsatp/rq1", {"dataset": "mnist", "model": "net2", "trials": 5}))
     ['trials']
+    >>> sorted(variant("nss/diversity", {"dataset": "svhn_part", "model": "lenet5_nss"}))
+    ['dataset']
     """
-    network = f"{parameters.get('dataset')} {parameters.get('model')}"
-    fixed = _settings().get((experiment, network), {})
-    return frozenset(name for name, value in fixed.items() if name in parameters and not any(
+    dataset = parameters.get("dataset")
+    fixed = _settings().get((experiment, f"{dataset} {parameters.get('model')}"), {})
+    part = {"dataset"} if dataset in published.PARTS else set()
+    return frozenset(part) | {name for name, value in fixed.items() if name in parameters and not any(
         checks.alike(parameters[name], each)
-        for each in (value if isinstance(value, list) else [value])))
+        for each in (value if isinstance(value, list) else [value]))}

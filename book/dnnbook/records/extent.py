@@ -18,7 +18,8 @@ def items(root: Path | None = None) -> pd.DataFrame:
     """Every table and figure: its chapter, the paper's cells, those run, its state.
 
     A cell counts as run with three seeds. 'possible': the cells that need none of the data that
-    this project does not have.
+    this project does not have; 'by_part': those of the others that a part of them
+    (:data:`published.PARTS`) stands for.
 
     'whole': every cell was run, or the chapter's code alone makes it; 'partial': some were;
     'blank': none was, or no chapter regenerates it. How large the runs were is another question,
@@ -32,6 +33,7 @@ def items(root: Path | None = None) -> pd.DataFrame:
             rows.append({"paper": paper, "item": name, "chapter": entry.get("chapter", ""),
                          "cells": cells, "run": run,
                          "possible": cells - sum(entry.get("missing", {}).values()),
+                         "by_part": _run(entry, root, by_part=True),
                          "state": STATES[0 if full else 1 if run else 2]})
     return pd.DataFrame(rows)
 
@@ -59,17 +61,24 @@ def lacking(paper: str, item: str, root: Path | None = None) -> list[tuple[str, 
     return list(dict.fromkeys((data, "" if data in whole else model) for data, model in left))
 
 
-def _run(entry: dict, root: Path | None) -> int:
+def _run(entry: dict, root: Path | None, *, by_part: bool = False) -> int:
     """How many cells of an item have records of three seeds."""
-    return sum(len(_counted(part, root)) for part in (entry, *entry.get("also", ())))
+    return sum(len(_counted(part, root, by_part=by_part))
+               for part in (entry, *entry.get("also", ())))
 
 
-def _counted(entry: dict, root: Path | None, by: list[str] | None = None) -> pd.Series:
-    """The cells of an item that have records of three seeds, and how many they have."""
+def _counted(entry: dict, root: Path | None, by: list[str] | None = None, *,
+             by_part: bool = False) -> pd.Series:
+    """The cells of an item that have records of three seeds, and how many they have.
+
+    ``by_part``: those on a part of a dataset, and no others.
+    """
     if "experiment" not in entry:
         return pd.Series(dtype=int)
-    rows = records.frame(entry["experiment"], root)
+    rows = records.frame(entry["experiment"], root, told=["dataset"])
     by = by or entry.get("by", PAIR)
+    if "dataset" in rows:
+        rows = rows[rows["dataset"].isin(published.PARTS) == by_part]
     for column, value in entry.get("where", {}).items():
         if column in rows:
             rows = rows[rows[column].isin(value if isinstance(value, list) else [value])]
@@ -80,11 +89,12 @@ def _counted(entry: dict, root: Path | None, by: list[str] | None = None) -> pd.
 
 
 def states(root: Path | None = None) -> pd.DataFrame:
-    """For each paper, its tables and figures by state, and its cells: those run, possible, all."""
+    """For each paper, its tables and figures by state, and its cells: run, by a part of their data,
+    possible, all."""
     found = items(root)
     counts = pd.crosstab(found["paper"], found["state"]).reindex(
         index=list(published.PAPERS), columns=list(STATES), fill_value=0)
-    return counts.join(found.groupby("paper")[["run", "possible", "cells"]].sum())
+    return counts.join(found.groupby("paper")[["run", "by_part", "possible", "cells"]].sum())
 
 
 def readme(text: str, root: Path | None = None) -> str:
@@ -97,8 +107,9 @@ def readme(text: str, root: Path | None = None) -> str:
     if not (start and end):
         raise ValueError(f"README: expected the marks {START} and {END}")
     lines = ["| paper | tables and figures: whole, partial, blank | cells run "
-             "| of those that our data allow | of the paper's |", "|---|---|---|---|---|"]
+             "| of those that our data allow | of the paper's | more by a part of SVHN |",
+             "|---|---|---|---|---|---|"]
     lines += [f"| {published.PAPERS[paper]} | {row['whole']}, {row['partial']}, {row['blank']} | "
-              f"{row['run']} | {row['possible']} | {row['cells']} |"
+              f"{row['run']} | {row['possible']} | {row['cells']} | {row['by_part'] or ''} |"
               for paper, row in states(root).iterrows()]
     return "\n".join([f"{before}{START}", *lines, f"{END}{after}"])

@@ -34,6 +34,15 @@ def test_a_table_is_blank_then_partial_then_whole():
     assert state() == (8, "whole")
 
 
+def test_a_part_of_a_dataset_has_a_count_of_its_own():
+    measured("svhn_part", "lenet5_nss")
+    found = extent.items().query("paper == 'nss'").set_index("item").loc["Table VII"]
+    assert found["by_part"] == 1 and state() == (0, "blank")
+    measured("mnist", "lenet1_nss")
+    assert state() == (1, "partial")
+    assert extent.states().loc["nss", "by_part"] == 2  # Fig. 4 has the same cells
+
+
 def test_what_a_table_lacks_is_named_a_whole_dataset_once():
     every = extent.lacking("nss", "Table VII")
     assert ("cifar10", "") in every and ("svhn", "") in every
@@ -47,6 +56,7 @@ def test_no_item_counts_more_cells_than_the_paper_has():
     items = extent.items(notebooks.folder().parent / "results")
     assert items["run"].sum() > 50  # the project's own records
     assert (items["run"] <= items["cells"]).all() and (items["possible"] <= items["cells"]).all()
+    assert (items["by_part"] <= items["cells"] - items["possible"]).all()
 
 
 def test_what_needs_data_that_is_not_here_is_counted_as_the_tables_print_it():
