@@ -91,9 +91,9 @@ def compare(model: nn.Module, images: Images,
     with as many examples ('noise') and with as many passes ('noise_passes'), and the paired 'lead'
     over the latter. The sentences rest on exact tests of these counts, whatever the resamples.
 
-    Raises ``ValueError`` before the first pass for names, rates and folders that will not do, and
-    later if the model gets every image right, or none. A method that is asked for by name and
-    cannot work on two images is an error; of 'all', it is in ``left``.
+    Raises ``ValueError`` for names and rates that will not do before the first pass, for folders
+    after a look at 64 images, and later if the model gets every image right, or none. A method that
+    is asked for by name and cannot work on two images is an error; of 'all', it is in ``left``.
     """
     methods = parse_methods(
         [name for name in selection.SELECTORS if reference is not None or not needs_reference(name)]

@@ -145,10 +145,10 @@ def fuzz(model: nn.Module, images: Images, folder: str | Path, options: Options 
          **given: Unpack[Given]) -> Found:
     """Look for failing inputs, and write them below ``folder``; what is there is not made again.
 
-    ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for
-    'deephunter'. ``options``, or the options of :class:`Options` by name. ``probabilities``: see
-    :func:`classifier`; ``client``: of a Dask cluster, whose workers fuzz the blocks; they need the
-    same files.
+    ``images``, ``reference``: what :func:`photos_of` takes; the latter are training images, for a
+    fuzzer that needs them, as 'deephunter'. ``options``, or the options of :class:`Options` by
+    name. ``probabilities``: see :func:`classifier`; ``client``: of a Dask cluster, whose workers
+    fuzz the blocks; they need the same files.
 
     - ``workers``: processes that read images ahead; default one for each core, at most 8.
 

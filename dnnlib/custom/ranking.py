@@ -90,9 +90,11 @@ def rank(model: nn.Module, images: Images, by: Asked, *,
       equals the first method decides.
     - ``class_names``: one for each class, in the order of the model's outputs.
 
-    Images are read as they are needed, and all methods share a pass over them.
+    Images are read as they are needed, block by block, and all methods share a pass over them
+    (:class:`scores.Blocks`); what each block gave is kept, and put in order in the end
+    (:class:`ranking_run.Run`).
 
-    What cannot work is told by two images, before the others are looked at. Returns a row for
+    What cannot work is told by a few images, before the others are looked at. Returns a row for
     every image, in the order of the first method, then those that cannot be read with their reason
     under 'note'; the index is the place in what was given, a list, dataset or array, or among a
     folder's images in order of their paths. A method has a ``_score``, the larger the sooner and
@@ -175,7 +177,7 @@ def _described(photos: Photos, places: torch.Tensor,
 def prepared_job(model: nn.Module, photos: Photos, methods: Asked, *,
                  reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
                  probabilities: bool | None, batch_size: int, block: int) -> Job:
-    """What :func:`rank` will do, after a look at 64 images, and at two by each method.
+    """What :func:`rank` will do, after a look at 64 images, and at a few by each method.
 
     The model is put in evaluation mode.
     """
@@ -193,7 +195,7 @@ def _sizes(batch_size: int, block: int) -> tuple[int, int]:
 def job_of(model: nn.Module, some: torch.Tensor, photos: Photos, methods: Asked, *,
            reference: Photos | None, seed: int | None, layers: Sequence[str] | None,
            batch_size: int, block: int) -> Job:
-    """The same after :func:`looks.first_look`, which gave ``some``."""
+    """As :func:`prepared_job`, after :func:`looks.first_look`, which gave ``some``."""
     tried = some[:8] if len(some) > 1 else some.repeat(2, 1, 1, 1)
     shown = None if reference is None else few(model, reference)
     selectors = {name: chosen_of(name, kind, model, tried, reference=shown, seed=seed,
@@ -207,7 +209,7 @@ def rank_outputs(p: torch.Tensor, names: Sequence[str],
                  seed: int | None = None, merge: bool = False,
                  class_names: Sequence[str] | None = None,
                  unread: Mapping[str, str] = MappingProxyType({})) -> pd.DataFrame:
-    """The same for softmax vectors (N, classes) alone, whatever gave them, called ``names``.
+    """As :func:`rank`, for softmax vectors (N, classes) alone, of whatever model; called ``names``.
 
     ``by``: of :data:`methods.FROM_OUTPUTS`, or a person's own that says so; ``class_names``: in
     the order of the columns; ``unread``: the reasons for rows that are no softmax vectors, by name,

@@ -30,7 +30,7 @@ def variant(experiment: str, parameters: dict) -> frozenset[str]:
     """
     dataset = parameters.get("dataset")
     fixed = _settings().get((experiment, f"{dataset} {parameters.get('model')}"), {})
-    part = {"dataset"} if dataset in published.PARTS else set()
-    return frozenset(part) | {name for name, value in fixed.items() if name in parameters and not any(
+    part = frozenset({"dataset"} if dataset in published.PARTS else ())
+    return part | {name for name, value in fixed.items() if name in parameters and not any(
         checks.alike(parameters[name], each)
         for each in (value if isinstance(value, list) else [value]))}
