@@ -70,7 +70,8 @@ RECIPES = {
                    "cifar10": replace(_LONGER, epochs=2),
                    "cifar10 vgg16": replace(_LONGER, learning_rate=0.01, epochs=2),
                    "svhn": replace(_LONGER, learning_rate=0.02, epochs=1),
-                   "svhn_part": replace(_LONGER, learning_rate=0.02, epochs=17),
+                   # in 17 epochs, as many steps as one of the whole, it learns nothing: 18.9 %
+                   "svhn_part": replace(_LONGER, learning_rate=0.02, epochs=33),
                    "svhn vgg16": replace(_LONGER, learning_rate=0.01, epochs=1)},
     # both DeepSensors' Table I prints 91.70 and 90.80 % on CIFAR-10; a run of each on a GPU reached
     # 91.60 and 90.64 %
