@@ -160,8 +160,7 @@ def test_one_distance(budget, got):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"kind": "fgsm"}, "unknown kind 'fgsm'"), ({"step": 0}, "step: expected"),
-    ({"batch_size": 0}, "batch_size: expected")])
+    ({"kind": "fgsm"}, "unknown kind 'fgsm'"), ({"batch_size": 0}, "batch_size: expected")])
 def test_options_that_make_no_sense(options, words):
     with pytest.raises(ValueError, match=words):
         ArtAttack(budget=Budget(l2=1), **options)
