@@ -165,12 +165,11 @@ def test_classes_without_reference_cover_nothing(model, x, reference):
     assert torch.equal(covered.counts == 0, classes[1] == 1) and (classes[1] == 1).any()
 
 
-@pytest.mark.parametrize("method", ["cam", "ctm"])
-def test_order_is_a_permutation_that_repeats(model, x, reference, method):
+def test_order_is_a_permutation_that_repeats(model, x, reference):
     before = x.clone()
-    order = NPC(reference=reference, method=method).order(model, x)
+    order = NPC(reference=reference).order(model, x)
     assert order.dtype == torch.int64 and sorted(order.tolist()) == list(range(len(x)))
-    assert torch.equal(NPC(reference=reference, method=method).order(model, x), order)
+    assert torch.equal(NPC(reference=reference).order(model, x), order)
     assert torch.equal(x, before)
 
 
@@ -201,7 +200,7 @@ def test_every_option_matters(model, x, reference, name, value):
 @pytest.mark.parametrize("options, words", [
     ({"alpha": 0}, "alpha"), ({"alpha": 1.1}, "alpha"), ({"merge": 0}, "merge"),
     ({"clusters": 0}, "clusters"), ({"neuron": "unit"}, "channels"),
-    ({"method": "camm"}, "'cam'"), ({"reference": torch.zeros(0, 1, 8, 8)}, "at least one"),
+    ({"reference": torch.zeros(0, 1, 8, 8)}, "at least one"),
     ({"reference_labels": [0, 1]}, "expected 60 labels")])
 def test_bad_options(reference, options, words):
     with pytest.raises(ValueError, match=words):

@@ -69,12 +69,10 @@ def test_seeds_matter(make, tiny_model, x, name, options):
     assert not torch.equal(*orders)
 
 
-@pytest.mark.parametrize("name, options", [
-    *((name, {}) for name in BY_SOFTMAX), ("dsa", {}), ("nac", {"method": "ctm"}),
-    ("kmnc", {"method": "ctm"})])
-def test_equals_keep_their_order(make, tiny_model, x, name, options):
+@pytest.mark.parametrize("name", [*BY_SOFTMAX, "dsa"])
+def test_equals_keep_their_order(make, tiny_model, x, name):
     twice = x[:8].repeat_interleave(2, dim=0)
-    order = make(name, **options).order(tiny_model(), twice).tolist()
+    order = make(name).order(tiny_model(), twice).tolist()
     assert all(order.index(i) < order.index(i + 1) for i in range(0, 16, 2))
 
 
@@ -112,8 +110,7 @@ def test_nan_inside_the_model(make, tiny_model, x, name):
     ("kmnc", {"reference": torch.zeros(2, 1, 8, 8), "sections": 0}, "sections"),
     ("dsa", {"reference": torch.zeros(2, 1, 8, 8), "order_by": "scores"}, "'score'"),
     ("dsa", {"reference": torch.zeros(2, 1, 8, 8), "upper": 0}, "upper"),
-    ("nac", {"method": "camm"}, "'cam'"), ("nac", {"activation": "Raw"}, "'raw'"),
-    ("nac", {"fill": None}, "fill"), ("ats", {"upper": 1.5}, "upper"),
+    ("nac", {"activation": "Raw"}, "'raw'"), ("ats", {"upper": 1.5}, "upper"),
     ("nss", {"pair": "mutated"}, "'remutated'"), ("nss", {"difference": "l2"}, "difference"),
     ("nss", {"mutation": "blurr"}, "'blur'"), ("nss", {"share": 0}, "share: expected"),
     ("ats", {"threshold": -1}, "threshold"),
@@ -187,20 +184,19 @@ def test_logits_are_no_probabilities(measure):
 # ---- by coverage
 
 @pytest.mark.parametrize("activation", ["raw", "scaled", "sigmoid"])
-@pytest.mark.parametrize("method", ["cam", "ctm"])
-def test_nac_covers_what_is_above(tiny_model, x, activation, method):
+def test_nac_covers_what_is_above(tiny_model, x, activation):
     model = tiny_model()
     values = record(model, x, scale=activation == "scaled").values
     above = (values.sigmoid() if activation == "sigmoid" else values) > 0.5
-    order = NAC(activation=activation, method=method, fill="ctm").order(model, x).tolist()
+    order = NAC(activation=activation).order(model, x).tolist()
     expected, seen, left = [], torch.zeros_like(above[0]), [*range(len(x))]
-    while method == "cam":
+    while True:
         gains = [int((above[i] & ~seen).sum()) for i in left]
         if not max(gains):
             break
         expected.append(left.pop(gains.index(max(gains))))
         seen |= above[expected[-1]]
-    assert order == expected + sorted(left, key=lambda i: -int(above[i].sum()))
+    assert order[:len(expected)] == expected and sorted(order[len(expected):]) == left
 
 
 def test_kmnc_is_that_of_the_reference(tiny_model, x, reference):
