@@ -250,7 +250,7 @@ def test_exact_values_of_a_network_against_definition_2(generator):
 @pytest.mark.parametrize("seed", range(3))
 def test_efficiency_symmetry_and_null_player(seed, generator):
     game = game_of(two_layers(seed, symmetric=True, dead=True), generator(seed))
-    assert torch.allclose(game.total(), game.value(torch.ones(1, 10))[:, 0])  # logits off: ln 3
+    assert game.value(torch.zeros(1, 10)).abs().max() < 1e-6  # logits off: ln 3
     for found, most in ((exact(game), 1e-5), (diagonal(game, points=64), 5e-3)):  # kinks of ReLUs
         assert found.gap.abs().max() < most and found.values.abs().sum() > 0.1
         assert torch.allclose(found.values[:, 0], found.values[:, 2], atol=1e-5)
