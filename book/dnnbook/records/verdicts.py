@@ -139,13 +139,13 @@ def outcome(claim: published.Claim, found: Estimate) -> str:
             else "open")
 
 
-def seeds_to_decide(claim: published.Claim, found: Estimate, most: int = 30) -> float:
+def seeds_to_decide(claim: published.Claim, found: Estimate) -> float:
     """How many seeds would decide a cell if its mean and its spread stayed as they are.
 
-    Infinity if ``most`` would not, as where a value is undefined.
+    Infinity if 30 would not, as where a value is undefined.
     """
     seeds = found.seeds
-    for more in range(seeds, most + 1):
+    for more in range(seeds, 31):
         later = replace(found, error=found.error * math.sqrt(seeds / more),
                         degrees=found.degrees + more - seeds)
         if min(RULES[claim.rule](later, claim)) <= intervals.LEVEL:
