@@ -44,7 +44,7 @@ class Photos(Dataset):
     """Images by number, read when they are asked for.
 
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
-    :class:`Pictures`, or a dataset, whose items :func:`datasets.image_in` takes apart; images as
+    :class:`Pictures`, :class:`Rows` of Parquet, or a dataset, whose items :func:`datasets.image_in` takes apart; images as
     Pillow has them, and paths of files, are turned upright and prepared by ``fit``, in
     ``channels``, as files are. ``last``: images come as (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;

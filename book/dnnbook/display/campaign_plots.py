@@ -137,7 +137,7 @@ def corner_counts(axis: Axes, x: Mapping[str, torch.Tensor],
 
 
 def corner_sheet(model: nn.Module, pairs: Pairs, classes: Sequence[str]) -> Figure:
-    """Six images under noise and the corner cases of the same, with the class that the model gives."""
+    """Six images under noise, the corner cases of the same, and the class that the model gives."""
     parts = {}
     for title, group in (("benign, under noise", "noise"), ("corner cases", "error")):
         moved = pairs[group][1][:6]
