@@ -72,10 +72,10 @@ def cam(covered: Covered, *, fill: str | None = "random",
     Returns indices, int64 (N,); ties go to the lowest. When no input adds anything, the rest
     follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects), 'ctm'
     (dnn-tip), or None, the order ends there (DeepGini), with fewer than N. The first covers most,
-    as in dnn-tip; in DeepGini's and ATS's code it is any. A random fill needs a ``generator``. ``covered`` is left
-    as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
-    memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides N
-    comparisons a pick.
+    as in dnn-tip; in DeepGini's and ATS's code it is any. A random fill needs a ``generator``.
+    ``covered`` is left as it was. ``folder``: where to keep a file of 4 x N x columns bytes
+    meanwhile, which is in memory without; bins may be of a mapped file too. Takes O(N x columns)
+    updates in all, besides N comparisons a pick.
 
     >>> from dnnlib.coverage import nac
     >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()

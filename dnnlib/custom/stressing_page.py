@@ -106,7 +106,8 @@ def figure(found: Stressed) -> "Figure":
     """A panel for each change: the share of images still right over the strength, with intervals.
 
     Strong is to the right; but both directions of a change share a panel, with the unchanged image
-    between them and strong at both ends. ``ModuleNotFoundError`` without matplotlib, naming the extra.
+    between them and strong at both ends. ``ModuleNotFoundError`` without matplotlib, naming the
+    extra.
     """
     with checks.extra("plots"):
         from matplotlib.figure import Figure
