@@ -226,19 +226,19 @@ def whole(value, name: str, least: int = 0) -> int:
     return int(value)
 
 
-def generator(value, name: str = "generator") -> torch.Generator:
+def generator(value) -> torch.Generator:
     """A generator on the CPU, never the global one, whose numbers depend on what ran before."""
     if not isinstance(value, torch.Generator) or value.device.type != "cpu":
         got = f"one on {value.device}" if isinstance(value, torch.Generator) else repr(value)
-        raise TypeError(f"{name}: expected a torch.Generator on the CPU, such as torch.Generator()"
-                        f".manual_seed(0), got {got}")
+        raise TypeError("generator: expected a torch.Generator on the CPU, such as "
+                        f"torch.Generator().manual_seed(0), got {got}")
     return value
 
 
-def seed(value, name: str = "seed") -> int:
+def seed(value) -> int:
     """A whole number from 0 to 2^32 - 1, which all libraries that draw by one take."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not 0 <= value < 2**32:
-        raise ValueError(f"{name}: expected a whole number from 0 to {2**32 - 1}, got {value!r}")
+        raise ValueError(f"seed: expected a whole number from 0 to {2**32 - 1}, got {value!r}")
     return int(value)
 
 

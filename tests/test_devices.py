@@ -98,7 +98,7 @@ def game(given) -> shapley.Game:
 
 def estimated(name: str, given) -> torch.Tensor:
     more = {"generator": given.generator} if name == "permutation" else {}
-    return shapley.ESTIMATORS[name](game(given), **more).values
+    return getattr(shapley, name)(game(given), **more).values
 
 
 def score(fitness, given) -> torch.Tensor:
@@ -159,7 +159,8 @@ CALLS = {
         population=4, fitness=fitness), g) for name, fitness in FITNESSES.items()},
     **{f"fitness {name}": lambda g, fitness=fitness: score(fitness, g)
        for name, fitness in FITNESSES.items() if name not in ("constant", "random")},
-    **{f"estimator {name}": lambda g, name=name: estimated(name, g) for name in shapley.ESTIMATORS},
+    **{f"estimator {name}": lambda g, name=name: estimated(name, g)
+       for name in ("exact", "permutation", "diagonal", "leave_one_out")},
     **{f"attack {name}": lambda g, name=name: robustness.attack_success_rate(
         g.model, g.x[:3], g.y[:3], robustness.attack(name, **FEW.get(name, {}))).images
        for name in robustness.ATTACKS},

@@ -70,7 +70,3 @@ def main() -> None:
         app(arguments)
     except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
         ended(error)
-
-
-if __name__ == "__main__":
-    main()

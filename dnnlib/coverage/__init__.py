@@ -5,9 +5,9 @@ criterion says which *items* each input covers, a neuron or a section of its ran
 integer per input and neuron; a table of inputs x neurons x sections is never made.
 """
 
-from dnnlib.coverage.covered import FILLS, Covered, cam, coverage, ctm, gained
+from dnnlib.coverage.covered import Covered, cam, coverage, ctm
 from dnnlib.coverage.criteria import EDGES, bknc, kmnc, nac, nbc, snac, tknc
 from dnnlib.coverage.ranges import Boundaries, boundaries
 
-__all__ = ["EDGES", "FILLS", "Boundaries", "Covered", "bknc", "boundaries", "cam", "coverage",
-           "ctm", "gained", "kmnc", "nac", "nbc", "snac", "tknc"]
+__all__ = ["EDGES", "Boundaries", "Covered", "bknc", "boundaries", "cam", "coverage", "ctm",
+           "kmnc", "nac", "nbc", "snac", "tknc"]

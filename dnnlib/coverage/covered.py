@@ -38,30 +38,6 @@ class Covered(NamedTuple):
         )).long()
 
 
-def gained(covered: Covered, order=None) -> torch.Tensor:
-    """How many items each input adds to those before it: int64 (n,), along ``order`` (n,).
-
-    ``order``: indices of inputs, default all as they come. Raises ``ValueError`` for indices
-    out of range or given twice.
-
-    >>> gained(Covered(torch.tensor([[0, -1], [0, 0], [-1, 1]]), sections=2)).tolist()
-    [1, 1, 1]
-    """
-    bins = _bins(covered)
-    order = np.arange(len(bins)) if order is None else checks.array(order)
-    whole = order.dtype.kind in "iu" or not order.size
-    if order.ndim != 1 or not whole or len(np.unique(order)) != len(order) or (
-            order.size and not 0 <= order.min() <= order.max() < len(bins)):
-        raise ValueError(f"order: expected different indices below {len(bins)}, got {order}")
-    seen = np.zeros(covered.items, bool)
-    new = np.zeros(len(order), np.int64)
-    for place, row in enumerate(order):
-        items = _items(bins[row], covered.sections)
-        new[place] = len(items) - np.count_nonzero(seen[items])
-        seen[items] = True
-    return torch.from_numpy(new)
-
-
 def coverage(covered: Covered) -> float:
     """The share of items that the inputs cover together, in [0, 1].
 
@@ -69,7 +45,10 @@ def coverage(covered: Covered) -> float:
     >>> coverage(nac([[0.2, 0.7, 0.1], [0.6, 0.5, 0.1]]))
     0.6666666666666666
     """
-    return gained(covered).sum().item() / covered.items
+    seen = np.zeros(covered.items, bool)
+    for row in _bins(covered):
+        seen[_items(row, covered.sections)] = True
+    return np.count_nonzero(seen) / covered.items
 
 
 def ctm(covered: Covered) -> torch.Tensor:
@@ -90,13 +69,13 @@ def cam(covered: Covered, *, fill: str | None = "random",
         generator: torch.Generator | None = None, folder: Path | None = None) -> torch.Tensor:
     """Coverage-additional order: always the input that covers most of what is uncovered.
 
-    Returns int64 (N,), a permutation; ties go to the lowest index. When no input adds anything,
-    the rest follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects),
-    'ctm' (dnn-tip), or None, the order ends there (DeepGini). The first covers most, as in dnn-tip;
-    in DeepGini's and ATS's code it is any. A random fill needs a ``generator``. ``covered`` is left
-    as it was. ``folder``: where to keep a file of 4 x N x columns bytes meanwhile, which is in
-    memory without; bins may be of a mapped file too. Takes O(N x columns) updates in all, besides N
-    comparisons a pick.
+    Returns indices, int64 (N,); ties go to the lowest. When no input adds anything, the rest
+    follows: ``fill`` 'random' (ATS; default, since NSS compares on ATS's subjects), 'ctm'
+    (dnn-tip), or None, the order ends there (DeepGini), with fewer than N. The first covers most,
+    as in dnn-tip; in DeepGini's and ATS's code it is any. A random fill needs a ``generator``.
+    ``covered`` is left as it was. ``folder``: where to keep a file of 4 x N x columns bytes
+    meanwhile, which is in memory without; bins may be of a mapped file too. Takes O(N x columns)
+    updates in all, besides N comparisons a pick.
 
     >>> from dnnlib.coverage import nac
     >>> cam(nac([[.9, .9, 0, 0], [.9, .9, .9, 0], [0, 0, 0, .9]]), fill="ctm").tolist()

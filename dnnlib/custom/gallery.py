@@ -37,19 +37,18 @@ PAGE = """<!doctype html>
 """
 
 
-def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking",
-                 limit: int = IMAGES) -> bytes:
+def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking") -> bytes:
     """The images of a ranking, to be sorted by each method and filtered by predicted class.
 
     ``table``: of :func:`rank`, of ``photos``. A slider says how many are chosen, beginning with
-    those that are selected; their paths can be saved. At most ``limit`` images are shown, those
+    those that are selected; their paths can be saved. At most 10,000 images are shown, those
     that stand first by one of the methods; their thumbnails are part of the page, and a look at
     one loads its file, if it is still there.
     """
     methods = methods_of(table)
     ranked = table.dropna(subset=[f"{methods[0]}_rank"])
     best = ranked[[f"{name}_rank" for name in methods]].min(axis=1)
-    rows = ranked.loc[best.sort_values(kind="stable").index[:limit]]
+    rows = ranked.loc[best.sort_values(kind="stable").index[:IMAGES]]
     places = photos.numbers(rows["path"])
     with ThreadPool(READERS) as pool:
         thumbs = list(progress(pool.imap(lambda i: _readable(photos, i), places, chunksize=16),
@@ -68,15 +67,15 @@ def ranking_page(table: pd.DataFrame, photos: Photos, *, title: str = "Ranking",
 
 
 def failures_page(found: Found, photos: Photos, folder: str | Path, *, title: str = "Failures",
-                  limit: int = FAILURES, sound: Sound | None = None) -> bytes:
+                  sound: Sound | None = None) -> bytes:
     """The failing inputs of :func:`fuzz` beside the inputs that they were made from.
 
     ``photos``, ``folder``: of the run. Of each: the input, the example, what changed, times ten,
-    and how far it is. At most ``limit`` are shown, the nearest. Images that the model got wrong
+    and how far it is. At most 2,000 are shown, the nearest. Images that the model got wrong
     before any change stand apart, the first 500. ``sound``: what an image (C, H, W)
     in [0, 1] sounds like, samples (n,) in [-1, 1] and their rate; then the page can play them.
     """
-    rows = found.failures.sort_values("l2", kind="stable")[:limit]
+    rows = found.failures.sort_values("l2", kind="stable")[:FAILURES]
     place = {path: i for i, path in enumerate(photos.paths)}
     folder, groups = Path(folder).expanduser(), []
     for path, part in progress(rows.groupby("input", sort=False), desc="gallery", unit="input"):

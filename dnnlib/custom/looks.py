@@ -242,13 +242,13 @@ def _not_failing(run: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -
     return x[[i for i in range(len(x)) if i not in bad]]
 
 
-def few(model: nn.Module, photos: Photos, n: int = 2) -> torch.Tensor:
-    """At most ``n`` images that ``model``, as :func:`classifier` gives it, does not fail on."""
+def few(model: nn.Module, photos: Photos) -> torch.Tensor:
+    """At most two images that ``model``, as :func:`classifier` gives it, does not fail on."""
     found = torch.empty(0)
-    for count in (n, PROBE):
-        if len(found) < n:
+    for count in (2, PROBE):
+        if len(found) < 2:
             found = _not_failing(lambda x: model(fast_layout(x, device_of(model))),
-                                 photos.some(count))[:n]
+                                 photos.some(count))[:2]
     if not len(found):
         raise ValueError(f"model: fails on each of {min(PROBE, len(photos))} images; the first: "
                          f"{next(iter(unanswered(model, photos.some(1)).values()))}")

@@ -44,9 +44,10 @@ class Photos(Dataset):
     """Images by number, read when they are asked for.
 
     ``source``: gives for 0 to N - 1 an image (C, H, W), uint8 or in [0, 1]: a tensor, an array,
-    :class:`Pictures`, or a dataset, whose items :func:`datasets.image_in` takes apart; images as
-    Pillow has them, and paths of files, are turned upright and prepared by ``fit``, in
-    ``channels``, as files are. ``last``: images come as (H, W, C).
+    :class:`Pictures`, :class:`Rows` of Parquet, or a dataset, whose items
+    :func:`datasets.image_in` takes apart; images as Pillow has them, and paths of files, are turned
+    upright and prepared by ``fit``, in ``channels``, as files are. ``last``: images come as
+    (H, W, C).
     ``paths``: their names. ``skipped``: the reason for each image that cannot be read, by name;
     some show it only when they are read. ``others``: how many files of the folder are not images by
     their ending. ``labels``: int64 (N,), the class of each in ``classes``, or without these among

@@ -343,6 +343,6 @@ def _sentences(strengths: pd.DataFrame, changes: pd.DataFrame, classes: pd.DataF
                    f"{FEWEST} or more: {', '.join(first) or 'none'}.{small}")
 
 
-def _listed(texts: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(texts) - most:,} more" if len(texts) > most else ""
-    return ", ".join(texts[:most]) + more
+def _listed(texts: Sequence[str]) -> str:
+    more = f" and {len(texts) - 5:,} more" if len(texts) > 5 else ""
+    return ", ".join(texts[:5]) + more

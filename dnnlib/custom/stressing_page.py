@@ -105,8 +105,9 @@ def as_png(drawn: "Figure") -> bytes:
 def figure(found: Stressed) -> "Figure":
     """A panel for each change: the share of images still right over the strength, with intervals.
 
-    Strong is to the right; both directions of a change share a panel, with the unchanged image
-    between them. ``ModuleNotFoundError`` without matplotlib, naming the extra.
+    Strong is to the right; but both directions of a change share a panel, with the unchanged image
+    between them and strong at both ends. ``ModuleNotFoundError`` without matplotlib, naming the
+    extra.
     """
     with checks.extra("plots"):
         from matplotlib.figure import Figure

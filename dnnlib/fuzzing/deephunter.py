@@ -13,30 +13,31 @@ from dnnlib.perturb.metamorphic import AFFINE, allowed, apply, distances, draw
 
 SCHEDULES = ("paper", "released")
 _TRIES = 50  # draws of a mutation until one is allowed
+GAMMA, P_MIN = 5.0, 0.3  # the released code's: see :func:`probability`
+ALPHA, BETA = 0.02, 0.2  # shares of pixels and of their range: see :func:`metamorphic.allowed`
 _START = 0.8  # the released code's probability of an entry that was never picked
 
 
-def probability(picked: int, *, schedule: str = "paper", gamma: float = 5.0,
-                p_min: float = 0.3) -> float:
+def probability(picked: int, *, schedule: str = "paper") -> float:
     r"""How likely an entry is accepted that was ``picked`` so many times, t (DeepHunter, Eq. 3).
 
     .. math:: P(t) = \begin{cases} 1 - t / \gamma & \text{if } t < (1 - p_{min}) \, \gamma \\
                                    p_{min} & \text{otherwise} \end{cases}
 
-    This is 'paper'. 'released': 0.8 - picked / gamma, no longer lowered once it is at most
-    ``p_min`` or that many times have passed.
+    This is 'paper', with :data:`GAMMA` and :data:`P_MIN`. 'released': 0.8 - picked / gamma, no
+    longer lowered once it is at most p_min or that many times have passed.
 
     >>> [probability(n) for n in range(6)]
     [1.0, 0.8, 0.6, 0.4, 0.3, 0.3]
     """
     checks.known(schedule, SCHEDULES, "schedule")
     if schedule == "paper":
-        return 1 - picked / gamma if picked < (1 - p_min) * gamma else p_min
+        return 1 - picked / GAMMA if picked < (1 - P_MIN) * GAMMA else P_MIN
     p = _START
     for times in range(1, picked + 1):
-        if p <= p_min or times >= (1 - p_min) * gamma:
+        if p <= P_MIN or times >= (1 - P_MIN) * GAMMA:
             break
-        p = _START - times / gamma
+        p = _START - times / GAMMA
     return p
 
 
@@ -121,10 +122,8 @@ class DeepHunter(Side):
     - ``budget``: how far mutants and moved references may be from the input of the lineage; default
       any distance.
     - ``affine``: which mutations are affine, 'paper' or 'released': see :data:`metamorphic.AFFINE`.
-    - ``alpha``, ``beta``: shares in [0, 1] of pixels and of their range: see :func:`allowed`.
-    - ``schedule``, ``gamma``, ``p_min``: how likely an entry is picked: see :func:`probability`.
-      The numbers are the released code's, which accepts with p x 100 / 101, since it draws from 0
-      to 100; here it is p.
+    - ``schedule``: how likely an entry is picked: see :func:`probability`. The released code
+      accepts with p x 100 / 101, since it draws from 0 to 100; here it is p.
     - ``steps``: 1, coverage of neurons, as the criterion, or 11, the finer feedback of the released
       code: see :func:`coverage.snac`.
     - ``layers``: names of modules, default all that count: see :func:`activations.record`.
@@ -144,11 +143,7 @@ class DeepHunter(Side):
     reference: torch.Tensor = field(repr=False)
     budget: Budget = Budget()
     affine: str = "paper"
-    alpha: float = 0.02
-    beta: float = 0.2
     schedule: str = "paper"
-    gamma: float = 5.0
-    p_min: float = 0.3
     steps: int = 1
     layers: tuple[str, ...] | None = None
     batch_size: int = 512
@@ -159,14 +154,6 @@ class DeepHunter(Side):
         checks.known(self.schedule, SCHEDULES, "schedule")
         for name in ("steps", "batch_size"):
             checks.positive(getattr(self, name), name)
-        for name in ("alpha", "beta"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name}: expected a share in [0, 1], got {getattr(self, name)!r}")
-        checks.finite(self.gamma, "gamma", above=0)
-        low = 1 - _START if self.schedule == "released" else 0  # else an entry may be lost for good
-        if not low + 1e-9 < self.p_min <= 1:
-            raise ValueError(f"p_min: expected a probability above {low:.1f} with schedule="
-                             f"{self.schedule!r}, got {self.p_min!r}")
 
     def search(self, log: Log, iterations: int, generator: torch.Generator) -> Search:
         if self.reference.shape[1:] != log.inputs.shape[1:]:
@@ -174,8 +161,7 @@ class DeepHunter(Side):
                              f"{tuple(log.inputs.shape[1:])} as in inputs, got "
                              f"{tuple(self.reference.shape[1:])}")
         seen = cov.boundaries((yield from self._look(log, self.reference))[0])
-        queue = Queue(lambda picked: probability(picked, schedule=self.schedule, gamma=self.gamma,
-                                                 p_min=self.p_min))
+        queue = Queue(lambda picked: probability(picked, schedule=self.schedule))
         values, _ = yield from self._look(log, log.inputs)
         for root, items in enumerate(self._items(values, seen)):
             queue.add(Entry(log.inputs[root], log.inputs[root], root), items)
@@ -211,7 +197,7 @@ class DeepHunter(Side):
             changed, most = distances(after, beside)
             once = torch.tensor([name in AFFINE[self.affine] for name in names])
             passed = once | allowed(l0[left] + changed, linf[left].maximum(most), x[0].numel(),
-                                    alpha=self.alpha, beta=self.beta)
+                                    alpha=ALPHA, beta=BETA)
             if once.any():
                 rows, here = left[once], once.to(x.device)
                 affine[rows] = True

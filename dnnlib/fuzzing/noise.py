@@ -12,22 +12,20 @@ from dnnlib.fuzzing.guided import Score
 from dnnlib.fuzzing.numbers import fractions, numbered
 from dnnlib.fuzzing.protocol import Budget, Campaign, Log, Watch, reach
 
-KINDS = ("gaussian", "uniform")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Noise:
-    """Noise on every pixel, as far as the budget on the L2 distance allows; guided by nothing.
+    """Gaussian noise on every pixel, as far as the budget on the L2 distance allows.
+
+    Guided by nothing: the "Random" of DeepSensor, IV.C.
 
     - ``budget``: with a bound on the L2 distance every example is at that distance, as near as
       pixels in [0, 1] allow: noise that is cut to [0, 1] is scaled until it is, within the bound
       on the L-infinity distance if there is one.
-    - ``kind``: 'gaussian' (the "Random" of DeepSensor, IV.C) or 'uniform'.
-    - ``scale``: without a bound on the L2 distance, the standard deviation of the first, and the
-      second is in [-``scale``, ``scale``]. The paper gives none: 0.1 is ours, an L2 distance near
-      2.8 at 28 x 28 pixels.
+    - ``scale``: the standard deviation, without a bound on the L2 distance. The paper gives none:
+      0.1 is ours, an L2 distance near 2.8 at 28 x 28 pixels.
 
-    Raises ``ValueError`` for an unknown kind, or a scale that is not finite and above 0.
+    Raises ``ValueError`` for a scale that is not finite and above 0.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 2))
     >>> found = Noise(budget=Budget(l2=0.5)).run(
@@ -38,11 +36,9 @@ class Noise:
     """
 
     budget: Budget = field(default_factory=Budget)
-    kind: str = "gaussian"
     scale: float = 0.1
 
     def __post_init__(self):
-        checks.known(self.kind, KINDS, "kind")
         checks.finite(self.scale, "scale", above=0)
 
     @torch.no_grad()
@@ -53,10 +49,7 @@ class Noise:
         log = Log(model, inputs, labels, watch)
         x = log.inputs
         for _ in range(iterations):
-            if self.kind == "gaussian":
-                step = torch.randn(x.shape, generator=generator)
-            else:
-                step = torch.rand(x.shape, generator=generator).mul_(2).sub_(1)
+            step = torch.randn(x.shape, generator=generator)
             log.add(self._within(x + self.scale * step.to(x.device), x))
         return log.campaign()
 

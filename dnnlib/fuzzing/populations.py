@@ -17,7 +17,7 @@ from dnnlib.fuzzing.numbers import Numbers
 
 @dataclass(frozen=True, kw_only=True)
 class _Population(Guided):
-    """Random images, then in each iteration as many children; the fittest of both stay."""
+    """Random images, then in each iteration but the first as many children; the fittest stay."""
 
     def fly(self, score: Score, inputs: torch.Tensor, rows: torch.Tensor,
             numbers: Numbers, iterations: int) -> Iterator[torch.Tensor]:

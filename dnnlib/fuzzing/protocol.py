@@ -102,14 +102,13 @@ class Campaign:
         """Test errors, bool (T, S): examples of another class than their input's."""
         return self.predicted != self.labels[self.origin]
 
-    def within(self, *, l2: float = math.inf, linf: float = math.inf) -> int:
-        """How many test errors lie within a given distance of their inputs.
+    def within(self, *, l2: float) -> int:
+        """How many test errors lie within a given L2 distance of their inputs.
 
         Those that were brought to just that distance are, though float32 rounds it: one part in
         100,000 beyond counts as at the distance.
         """
-        near = (self.l2 <= l2 * (1 + _ROUNDING)) & (self.linf <= linf * (1 + _ROUNDING))
-        return int((self.errors & near).sum())
+        return int((self.errors & (self.l2 <= l2 * (1 + _ROUNDING))).sum())
 
     def categories(self) -> int:
         """Error categories: the number of different wrong classes, summed over the inputs.

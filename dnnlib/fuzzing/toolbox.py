@@ -42,7 +42,9 @@ def norm_of(budget: Budget, name: str) -> tuple[str, float]:
 class ArtAttack:
     """Steps up the gradient of the cross-entropy within the budget, as ART takes them.
 
-    The example of an iteration is what its step led to.
+    The example of an iteration is what its step led to. A step is 2.5 times the bound shared out
+    among the iterations, at most the bound, and with 'apgd' twice the bound at first (Croce and
+    Hein).
 
     - ``kind``: 'pgd', ART's ``ProjectedGradientDescent`` (Madry et al., 2018), from the input
       itself, as is ART's default, so that the first examples are near it; or 'apgd', its
@@ -50,8 +52,6 @@ class ArtAttack:
       within the budget and shortens its steps by itself. AutoAttack's other losses and attacks are
       left out. An input that the model gets wrong stays as it is with 'apgd'.
     - ``budget``: a bound on the L2 or on the L-infinity distance; ART knows no two at once.
-    - ``step``: length of a step, by default 2.5 times the bound shared out among the iterations,
-      at most the bound, and with 'apgd' twice the bound at first (Croce and Hein).
     - ``batch_size``: images in a pass; it does not change what is looked for.
 
     ART draws from NumPy's global generator: it is seeded from ``generator`` for the while, then as
@@ -68,14 +68,11 @@ class ArtAttack:
 
     kind: str = "pgd"
     budget: Budget = field(default_factory=Budget)
-    step: float | None = None
     batch_size: int = 64
 
     def __post_init__(self):
         checks.known(self.kind, KINDS, "kind")
         norm_of(self.budget, self.kind)
-        if self.step is not None:
-            checks.finite(self.step, "step", above=0)
         checks.positive(self.batch_size, "batch_size")
 
     def run(self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, *, iterations: int,
@@ -112,9 +109,9 @@ class ArtAttack:
                   "batch_size": self.batch_size, "verbose": False}
         if self.kind == "apgd":
             return evasion.AutoProjectedGradientDescent(
-                estimator, eps_step=self.step or 2 * eps, nb_random_init=1, **shared)
+                estimator, eps_step=2 * eps, nb_random_init=1, **shared)
         return evasion.ProjectedGradientDescent(
-            estimator, eps_step=self.step or min(eps, 2.5 * eps / iterations), **shared)
+            estimator, eps_step=min(eps, 2.5 * eps / iterations), **shared)
 
     def _steps(self, attack, seen, x: np.ndarray, y: np.ndarray,
                iterations: int) -> list[np.ndarray]:

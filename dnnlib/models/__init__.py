@@ -19,10 +19,9 @@ from dnnlib.models import lenet, nets, resnet, speaker, vgg
 from dnnlib.models import mobilenet as _mobilenet
 from dnnlib.models.layers import Add, InputScale
 from dnnlib.models.mobilenet import load_keras_weights
-from dnnlib.models.weights import load_weights
 
-__all__ = ["SPECS", "Size", "Spec", "build", "count", "load_keras_weights", "load_weights",
-           "neuron_layers", "spec_of", "table"]
+__all__ = ["SPECS", "Size", "Spec", "build", "count", "load_keras_weights", "neuron_layers",
+           "spec_of", "table"]
 
 
 @dataclass(frozen=True)
@@ -131,7 +130,7 @@ def neuron_layers(model: nn.Module) -> dict[str, nn.Module]:
     """The modules whose outputs are neurons, by name and in order; the last gives the logits.
 
     One channel (N, K, H, W) or unit (N, K) is a neuron. A network that :func:`build` did not
-    make counts with every module that has no parts, but ``Flatten``.
+    make counts with every module that has no parts, but ``Flatten`` and ``InputScale``.
 
     >>> list(neuron_layers(build("lenet1")))
     ['1', '2', '4', '5', '7']

@@ -1,12 +1,12 @@
 """MobileNet v1 (Howard et al., arXiv:1704.04861), layer for layer as in Keras 2."""
 
-import math
 from pathlib import Path
 
 from torch import nn
 
 from dnnlib import files
 from dnnlib.models.layers import EPSILON, InputScale, Reshape, at_least, same_conv
+from dnnlib.models.resnet import scaled
 from dnnlib.models.weights import assign, read
 
 # channels and stride of the thirteen blocks (Table 1)
@@ -25,8 +25,7 @@ def mobilenet(channels: int, size: int, classes: int, *, width: float = 1.0) -> 
     torch.Size([2, 10])
     """
     at_least(size, 32, "MobileNet")
-    if not math.isfinite(width) or int(32 * width) < 1:
-        raise ValueError(f"width: expected a finite factor of at least 1/32, got {width!r}")
+    before, *pointwise = scaled((32, *(filters for filters, _ in BLOCKS)), width)
     model = nn.Sequential()
     model.add_module("input_scale", InputScale())
 
@@ -37,10 +36,8 @@ def mobilenet(channels: int, size: int, classes: int, *, width: float = 1.0) -> 
         model.add_module(f"{name}_bn", nn.BatchNorm2d(after, EPSILON))
         model.add_module(f"{name}_relu", nn.ReLU6())
 
-    before = int(32 * width)
     convolved("conv1", channels, before, 3, 2)
-    for i, (filters, stride) in enumerate(BLOCKS, start=1):
-        after = int(filters * width)
+    for i, (after, (_, stride)) in enumerate(zip(pointwise, BLOCKS), start=1):
         convolved(f"conv_dw_{i}", before, before, 3, stride, groups=before)
         convolved(f"conv_pw_{i}", before, after, 1)
         before = after

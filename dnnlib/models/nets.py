@@ -8,12 +8,13 @@ Each ReLU stands after its pool: the two commute, and the pooled map is smaller.
 
 from torch import nn
 
+from dnnlib.models.layers import at_least
+
 
 def net1(channels: int, size: int, classes: int) -> nn.Module:
     """Three 5 x 5 x 64 convolutions, two pools, 512 and 192 units (NSATP Table I)."""
+    at_least(size, 27, "Net-1")
     side = _pooled(_pooled(size - 4) - 8)
-    if side < 1:
-        raise ValueError(f"size: Net-1 needs images of at least 27 x 27, got {size} x {size}")
     return nn.Sequential(
         nn.Conv2d(channels, 64, 5), nn.MaxPool2d(3, 2), nn.ReLU(),
         nn.Conv2d(64, 64, 5), nn.ReLU(),
@@ -30,8 +31,7 @@ def net1_peacepact(channels: int, size: int, classes: int) -> nn.Module:
 
     The table ends at the 192 units; the output layer is ours.
     """
-    if size < 15:
-        raise ValueError(f"size: Net-1 needs images of at least 15 x 15, got {size} x {size}")
+    at_least(size, 15, "Net-1")
     side = _pooled(_pooled(_pooled(size)))
     layers = []
     for before in (channels, 64, 64):
@@ -47,9 +47,8 @@ def net1_peacepact(channels: int, size: int, classes: int) -> nn.Module:
 
 def net2(channels: int, size: int, classes: int) -> nn.Module:
     """Two 3 x 3 x 32 convolutions, each with a 2 x 2 pool, then 512 units (NSATP Table I)."""
+    at_least(size, 10, "Net-2")
     side = ((size - 2) // 2 - 2) // 2
-    if side < 1:
-        raise ValueError(f"size: Net-2 needs images of at least 10 x 10, got {size} x {size}")
     return nn.Sequential(
         nn.Conv2d(channels, 32, 3), nn.MaxPool2d(2), nn.ReLU(),
         nn.Conv2d(32, 32, 3), nn.MaxPool2d(2), nn.ReLU(),

@@ -12,35 +12,26 @@ from torch.nn.parameter import is_lazy
 from dnnlib import files
 
 
-def load_weights(model: nn.Module, path: str | Path) -> nn.Module:
-    """Put the state dict in a safetensors file into ``model``, in place; returns the model.
-
-    The counters ``num_batches_tracked`` of BatchNorm may be absent. Raises
-    ``FileNotFoundError``; ``ValueError`` for a damaged file, and for missing, unexpected or
-    wrongly shaped tensors, in which case the model is left as it was.
-
-    >>> import tempfile
-    >>> from safetensors.torch import save_file
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_file({"bias": torch.ones(3)}, f"{folder}/w.safetensors")
-    ...     load_weights(nn.Linear(2, 1), f"{folder}/w.safetensors")  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    ValueError: ...w.safetensors does not fit the model: missing weight; shapes bias (3,) for (1,)
-    """
-    return assign(model, read(path), path)
-
-
 def read(path: str | Path) -> dict[str, torch.Tensor]:
-    """The tensors of a safetensors file, whatever its metadata."""
+    """The tensors of a safetensors file, whatever its metadata.
+
+    Raises ``FileNotFoundError``, and ``ValueError`` for a damaged file.
+    """
     if not Path(path).is_file():
         raise FileNotFoundError(f"no weights at {path}")
     return files.load_tensors(Path(path))[0]
 
 
 def assign(model: nn.Module, tensors: dict[str, torch.Tensor], path: str | Path) -> nn.Module:
-    """Copy ``tensors`` (from ``path``) into ``model``, all of them or none.
+    """Copy ``tensors`` (from ``path``) into ``model``, all of them or none; returns the model.
 
-    Names may also be such as the model's own hooks rename.
+    The counters ``num_batches_tracked`` of BatchNorm may be absent, and names may also be such as
+    the model's own hooks rename. Raises ``ValueError`` for missing, unexpected or wrongly shaped
+    tensors, in which case the model is left as it was.
+
+    >>> assign(nn.Linear(2, 1), {"bias": torch.ones(3)}, "w.safetensors")
+    Traceback (most recent call last):
+    ValueError: w.safetensors does not fit the model: missing weight; shapes bias (3,) for (1,)
     """
     wrong = misfits(model, tensors)
     if not wrong:

@@ -24,7 +24,8 @@ _FIRST = (nn.modules.conv._ConvNd, nn.modules.batchnorm._BatchNorm, nn.GroupNorm
 class Layer:
     """A call of a module: the ``call``-th in a pass, from 1; ``module`` None is the softmax.
 
-    ``axis``: of the output's channels. ``shape``: of an input's output, channels first.
+    ``axis``: of the output's channels. ``shape``: of an input's output, channels first; () of
+    layers of networks that :func:`models.build` made, and where there is a fault.
     ``whole``: whether no other module runs within it. ``fault``: why its output is not neurons, "".
     """
 

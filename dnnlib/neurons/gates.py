@@ -10,7 +10,6 @@ from math import prod
 import torch
 from torch import nn
 
-from dnnlib import checks
 from dnnlib.inference import hooked
 from dnnlib.neurons.calls import Layer
 
@@ -33,12 +32,12 @@ class Gates:
     """Gates for the neurons of ``model``, one column each: 0 is off, 1 leaves the neuron as it is.
 
     ``layers``: names, none twice; ``shapes``: what a neuron's place in them is, (C,) for channels
-    and dense units, (C, H, W) for the units of a convolution; ``calls``: what the layers are,
-    default the first call of the module of that name. All are those of
-    :func:`activations.record`, which also checks them. Raises ``ValueError`` for an unknown layer.
+    and dense units, (C, H, W) for the units of a convolution; ``calls``: what the layers are. All
+    are those of :func:`activations.record`, which also checks them.
 
     >>> model = nn.Sequential(nn.Flatten(), nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
-    >>> gates, x = Gates(model, ("2", "3"), ((3,), (2,))), torch.rand(1, 1, 2, 2)
+    >>> calls, x = (Layer(model[2]), Layer(model[3])), torch.rand(1, 1, 2, 2)
+    >>> gates = Gates(model, ("2", "3"), ((3,), (2,)), calls)
     >>> with torch.no_grad():
     ...     on = gates.logits(x, torch.tensor([0]), torch.ones(1, 5))
     ...     off = gates.logits(x, torch.tensor([0]), torch.zeros(1, 5))
@@ -49,13 +48,7 @@ class Gates:
     model: nn.Module
     layers: Sequence[str]
     shapes: Sequence[tuple[int, ...]]
-    calls: Sequence[Layer] = ()
-
-    def __post_init__(self):
-        if not self.calls:
-            known = {name: module for name, module in self.model.named_modules() if name}
-            found = tuple(Layer(known[checks.known(name, known, "layer")]) for name in self.layers)
-            object.__setattr__(self, "calls", found)
+    calls: Sequence[Layer]
 
     @cached_property
     def columns(self) -> tuple[slice, ...]:

@@ -189,9 +189,8 @@ def _with_rule(module: nn.Module, name: str, beta: float, kept: dict[str, torch.
 def _backward(logits: torch.Tensor,
               outputs: list[torch.Tensor]) -> tuple[tuple[torch.Tensor, ...], torch.Tensor]:
     """The relevance at each output for the predicted class, and that class."""
-    if logits.ndim != 2 or not logits.requires_grad:
-        raise ValueError("model: expected logits (N, classes) that depend on the layers, got "
-                         f"shape {tuple(logits.shape)}")
+    if not logits.requires_grad:
+        raise ValueError("model: expected logits that depend on the layers, got some that do not")
     if not logits.isfinite().all():
         raise ValueError("model: expected finite outputs, got NaN or infinity")
     only_moves(logits, "model, between its layers")

@@ -179,8 +179,9 @@ def _median(x, size: int):
     return windows.flatten(-2).sort(-1).values[..., size * size // 2]
 
 
-def _bilateral(x, radius: int = 3, color: float = 50 / 255, space: float = 50.0):
+def _bilateral(x):
     """Mean over a disc, weighted by nearness in place and in colour (OpenCV's, d = 6)."""
+    radius, color, space = 3, 50 / 255, 50.0
     padded, (height, width) = _padded(x, radius, radius), x.shape[2:]
     total, norm = torch.zeros_like(x), torch.zeros_like(x[:, :1])
     reach = range(-radius, radius + 1)

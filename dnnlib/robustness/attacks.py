@@ -8,14 +8,12 @@ enough to turn nearly everything, so report a small eps, such as 8/255, beside t
 import copy
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import nn
 
 from dnnlib import checks
 from dnnlib.inference import device_of, global_seed, leaves_modes, predict
 
-NORMS = {"l1": 1, "l2": 2, "linf": np.inf}
 OF = ("correct", "all")
 
 
@@ -23,24 +21,19 @@ OF = ("correct", "all")
 class FGSM:
     """x + eps sign(gradient of the cross-entropy), in one step (Goodfellow et al., 2015).
 
-    ``eps``: in units of a pixel in [0, 1]; ``norm``: 'linf', or 'l1' or 'l2' for a step of that
-    length instead.
+    ``eps``: in units of a pixel in [0, 1].
     """
 
     eps: float = 0.3
-    norm: str = "linf"
 
     def __post_init__(self):
         checks.finite(self.eps, "eps", least=0)
-        checks.known(self.norm, NORMS, "norm")
-        if self.norm == "linf":
-            checks.of_a_pixel(self.eps, "eps")
+        checks.of_a_pixel(self.eps, "eps")
 
     def build(self, classifier, batch_size: int):
         from art.attacks.evasion import FastGradientMethod
 
-        return FastGradientMethod(classifier, norm=NORMS[self.norm], eps=float(self.eps),
-                                  batch_size=batch_size)
+        return FastGradientMethod(classifier, eps=float(self.eps), batch_size=batch_size)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +50,11 @@ class PGD:
     eps_step: float = 0.1
     iterations: int = 100
     random_starts: int = 1
-    norm: str = "linf"
 
     def __post_init__(self):
         checks.finite(self.eps, "eps", least=0)
         checks.positive(self.iterations, "iterations")
-        checks.known(self.norm, NORMS, "norm")
-        if self.norm == "linf":
-            checks.of_a_pixel(self.eps, "eps")
+        checks.of_a_pixel(self.eps, "eps")
         if not 0 < self.eps_step <= self.eps:
             raise ValueError(f"eps_step: expected a number above 0 and at most eps={self.eps:g}, "
                              f"got {self.eps_step!r}")
@@ -75,9 +65,9 @@ class PGD:
         from art.attacks.evasion import ProjectedGradientDescent
 
         return ProjectedGradientDescent(
-            classifier, norm=NORMS[self.norm], eps=float(self.eps),
-            eps_step=float(self.eps_step), max_iter=self.iterations,
-            num_random_init=self.random_starts, batch_size=batch_size, verbose=False)
+            classifier, eps=float(self.eps), eps_step=float(self.eps_step),
+            max_iter=self.iterations, num_random_init=self.random_starts, batch_size=batch_size,
+            verbose=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,25 +75,23 @@ class DeepFool:
     """To the nearest of the linearised boundaries, again and again (Moosavi-Dezfooli, 2016).
 
     ``overshoot``: share of the way added at the end, 0.02 in the original; with ART's 1e-6 some
-    images end on the boundary and rounding decides their class. ``classes``: the most probable
-    ones are tried. No eps: it goes as far as it must.
+    images end on the boundary and rounding decides their class. The 10 most probable classes are
+    tried. No eps: it goes as far as it must.
     """
 
     iterations: int = 100
     overshoot: float = 1e-6
-    classes: int = 10
 
     def __post_init__(self):
         checks.positive(self.iterations, "iterations")
         checks.finite(self.overshoot, "overshoot", least=0)
-        checks.positive(self.classes, "classes")
 
     def build(self, classifier, batch_size: int):
         from art.attacks import evasion
 
         return evasion.DeepFool(
             classifier, max_iter=self.iterations, epsilon=float(self.overshoot),
-            nb_grads=self.classes, batch_size=batch_size, verbose=False)
+            batch_size=batch_size, verbose=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +129,7 @@ def attack(name: str, **options) -> Attack:
     100
     >>> attack("deepfool", eps=0.3)
     Traceback (most recent call last):
-    ValueError: unknown option of 'deepfool' 'eps'; Known: classes, iterations, overshoot
+    ValueError: unknown option of 'deepfool' 'eps'; Known: iterations, overshoot
     """
     kind = ATTACKS[checks.known(name, ATTACKS, "attack")]
     checks.options(kind, options, name)
@@ -161,12 +149,6 @@ class Attacked:
     correct: torch.Tensor
     fooled: torch.Tensor
 
-    def counts(self, of: str = "correct") -> tuple[int, int]:
-        """Numerator and denominator of :meth:`rate`."""
-        checks.known(of, OF, "of")
-        right, turned, n = int(self.correct.sum()), int(self.fooled.sum()), len(self.correct)
-        return (turned, right) if of == "correct" else (n - right + turned, n)
-
     def rate(self, of: str = "correct") -> float:
         """The attack success rate, a share in [0, 1].
 
@@ -176,11 +158,12 @@ class Attacked:
 
         >>> found = Attacked(torch.zeros(4, 1, 1, 1), torch.tensor([True, True, True, False]),
         ...                  torch.tensor([True, False, False, False]))
-        >>> found.counts(), found.counts("all"), found.rate("all")
-        ((1, 3), (2, 4), 0.5)
+        >>> round(found.rate(), 3), found.rate("all")
+        (0.333, 0.5)
         """
-        numerator, denominator = self.counts(of)
-        return numerator / denominator
+        checks.known(of, OF, "of")
+        right, turned, n = int(self.correct.sum()), int(self.fooled.sum()), len(self.correct)
+        return turned / right if of == "correct" else (n - right + turned) / n
 
 
 @leaves_modes

@@ -253,7 +253,7 @@ def _outputs(model: nn.Module, x: torch.Tensor, output: str, batch_size: int) ->
     f = torch.cat([checked(model(fast_layout(part, device)))
                    for part in x.split(size_for(model, x, batch_size))])
     f = as_logits(f, model, x).cpu().double()
-    if f.ndim != 2 or f.shape[1] < 2:
+    if f.shape[1] < 2:
         raise ValueError(f"model: expected outputs (N, n) for at least two classes, got "
                          f"{tuple(f.shape)}")
     if not f.isfinite().all():

@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from dnnlib import checks
 from dnnlib.selection.protocol import by_score
 from dnnlib.selection.surprise import PART, Traced, as_classes, as_traces
 
@@ -78,7 +77,10 @@ def _directions(centred: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mixture(reference: np.ndarray, components: int = 2, seed: int = 0) -> Fit:
-    """MLSA: -log of the likelihood in a mixture of Gaussians, fitted to traces (n, d)."""
+    """MLSA: -log of the likelihood in a mixture of Gaussians, fitted to traces (n, d).
+
+    ``components``: Gaussians, at most n.
+    """
     from sklearn.mixture import GaussianMixture
 
     fitted = GaussianMixture(min(components, len(reference)), random_state=seed).fit(reference)
@@ -174,17 +176,11 @@ class Density(Traced):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LSA(Density):
-    """By :func:`likelihood`; ``features``: neurons that count, those of the largest variance."""
-
-    features: int = 300
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.positive(self.features, "features")
+    """By :func:`likelihood`."""
 
     @property
     def fit(self):
-        return partial(likelihood, features=self.features)
+        return likelihood
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -198,33 +194,19 @@ class MDSA(Density):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MLSA(Density):
-    """By :func:`mixture`; ``components``: Gaussians, at most as many as training inputs."""
-
-    components: int = 2
-
-    def __post_init__(self):
-        super().__post_init__()
-        checks.positive(self.components, "components")
+    """By :func:`mixture`."""
 
     @property
     def fit(self):
-        return partial(mixture, components=self.components, seed=self.seed)
+        return partial(mixture, seed=self.seed)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MMDSA(Density):
-    """By :func:`clustered`, of all classes together; ``clusters``: numbers to choose from."""
-
-    clusters: tuple[int, ...] = (2, 3, 4, 5)
+    """By :func:`clustered`, of all classes together."""
 
     per_class = False
 
-    def __post_init__(self):
-        super().__post_init__()
-        if not self.clusters or any(isinstance(k, bool) or not isinstance(k, int) or k < 2
-                                    for k in self.clusters):
-            raise ValueError(f"clusters: expected whole numbers from 2, got {self.clusters!r}")
-
     @property
     def fit(self):
-        return partial(clustered, clusters=self.clusters, seed=self.seed)
+        return partial(clustered, seed=self.seed)

@@ -27,8 +27,7 @@ class Excitable(Scored):
     - ``points``: of :func:`estimators.diagonal`; each takes six passes for a candidate, after four
       at the ends.
     - ``mutation``: one of the seven at 'random', or a name in :data:`mutations.OPERATORS`.
-    - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
-      or None, all of NSS's Table III.
+    - ``strength``: as :func:`mutations.mutate` has it, 1 to 5, or None, all of NSS's Table III.
     - ``seed``: of the mutation; must not be that of the candidates' own mutations.
     - ``batch_size``: images in a pass on a CPU, fewer where these take more than 1 GB; elsewhere
       :func:`inference.size_for` says how many.
@@ -47,7 +46,6 @@ class Excitable(Scored):
     scale: str = "none"
     points: int = 4
     mutation: str = "random"
-    mutation_reading: str = "paper"
     strength: int | None = None
     seed: int = 123
 
@@ -56,7 +54,6 @@ class Excitable(Scored):
         checks.known(self.scale, excitable.SCALES, "scale")
         checks.positive(self.points, "points")
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
-        checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.finite(self.threshold, "threshold")
 
     @property
@@ -67,7 +64,7 @@ class Excitable(Scored):
         """The number of excitable neurons of every candidate, float64 (B,)."""
         model, x, given = batch.model, batch.x, batch.p.argmax(1)
         mutated = mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
-                                   index=batch.places, reading=self.mutation_reading).images
+                                   index=batch.places).images
         moved = (mutated != x).flatten(1).any(1)
         score = torch.zeros(len(x), dtype=torch.float64)
         if moved.any():

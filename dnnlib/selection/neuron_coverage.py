@@ -1,4 +1,4 @@
-"""Selectors that cover neurons: NAC and KMNC, by total or additional coverage."""
+"""Selectors that cover neurons: NAC and KMNC, by additional coverage."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,33 +11,27 @@ from dnnlib.neurons.activations import NEURONS, Want
 from dnnlib.neurons.layers import layers_of
 from dnnlib.selection.protocol import Selector
 
-METHODS = ("cam", "ctm")
 ACTIVATIONS = ("raw", "scaled", "sigmoid")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Covering(Selector):
-    """What the two have in common; NSS names neither the method nor the fill.
+    """What selectors by coverage have in common: :func:`coverage.cam`, and a random rest.
 
-    - ``method``: 'cam', by additional coverage, or 'ctm', by total coverage, under which all
-      candidates are nearly equal for KMNC.
-    - ``fill``: see :func:`coverage.cam`. A few candidates cover all that NAC can, so that it
-      decides: 'random' as in ATS, whose subjects NSS shares, or 'ctm' as in dnn-tip.
+    NSS names neither. By total coverage nearly all candidates are equal for KMNC. A few cover all
+    that NAC can, so that the rest decides: random as in ATS, whose subjects NSS shares.
+
     - ``layers``, ``neuron``: see :func:`activations.record`.
     - ``seed``: of all that is random.
     - ``batch_size``: images in a pass on a CPU; elsewhere :func:`inference.size_for` says how many.
     """
 
-    method: str = "cam"
-    fill: str = "random"
     layers: tuple[str, ...] | None = None
     neuron: str = "channel"
     seed: int = 0
     batch_size: int = 128
 
     def __post_init__(self):
-        checks.known(self.method, METHODS, "method")
-        checks.known(self.fill, cov.FILLS, "fill")
         checks.known(self.neuron, NEURONS, "neuron")
         checks.positive(self.batch_size, "batch_size")
 
@@ -50,10 +44,8 @@ class Covering(Selector):
 
     def arrange(self, covered: cov.Covered, folder: Path | None = None) -> torch.Tensor:
         """The order of candidates that cover this; ``folder``: see :func:`coverage.cam`."""
-        if self.method == "ctm":
-            return cov.ctm(covered)
         generator = torch.Generator().manual_seed(self.seed)
-        return cov.cam(covered, fill=self.fill, generator=generator, folder=folder)
+        return cov.cam(covered, generator=generator, folder=folder)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -90,8 +82,7 @@ class KMNC(Covering):
 
     - ``reference``: those images (M, C, H, W), M >= 1.
     - ``sections``: of each neuron's range; Table IV has 1000.
-    - ``method``, ``fill``, ``layers``, ``neuron``, ``seed``, ``batch_size``: see
-      :class:`Covering`.
+    - ``layers``, ``neuron``, ``seed``, ``batch_size``: see :class:`Covering`.
     """
 
     reference: torch.Tensor = field(repr=False)

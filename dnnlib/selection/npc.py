@@ -119,10 +119,9 @@ class NPC(Covering):
       (others: .9 and 4 or 7 for CIFAR-10, .6 and 4 for SVHN).
     - ``layers``: names of modules: see :func:`relevance.propagate`.
     - ``neuron``: only 'channel'.
-    - ``method``, ``fill``, ``seed``, ``batch_size``: see :class:`neuron_coverage.Covering`.
+    - ``seed``, ``batch_size``: see :class:`neuron_coverage.Covering`.
 
-    ``method``: 'cam', since under 'ctm' nearly all inputs cover ``clusters`` items each. Inputs
-    predicted as a class without reference cover nothing.
+    Inputs predicted as a class without reference cover nothing.
     """
 
     reference: torch.Tensor = field(repr=False)

@@ -122,8 +122,7 @@ class NSS(Scored):
       candidates.
     - ``difference``: how activations are compared: see :func:`sensitivities`.
     - ``mutation``: one of the seven at 'random', or a name in :data:`mutations.OPERATORS`.
-    - ``mutation_reading``, ``strength``: as :func:`mutations.mutate` has them; strength is 1 to 5
-      or None, all of NSS's Table III.
+    - ``strength``: as :func:`mutations.mutate` has it, 1 to 5, or None, all of NSS's Table III.
     - ``share``: of neurons that count as sensitive, in (0, 1]; Table IV.
     - ``layer``: name of a module; default :func:`last_map`.
     - ``neuron``: 'unit' (the released code) or 'channel'.
@@ -135,7 +134,6 @@ class NSS(Scored):
     originals: torch.Tensor | None = field(default=None, repr=False)
     difference: str = "l1"
     mutation: str = "random"
-    mutation_reading: str = "paper"
     strength: int | None = None
     share: float = 0.1
     layer: str | None = None
@@ -147,7 +145,6 @@ class NSS(Scored):
         checks.known(self.pair, PAIRS, "pair")
         checks.known(self.difference, DIFFERENCES, "difference")
         checks.known(self.mutation, [*mutations.OPERATORS, "random"], "mutation")
-        checks.known(self.mutation_reading, mutations.READINGS, "mutation_reading")
         checks.known(self.neuron, NEURONS, "neuron")
         checks.share(self.share, "share")
         if (self.originals is None) == (self.pair == "original"):
@@ -186,4 +183,4 @@ class NSS(Scored):
     def mutated(self, x: torch.Tensor, index: torch.Tensor | None = None) -> torch.Tensor:
         """A fresh mutation of each image; ``index``: see :func:`mutations.mutate`."""
         return mutations.mutate(x, self.mutation, seed=self.seed, strength=self.strength,
-                                index=index, reading=self.mutation_reading).images
+                                index=index).images

@@ -13,6 +13,7 @@ from dnnlib.neurons.layers import SOFTMAX, layers_of
 from dnnlib.selection.protocol import Scored, by_score
 
 ORDERS = ("score", "coverage")
+BUCKETS = 1000  # of scores, for an order by coverage
 PART = 4096  # images whose distances are computed at once
 _CELLS = 2**23  # distances held at once
 
@@ -121,25 +122,16 @@ class DSA(Traced):
 
     - ``reference``, ``layer``, ``neuron``, ``batch_size``: see :class:`Traced`.
     - ``order_by``: 'score', or 'coverage', the other reading of NSS's "n = 1000": inputs that fall
-      into a bucket of scores not seen before (surprise coverage).
-    - ``buckets``: how many, of equal width from 0 to ``upper``; scores above cover nothing.
-    - ``upper``: default the largest finite score; sadl's code has 2000, far above any DSA.
-    - ``fill``: what follows once nothing adds coverage: see :func:`coverage.cam`.
-    - ``seed``: of the fill.
+      into a bucket of scores not seen before (surprise coverage), and then the rest at random. See
+      :func:`surprise_buckets`; in sadl's code they end at 2000, far above any DSA.
+    - ``seed``: of the rest.
     """
 
     order_by: str = "score"
-    buckets: int = 1000
-    upper: float | None = None
-    fill: str = "random"
 
     def __post_init__(self):
         super().__post_init__()
         checks.known(self.order_by, ORDERS, "order_by")
-        checks.known(self.fill, cov.FILLS, "fill")
-        checks.positive(self.buckets, "buckets")
-        if self.upper is not None:
-            checks.finite(self.upper, "upper", above=0)
 
     def learned(self, rows):
         dsa(rows["traces"][:1], rows["classes"][:1], rows["traces"], rows["classes"])  # or why not
@@ -154,26 +146,21 @@ class DSA(Traced):
         """The order of scores (N,)."""
         if self.order_by == "score":
             return by_score(score)
-        return cov.cam(surprise_buckets(score, self.buckets, self.upper), fill=self.fill,
-                       generator=torch.Generator().manual_seed(self.seed))
+        return cov.cam(surprise_buckets(score), generator=torch.Generator().manual_seed(self.seed))
 
 
-def surprise_buckets(score: torch.Tensor, buckets: int = 1000,
-                     upper: float | None = None) -> cov.Covered:
-    """The bucket of [0, ``upper``] that each score (N,) is in; none where it is above.
+def surprise_buckets(score: torch.Tensor) -> cov.Covered:
+    """Which of :data:`BUCKETS` from 0 to the largest finite score each score (N,) is in, -1 beyond.
 
-    ``upper``: default the largest finite score.
-
-    >>> surprise_buckets(torch.tensor([0.1, 2.0, 1.9, 2.1]), 4, 2.0).bins[:, 0].tolist()
-    [0, 3, 3, -1]
+    >>> surprise_buckets(torch.tensor([0.0, 1.0, 2.0, torch.inf])).bins[:, 0].tolist()
+    [0, 500, 999, -1]
     """
-    if upper is None:
-        finite = score[score.isfinite()]
-        upper = float(finite.max()) if len(finite) else 0.0
+    finite = score[score.isfinite()]
+    upper = float(finite.max()) if len(finite) else 0.0
     upper = upper or 1.0  # no score above 0: all in the first bucket
     inside = score.clamp(max=2 * upper).double()[:, None]
     ends = torch.tensor([[0.0], [upper]], dtype=torch.float64)  # or rounding cuts off the largest
-    return cov.kmnc(inside, cov.boundaries(ends), buckets)
+    return cov.kmnc(inside, cov.boundaries(ends), BUCKETS)
 
 
 def _nearest(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -328,10 +328,6 @@ def test_a_ball_in_255ths_is_refused(tiny_model, x):
         clever(tiny_model(), x[:1], norm="linf", radius=8)
 
 
-def test_steps_of_another_length_may_be_long():
-    assert FGSM(eps=8, norm="l2").eps == 8
-
-
 def test_a_distance_that_bounds_nothing_is_refused(tiny_model, labelled, tmp_path):
     """Images of 8 x 8 values in [0, 1] are at most 8 apart."""
     for run in (lambda l2: dnnlib.fuzz(tiny_model(), labelled, tmp_path / "f", by="noise", l2=l2,

@@ -3,13 +3,13 @@ import copy
 import pytest
 import torch
 import torchvision
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import nn
 
 from dnnbook import data
 from dnnbook.data import sources
 from dnnlib import files, inference, models
-from dnnlib.models import layers, resnet
+from dnnlib.models import layers, resnet, weights
 from dnnlib.neurons.activations import record
 
 # DeepSensor (sensitivity) Table I = DeepSensor (excitable) Table 1; lengths count a softmax of
@@ -180,8 +180,9 @@ def test_same_padding_of_a_long_kernel_on_a_wide_image():
 
 def test_weights_there_and_back(tmp_path):
     model = models.build("resnet20", seed=1)
-    files.save_tensors(tmp_path / "w.safetensors", model.state_dict(), key={"seed": 1})
-    other = models.load_weights(models.build("resnet20", seed=2), tmp_path / "w.safetensors")
+    path = tmp_path / "w.safetensors"
+    files.save_tensors(path, model.state_dict(), key={"seed": 1})
+    other = weights.assign(models.build("resnet20", seed=2), weights.read(path), path)
     x = noise(2, 3, 32, 32)
     assert torch.equal(inference.predict(model, x), inference.predict(other, x))
 
@@ -190,30 +191,28 @@ def test_weights_there_and_back(tmp_path):
     (lambda w: w.pop("7.bias"), r"missing 7\.bias$"),
     (lambda w: w.update(extra=torch.zeros(1)), r"unexpected extra$"),
     (lambda w: w.update({"7.bias": torch.zeros(3)}), r"shapes 7\.bias \(3,\) for \(10,\)$")])
-def test_weights_that_do_not_fit_are_named_and_not_loaded(tmp_path, change, message):
-    weights = models.build("lenet1", seed=1).state_dict()
-    change(weights)
-    save_file({k: v.contiguous() for k, v in weights.items()}, tmp_path / "w.safetensors")
+def test_weights_that_do_not_fit_are_named_and_not_loaded(change, message):
+    tensors = models.build("lenet1", seed=1).state_dict()
+    change(tensors)
     model = models.build("lenet1", seed=2)
     before = copy.deepcopy(model.state_dict())
     with pytest.raises(ValueError, match=message):
-        models.load_weights(model, tmp_path / "w.safetensors")
+        weights.assign(model, tensors, "w.safetensors")
     assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
 
 
-def test_weights_of_another_network_are_listed_in_short(tmp_path):
-    weights = models.build("mobilenet", width=0.25).state_dict()
-    files.save_tensors(tmp_path / "w.safetensors", weights)
+def test_weights_of_another_network_are_listed_in_short():
+    tensors = models.build("mobilenet", width=0.25).state_dict()
     with pytest.raises(ValueError, match=r"missing 0\.weight.* and \d+ more; unexpected conv"):
-        models.load_weights(models.build("resnet20"), tmp_path / "w.safetensors")
+        weights.assign(models.build("resnet20"), tensors, "w.safetensors")
 
 
 def test_damaged_or_absent_weights(tmp_path):
     with pytest.raises(FileNotFoundError, match="no weights at"):
-        models.load_weights(models.build("lenet1"), tmp_path / "none.safetensors")
+        weights.read(tmp_path / "none.safetensors")
     (tmp_path / "w.safetensors").write_bytes(b"not weights")
     with pytest.raises(ValueError, match="not a whole safetensors file"):
-        models.load_weights(models.build("lenet1"), tmp_path / "w.safetensors")
+        weights.read(tmp_path / "w.safetensors")
 
 
 DATA = files.data_dir()  # the user's: every test is given a folder of its own

@@ -154,8 +154,6 @@ def test_class_of_one_training_input_is_most_surprising(name):
 
 
 @pytest.mark.parametrize("name, options, words", [
-    ("lsa", {"features": 0}, "features"), ("mlsa", {"components": 0}, "components"),
-    ("mmdsa", {"clusters": (1, 2)}, "clusters: expected whole numbers from 2"),
     ("mdsa", {"neuron": "unti"}, "'unit'"),
     ("mdsa", {"reference": torch.zeros(0, 1, 8, 8)}, "reference: expected at least one")])
 def test_bad_options(name, options, words):

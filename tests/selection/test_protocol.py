@@ -16,8 +16,8 @@ def chosen(name):
 
 
 @pytest.mark.parametrize("name, options", [
-    ("nac", {"activation": "scaled"}), ("nac", {"method": "ctm", "fill": "ctm"}),
-    ("kmnc", {"neuron": "unit"}), ("npc", {"reference_labels": torch.zeros(30, dtype=torch.int64)}),
+    ("nac", {"activation": "scaled"}), ("kmnc", {"neuron": "unit"}),
+    ("npc", {"reference_labels": torch.zeros(30, dtype=torch.int64)}),
     ("dsa", {"order_by": "coverage"}), ("nss", {"difference": "squared_normalised"}),
     ("nss", {"pair": "original", "originals": REFERENCE.repeat(2, 1, 1, 1)[:40]})])
 def test_options_count_in_batches_too(tiny_model, tiny_data, name, options):

@@ -41,12 +41,12 @@ def network(parameters: dict) -> Network:
     return tuple(parameters.get(key) for key in ("dataset", "model", "recipe"))
 
 
-def trainings(sweep: Path | None = None) -> dict[Network, float]:
-    """The minutes of the first cell of a sweep file that trains a network, by :func:`network`.
+def trainings() -> dict[Network, float]:
+    """The minutes of the first cell of the book's sweep that trains a network, by :func:`network`.
 
-    They hold what else the cell does. ``sweep``: default that of the book.
+    They hold what else the cell does.
     """
-    cells, _ = sweeps.read(sweep or notebooks.folder().parent / "sweeps" / "paper.toml")
+    cells, _ = sweeps.read(notebooks.folder().parent / "sweeps" / "paper.toml")
     found: dict[Network, float] = {}
     for cell in cells:
         asked = {name: one.default for name, one in notebooks.parameters(cell.notebook).items()}

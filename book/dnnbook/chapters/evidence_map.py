@@ -35,7 +35,7 @@ def networks(paper: str) -> list[tuple[str, str]]:
     return list(found)
 
 
-def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
+def fields(paper: str) -> pd.DataFrame:
     """A row for each experiment of a paper and each of its networks.
 
     Columns: 'experiment', 'chapter', 'dataset', 'model'; 'state': 'run', 'few seeds' (fewer than
@@ -43,7 +43,6 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
     the project names it; 'holds', 'open' and 'fails': cells of its claims; 'seeds', 'scale', and
     the 'paper_scale'; 'minutes' of one core and 'gpu_minutes', of all its seeds, as the sweeps of
     the project have them: those of a blank are estimates.
-    ``root``: of the results.
     """
     planned = _planned().groupby(KEY)[["minutes", "gpu_minutes"]].sum()
     blank = set(_planned().query("blank")[KEY].itertuples(index=False, name=None))
@@ -52,9 +51,9 @@ def fields(paper: str, root: Path | None = None) -> pd.DataFrame:
         claims = [claim for claim in published.claims(paper) if claim.experiment == experiment]
         if not claims:
             continue
-        judged = [verdicts.verdict(claim, root) for claim in claims]
+        judged = [verdicts.verdict(claim) for claim in claims]
         there = _printed(claims)
-        found = records.frame(experiment, root, told=["dataset"])
+        found = records.frame(experiment, told=["dataset"])
         for dataset, model in dict.fromkeys([*networks(paper), *_pairs(found)]):
             part = found[(found["dataset"] == dataset) & (found["model"] == model)] if len(
                 found) else found

@@ -206,10 +206,9 @@ def _interval(values: Sequence[float]) -> tuple[float, float]:
     return mean(values) - half, mean(values) + half
 
 
-def note(done: Replay, root: Path | None = None, *, day: date | None = None) -> Path:
+def note(done: Replay, *, day: date | None = None) -> Path:
     """Write a replay into ``replayed.csv`` of the results: a line for each record and threads."""
-    root = root or places.results_dir()
-    path, counts, made = root / "replayed.csv", done.counts, done.made.provenance
+    path, counts, made = places.results_dir() / "replayed.csv", done.counts, done.made.provenance
     lines = (pd.read_csv(path, dtype=str, keep_default_na=False) if path.exists()
              else pd.DataFrame(columns=list(NOTED), dtype=str))
     compared_rows = len(done.rows) - counts["new"] - counts["timed"]

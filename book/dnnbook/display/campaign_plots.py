@@ -136,15 +136,14 @@ def corner_counts(axis: Axes, x: Mapping[str, torch.Tensor],
     axis.legend()
 
 
-def corner_sheet(model: nn.Module, pairs: Pairs, classes: Sequence[str], *,
-                 first: int = 6) -> Figure:
-    """Images under noise and the corner cases of the same, with the class that the model gives."""
+def corner_sheet(model: nn.Module, pairs: Pairs, classes: Sequence[str]) -> Figure:
+    """Six images under noise, the corner cases of the same, and the class that the model gives."""
     parts = {}
     for title, group in (("benign, under noise", "noise"), ("corner cases", "error")):
-        moved = pairs[group][1][:first]
+        moved = pairs[group][1][:6]
         given = inference.predict(model, moved).argmax(1)
         parts[title] = (moved, [classes[c] for c in given.tolist()])
-    return sheet(parts, columns=first)
+    return sheet(parts, columns=6)
 
 
 def corner_plane(points: torch.Tensor, groups: Mapping[str, int], number: torch.Tensor, *,

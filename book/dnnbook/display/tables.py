@@ -29,12 +29,12 @@ def as_html(table: pd.DataFrame) -> str:
 
 def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence[str],
          columns: str | Sequence[str] = (), digits: int | dict[str, int] = 1, blank: str = "",
-         order: dict[str, Sequence] | None = None, values: str = "value") -> pd.DataFrame:
+         order: dict[str, Sequence] | None = None) -> pd.DataFrame:
     """Tidy rows as a table to read: the mean over what is not named, rounded, words for codes.
 
-    ``table``: the columns ``index``, ``columns`` and ``values``; ``where``: a query that says which
-    rows are meant. Without ``columns`` the means stand under one heading, ``values``. The values
-    of each column keep the order in which they first come, or that of ``order``, by its name.
+    ``table``: the columns ``index``, ``columns`` and 'value'; ``where``: a query that says which
+    rows are meant. Without ``columns`` the means stand under one heading, 'value'. The values of
+    each column keep the order in which they first come, or that of ``order``, by its name.
     ``digits``: after the point, of all values or by their 'quantity'; ``blank``: stands where there
     is no value, or where one of those behind the mean is missing. A table of no rows gives a table
     of no rows.
@@ -49,16 +49,16 @@ def wide(table: pd.DataFrame, where: str | None = None, *, index: str | Sequence
     table = table.query(where) if where is not None else table
     table = _ordered(table, order or {})
     if table.empty:
-        return pd.DataFrame(columns=[values] if not columns else []).rename_axis(index[0])
+        return pd.DataFrame(columns=["value"] if not columns else []).rename_axis(index[0])
     keys = [*index, *columns]
     table = table.assign(**{key: table[key].astype(object).where(table[key].notna(), "")
                             for key in keys})
-    found = table.astype({values: float}).groupby(keys, sort=False)[values].agg(
+    found = table.astype({"value": float}).groupby(keys, sort=False)["value"].agg(
         lambda v: v.mean(skipna=False))
     places = [digits.get(quantity, 1) for quantity in found.index.get_level_values("quantity")] if (
         isinstance(digits, dict)) else [digits] * len(found)
     texts = pd.Series([blank if pd.isna(v) else f"{v:z,.{n}f}"
-                       for v, n in zip(found, places)], found.index, object, values)
+                       for v, n in zip(found, places)], found.index, object, "value")
     texts = texts.unstack(columns, sort=False, fill_value=blank) if columns else texts.to_frame()
     first = {key: {value: place for place, value in enumerate(dict.fromkeys(table[key]))}
              for key in keys}

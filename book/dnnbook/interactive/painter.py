@@ -16,11 +16,9 @@ from dnnlib.inference import device_of, predict
 from dnnlib.measures.uncertainty import DISTANCES
 from dnnlib.perturb.patches import SIDE, Patches, apply
 
-KINDS = ("invert", "grey")
-
 
 def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
-                  classes: Sequence[str] | None = None, patch: str = "invert") -> Block:
+                  classes: Sequence[str] | None = None) -> Block:
     """A figure in which the reader changes a block of 2 x 2 pixels, or throws a hundred.
 
     It shows the softmax vector with PD, PV and PE, where patches change the class, and a point of
@@ -29,9 +27,9 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
     if there is none, on the first image, in its middle.
 
     ``model``: see :func:`networks.exported`. ``images``: a few, (N, C, H, W) in [0, 1]; ``labels``:
-    (N,); ``classes``: their names. ``patch``: what the block is at first, 'invert' (NSATP II.B) or
-    'grey', one brightness (IV.B). Raises ``ValueError`` for a network that the browser cannot run,
-    and for arguments that do not fit.
+    (N,); ``classes``: their names. At first the patch inverts (NSATP II.B); the reader may choose
+    one brightness (IV.B). Raises ``ValueError`` for a network that the browser cannot run, and for
+    arguments that do not fit.
 
     >>> from dnnlib import models
     >>> images = torch.rand(2, 1, 28, 28, generator=torch.Generator().manual_seed(0))
@@ -39,7 +37,6 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
     <interactive figure: Patch painter>
     """
     checks.images(images, "images")
-    checks.known(patch, KINDS, "patch")
     network = exported(model, tuple(images.shape[1:]))
     x = as_shown(images)
     p = predict(model, x)
@@ -55,7 +52,7 @@ def patch_painter(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, 
     top, left = divmod(int(change.argmax()), change.shape[1]) if change.any() else (
         side // 2 for side in x.shape[2:])
     data = {"network": network, "images": pixels(x), "labels": labels.tolist(), "classes": names,
-            "described": sure, "patch": patch, "first": first, "at": [top, left]}
+            "described": sure, "patch": "invert", "first": first, "at": [top, left]}
     return Block("patch_painter", "Patch painter", data,
                  _still(x[first], p[first], change > 0, names),
                  f"An image, the bars of its softmax vector, and a map of the places where an "

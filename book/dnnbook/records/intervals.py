@@ -114,7 +114,7 @@ def interval(values: Sequence[float], scale: str = "linear") -> tuple[float, flo
     return found.low, found.high
 
 
-def simes(p: Sequence[float], level: float = LEVEL) -> bool:
+def simes(p: Sequence[float]) -> bool:
     """Whether some of several tests stand: the k-th smallest p is at most k / n of the level.
 
     R. J. Simes, Biometrika 73(3), 1986: the level holds for independent tests, and for those that
@@ -123,10 +123,10 @@ def simes(p: Sequence[float], level: float = LEVEL) -> bool:
     >>> simes([0.03, 0.04, 0.045]), simes([0.03, 0.3, 0.6]), simes([])
     (True, False, False)
     """
-    return any(value <= level * rank / len(p) for rank, value in enumerate(sorted(p), start=1))
+    return any(value <= LEVEL * rank / len(p) for rank, value in enumerate(sorted(p), start=1))
 
 
-def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
+def holm(p: Sequence[float]) -> list[bool]:
     """Which of several tests stand after Holm's correction for having chosen among them.
 
     >>> holm([0.01, 0.04, 0.03])
@@ -134,7 +134,7 @@ def holm(p: Sequence[float], level: float = LEVEL) -> list[bool]:
     """
     found, order = [False] * len(p), np.argsort(p, kind="stable")
     for rank, place in enumerate(order):
-        if p[place] > level / (len(p) - rank):
+        if p[place] > LEVEL / (len(p) - rank):
             break
         found[place] = True
     return found

@@ -67,10 +67,10 @@ class Clock:
         return round(time.perf_counter() - self.start, 1)
 
 
-def timed(action: Callable[[], Any], times: int = 2) -> tuple[float, Any]:
-    """The seconds of the fastest of some runs of ``action``, and what the last one gave."""
+def timed(action: Callable[[], Any]) -> tuple[float, Any]:
+    """The seconds of the faster of two runs of ``action``, and what the second gave."""
     taken = []
-    for _ in range(times):
+    for _ in range(2):
         start = time.perf_counter()
         result = action()
         taken.append(time.perf_counter() - start)
@@ -196,9 +196,9 @@ def find(experiment: str, root: Path | None = None, **parameters) -> list[Record
             if all(record.parameters.get(k) == v for k, v in parameters.items())]
 
 
-def state(experiments: Iterable[str] | None = None, root: Path | None = None) -> str:
+def state(experiments: Iterable[str] | None = None) -> str:
     """A hash of what the records of some experiments say (default: of all); not of how they ran."""
-    root = root or places.results_dir()
+    root = places.results_dir()
     if experiments is None:
         experiments = {path.parent.relative_to(root).as_posix() for path in root.glob("*/*/*.json")}
     return files.digest([[record.experiment, record.parameters, record.rows]

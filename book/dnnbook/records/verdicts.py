@@ -139,13 +139,13 @@ def outcome(claim: published.Claim, found: Estimate) -> str:
             else "open")
 
 
-def seeds_to_decide(claim: published.Claim, found: Estimate, most: int = 30) -> float:
+def seeds_to_decide(claim: published.Claim, found: Estimate) -> float:
     """How many seeds would decide a cell if its mean and its spread stayed as they are.
 
-    Infinity if ``most`` would not, as where a value is undefined.
+    Infinity if 30 would not, as where a value is undefined.
     """
     seeds = found.seeds
-    for more in range(seeds, most + 1):
+    for more in range(seeds, 31):
         later = replace(found, error=found.error * math.sqrt(seeds / more),
                         degrees=found.degrees + more - seeds)
         if min(RULES[claim.rule](later, claim)) <= intervals.LEVEL:
@@ -261,8 +261,7 @@ def scoreboard(paper: str | None = None, root: Path | None = None, *,
     return pd.DataFrame(rows).set_index("id")
 
 
-def with_readings(board: pd.DataFrame, readings: Mapping[str, Mapping],
-                  root: Path | None = None) -> pd.DataFrame:
+def with_readings(board: pd.DataFrame, readings: Mapping[str, Mapping]) -> pd.DataFrame:
     """A :func:`scoreboard` with the verdicts of other readings, a column for each.
 
     ``readings``: by the heading what replaces parts of a claim's ``where``, such as
@@ -270,15 +269,15 @@ def with_readings(board: pd.DataFrame, readings: Mapping[str, Mapping],
     of these columns is not concerned, and blank.
     """
     claims = {claim.id: claim for claim in published.claims()}
-    texts = {heading: [_in_reading(claims[id], where, root) for id in board.index]
+    texts = {heading: [_in_reading(claims[id], where) for id in board.index]
              for heading, where in readings.items()}
     return board.assign(**texts)
 
 
-def _in_reading(claim: published.Claim, where: Mapping, root: Path | None) -> str:
+def _in_reading(claim: published.Claim, where: Mapping) -> str:
     if not where.keys() <= claim.where.keys():
         return ""
-    found = verdict(replace(claim, where=claim.where | where), root)
+    found = verdict(replace(claim, where=claim.where | where))
     return f"{found.state}: {counted(found)}"
 
 

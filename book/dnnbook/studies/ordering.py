@@ -66,9 +66,8 @@ def keys(table: pd.DataFrame) -> pd.Series:
                      index=table.index, dtype=object)
 
 
-def nss_readings(originals: torch.Tensor, *, seed: int, pairs: Sequence[str] = PAIRS,
-                 differences: Sequence[str] = DIFFERENCES,
-                 share: float = 0.1) -> dict[SelectorKey, NSS]:
+def nss_readings(originals: torch.Tensor, *, seed: int,
+                 differences: Sequence[str] = DIFFERENCES) -> dict[SelectorKey, NSS]:
     """NSS in every pair and difference, by key.
 
     ``originals``: the clean images (N, C, H, W) behind the candidates; ``seed``: of its mutations.
@@ -76,10 +75,10 @@ def nss_readings(originals: torch.Tensor, *, seed: int, pairs: Sequence[str] = P
     >>> print(*nss_readings(torch.zeros(2, 1, 8, 8), seed=0, differences=["l1"]), sep="; ")
     nss, remutated, l1; nss, original, l1
     """
-    return {SelectorKey("nss", pair, difference, round(100 * share)): NSS(
-                pair=pair, difference=difference, share=share, seed=seed,
+    return {SelectorKey("nss", pair, difference, share=10): NSS(
+                pair=pair, difference=difference, seed=seed,
                 originals=originals if pair == "original" else None)
-            for pair in pairs for difference in differences}
+            for pair in PAIRS for difference in differences}
 
 
 def tidy(values: pd.DataFrame, quantity: str, **where) -> list[dict]:

@@ -1,7 +1,6 @@
 """Neurons as players of a game, and estimators of their Shapley values (second DeepSensor)."""
 
 from dnnlib.neurons.shapley.estimators import (
-                                               ESTIMATORS,
                                                Cooperative,
                                                Shapley,
                                                diagonal,
@@ -12,5 +11,5 @@ from dnnlib.neurons.shapley.estimators import (
 )
 from dnnlib.neurons.shapley.game import Game
 
-__all__ = ["ESTIMATORS", "Cooperative", "Game", "Shapley", "diagonal", "exact", "leave_one_out",
-           "nodes", "permutation"]
+__all__ = ["Cooperative", "Game", "Shapley", "diagonal", "exact", "leave_one_out", "nodes",
+           "permutation"]

@@ -1,7 +1,6 @@
 """Shapley values of any cooperative game: exact, by sampled permutations, along the diagonal."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -170,11 +169,6 @@ def leave_one_out(game: Cooperative) -> Shapley:
                                     torch.tensor([[True], [False]]).expand(2, n)]))
     all_, none = worth[:, n], worth[:, n + 1]
     return _shapley(all_.unsqueeze(1) - worth[:, :n], None, all_ - none, worth.numel())
-
-
-ESTIMATORS: dict[str, Callable[..., Shapley]] = {
-    "exact": exact, "permutation": permutation, "diagonal": diagonal,
-    "leave_one_out": leave_one_out}
 
 
 def _shapley(values: torch.Tensor, error: torch.Tensor | None, total: torch.Tensor,

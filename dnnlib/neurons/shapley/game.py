@@ -111,11 +111,6 @@ class Game:
                    for x, of, labels, gates, sign in self._rows(coalitions)]
         return torch.cat(changes).view(len(self.clean), 2, -1, self.players).sum(1).cpu()
 
-    def total(self) -> torch.Tensor:
-        """The change of loss that is shared out, value(all) - value(none), float64 (B,)."""
-        none, all_ = self.value(torch.tensor([[False], [True]]).expand(2, self.players)).unbind(1)
-        return all_ - none
-
     def _rows(self, coalitions: torch.Tensor) -> Iterator[tuple[torch.Tensor, ...]]:
         """Pass by pass: images, and for every row which of them, label, gates, sign of the loss.
 

@@ -47,7 +47,6 @@ def test_the_network_speaks_of_the_pixels_that_are_shown(spot):
     ({"labels": torch.tensor([2])}, "labels: expected classes 0 to 1"),
     ({"labels": torch.tensor([0, 1])}, "labels: expected 1 integers"),
     ({"classes": ["a"]}, "classes: expected 2 names"),
-    ({"patch": "grye"}, "unknown patch 'grye'; did you mean 'grey'"),
     ({"images": torch.ones(1, 1, 6, 6) * 2}, r"images: expected values in \[0, 1\]"),
     ({"model": nn.Sequential(nn.Flatten(), nn.Bilinear(36, 36, 2))}, "browser cannot run layer '1'")])
 def test_bad_arguments_are_named(spot, change, words):

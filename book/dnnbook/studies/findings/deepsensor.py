@@ -121,14 +121,14 @@ def firsts(table: pd.DataFrame) -> pd.Series:
     return table.idxmax()[table.eq(table.max()).sum() == 1]
 
 
-def written(found: pd.DataFrame, digits: int = 1) -> pd.Series:
+def written(found: pd.DataFrame) -> pd.Series:
     """Means and intervals for a table.
 
     >>> written(pd.DataFrame({"mean": [2.0], "low": [1.0], "high": [3.0]})).item()
     '2.0 (1.0 to 3.0)'
     """
-    return found.apply(lambda line: f"{line['mean']:.{digits}f} ({line['low']:.{digits}f} to "
-                                    f"{line['high']:.{digits}f})", axis=1)
+    return found.apply(lambda line: f"{line['mean']:.1f} ({line['low']:.1f} to "
+                                    f"{line['high']:.1f})", axis=1)
 
 
 def printed_rates(table: pd.DataFrame, examples: int) -> pd.DataFrame:

@@ -27,9 +27,9 @@ def everywhere(holds: pd.Series, by: Sequence[str] = CELL) -> pd.Index:
     return every.index[every]
 
 
-def somewhere(holds: pd.Series, by: Sequence[str] = CELL) -> pd.Index:
-    """The networks (or what else ``by`` names) of which ``holds`` is true in some line."""
-    some = holds.groupby(level=list(by)).any()
+def somewhere(holds: pd.Series) -> pd.Index:
+    """The networks of which ``holds`` is true in some line."""
+    some = holds.groupby(level=list(CELL)).any()
     return some.index[some]
 
 
