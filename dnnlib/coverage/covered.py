@@ -48,7 +48,7 @@ def coverage(covered: Covered) -> float:
     seen = np.zeros(covered.items, bool)
     for row in _bins(covered):
         seen[_items(row, covered.sections)] = True
-    return np.count_nonzero(seen) / covered.items
+    return int(seen.sum()) / covered.items
 
 
 def ctm(covered: Covered) -> torch.Tensor:
