@@ -116,7 +116,7 @@ def options(kind: type, given: Mapping[str, object], name: str) -> None:
     >>> options(Noise, {"scal": 1.0}, "noise")
     Traceback (most recent call last):
     ValueError: unknown option of 'noise' 'scal'; did you mean 'scale'? Known: budget, \
-kind, scale
+scale
     """
     entries = [entry for entry in fields(kind) if entry.init]
     for option in given:

@@ -45,10 +45,10 @@ def coverage(covered: Covered) -> float:
     >>> coverage(nac([[0.2, 0.7, 0.1], [0.6, 0.5, 0.1]]))
     0.6666666666666666
     """
-    seen = np.zeros(covered.items, bool)
-    for row in _bins(covered):
+    bins, seen = _bins(covered), np.zeros(covered.items, bool)
+    for row in bins:
         seen[_items(row, covered.sections)] = True
-    return np.count_nonzero(seen) / covered.items
+    return int(seen.sum()) / covered.items
 
 
 def ctm(covered: Covered) -> torch.Tensor:

@@ -37,7 +37,7 @@ def fuzzer(name: str, **options) -> Fuzzer:
     >>> fuzzer("noise", scal=0.2)
     Traceback (most recent call last):
     ValueError: unknown option of 'noise' 'scal'; did you mean 'scale'? Known: budget, \
-kind, scale
+scale
     """
     kind = FUZZERS[checks.known(name, FUZZERS, "fuzzer")]
     checks.options(kind, options, name)
