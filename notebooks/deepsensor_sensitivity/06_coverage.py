@@ -182,9 +182,13 @@ print("SNAC:", coverage.coverage(coverage.snac(values, zero_to_four)))
 says(f"Here {inputs:,} inputs reach at most {100 * min(1, inputs / sections):g} %.")
 
 # %% tags=["hide-input"]
-data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-usual = coverage.boundaries(activations.record(model, train.images[:references]).values)
+chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
+left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
+# a pretrained network comes without its training images
+known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+usual = coverage.boundaries(activations.record(model, known[:references]).values)
 
 # %% [markdown]
 # ## The fuzzers, within the bound
@@ -199,10 +203,9 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 
 # %%
 budget = fuzzing.Budget(l2=l2)
-rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, known[:references], best=(data.images, data.labels),
                         count=held_out, budget=budget)
 fuzzers = studies.lineup(population, rivals, budget=budget)
-chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
 found = studies.campaigns(model, x, labels, fuzzers, iterations=iterations, seed=seed)
 
