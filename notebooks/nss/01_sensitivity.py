@@ -206,6 +206,11 @@ display(wide(by_part, "quantity == 'worse_over_better' and neurons == 'sensitive
              "mutations == 'paper'", index=[*CELL, "difference"], columns="strength", digits=2))
 wide(by_part, "quantity == 'accuracy'", index=CELL, columns="state")
 
+# %% tags=["hide-input", "statements"]
+worse = by_part.query("quantity == 'accuracy' and state == 'worse'")["value"]
+says((f"One of the three shorter trainings learned nothing: its network gets {worse.min():.0f} % right, as one does that "
+      "gives all digits the same class.", len(worse) == 3 and (worse < 25).sum() == 1))
+
 # %% [markdown]
 # ## Verdict
 
