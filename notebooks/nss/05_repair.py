@@ -186,18 +186,6 @@ wide(ours.fillna({"rate": 0}), "quantity == 'gain'", index=["dataset", "model", 
      columns=["test", "rate"], digits=2)
 
 # %% [markdown]
-# ### A part of SVHN
-#
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
-# LeNet-5 was retrained on this part for the paper's 40 epochs, at its four rates. The table has its gains beside
-# those that the paper prints for the whole. No verdict rests on it.
-
-# %% tags=["hide-input"]
-by_part = run.beside(published.of_part(published.table("nss", 8)), GAIN + " and test == 'clean' and pair != 'original'",
-                     on=["dataset", "model", "method", "rate"], dataset="svhn_part", recipe="nss")
-by_part[by_part["ours"] != ""]
-
-# %% [markdown]
 # ## Verdict
 
 # %% tags=["hide-input"]
