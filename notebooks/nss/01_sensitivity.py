@@ -198,7 +198,7 @@ wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
 # ### A part of SVHN
 #
 # The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
-# The tables have the same for {term}`LeNet-5 <LeNet>` trained on this part. No verdict rests on it.
+# The tables have the same for LeNet-5 trained on this part. No verdict rests on it.
 
 # %% tags=["hide-input"]
 by_part = run.recorded(dataset="svhn_part")
