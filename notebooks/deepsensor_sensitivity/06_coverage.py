@@ -104,6 +104,7 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
         axis.axvline(0, color="0.3", lw=0.8)
         axis.set(title=criterion.upper(), xlabel="", ylabel=", ".join(map(shown, network)))
         axis.locator_params(axis="x", nbins=3)
+        axis.xaxis.set_major_formatter("{x:g}")
     axes[0, 0].legend(fontsize=7)
 
 
