@@ -200,7 +200,7 @@ wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
 # The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
 # The tables have the same for LeNet-5 trained on this part. No verdict rests on it.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 by_part = run.recorded(dataset="svhn_part")
 display(wide(by_part, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
              "mutations == 'paper'", index=[*CELL, "difference"], columns="strength", digits=2))

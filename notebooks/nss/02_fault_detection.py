@@ -416,7 +416,7 @@ run.beside(table_5, "quantity == 'fdr' and "
 # The table has LeNet-5 trained and tested on this part, beside what the paper prints for the whole. No verdict
 # rests on it.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 run.beside(published.of_part(table_5), "quantity == 'fdr' and "
            "(method != 'nss' or (pair == 'remutated' and difference == 'l1'))", on=[*CELL, "rate", "method"],
            digits=1, dataset="svhn_part", **NEAR)[["paper", "ours"]].query(

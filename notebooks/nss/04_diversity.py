@@ -144,7 +144,7 @@ wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
 # The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
 # The table has LeNet-5 on this part, beside what the paper prints for the whole. No verdict rests on it.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 by_part = run.beside(published.of_part(published.table("nss", 7)), "quantity == 'area' and pair != 'original'",
                      on=["dataset", "model", "method"], digits=1, dataset="svhn_part", recipe="nss")
 by_part[by_part["ours"] != ""]

@@ -155,7 +155,7 @@ for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'tim
 # The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
 # These are the times with LeNet-5 on this part, which has fewer candidates. No verdict rests on them.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 wide(run.recorded(dataset="svhn_part"), "quantity == 'seconds'", index="method", columns="candidates", digits=2)
 
 # %% [markdown]

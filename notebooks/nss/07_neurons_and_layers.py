@@ -201,7 +201,7 @@ None if known_layers.empty else headed(pd.DataFrame({
 # The tables have LeNet-5 on this part, beside what the paper prints for the whole: first by the share of
 # the neurons (Table IX), then by the layer (Table X). No verdict rests on it.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "records"]
 for number, which, column in ((9, LAST, "share"), (10, FIFTH, "layer")):
     by_part = run.beside(published.of_part(published.table("nss", number)), which + " and pair == 'remutated'",
                          on=[*CELL, column], digits=1, dataset="svhn_part", recipe="nss")

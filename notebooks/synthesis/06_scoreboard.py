@@ -62,8 +62,8 @@ allowed = items.query("possible > 0")
 says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} cells, and {items['run'].sum()} of them "
      f"were run. So far as our data go, {int((allowed['run'] >= allowed['possible']).sum())} of {len(allowed)} tables "
      "and figures that rest on runs are whole. The other cells need the whole of SVHN, the voices of VCTK, or the "
-     f"training images of ImageNet. For {items['by_part'].sum()} of those with SVHN a part of it stands in, 4,434 training and "
-     "8,372 test digits. They are counted apart, and no verdict rests on them.")
+     f"training images of ImageNet. For {items['by_part'].sum()} of those with SVHN a part of it stands in. They are counted "
+     "apart, and no verdict rests on them.")
 
 # %% [markdown]
 # These are the networks behind most tables and figures, trained as for the verdicts: with the paper's numbers where
