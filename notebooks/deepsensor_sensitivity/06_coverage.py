@@ -316,12 +316,13 @@ run.verdicts()
 
 # %% tags=["hide-input", "statements"]
 lost, top = [name for name in ("nbc", "snac") if alone[name].max() < 0], both.idxmax()
-distance = mean_of(at_best(with_swarm(every[every["quantity"] == "l2"], "paper"), *CELL), "fuzzer")
+far = every[every["quantity"] == "l2"]
+distance = mean_of(at_best(with_swarm(far.assign(value=100 * far["value"] / far["l2"]), "paper"), *CELL), "fuzzer")
 says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC.", top["nbc"] == top["snac"]),
      *([f"In {listed(lost)} the examples of every fuzzer alone cover less on average than their inputs did: some inputs have "
         "unusual values, and their examples lose them."] if lost else []),
-     f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie "
-     f"{distance.min():.2f} from their inputs, and those of {shown(distance.idxmax())} {distance.max():.2f}.")
+     f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie at "
+     f"{distance.min():.0f} % of the bound, and those of {shown(distance.idxmax())} at {distance.max():.0f} %.")
 
 # %% tags=["hide-input", "records"]
 counted_gains = records.frame("deepsensor_sensitivity/coverage")

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from dnnbook.data import sources
+from dnnbook.data import known, sources
 from dnnbook.data.sources import MissingData, Raw
 from dnnlib import checks
 
@@ -82,6 +82,10 @@ def load(name: str | Path, split: str = "test", *, size: int | None = None,
     if not raw.paths:  # a folder's labels are made from its sub-folders
         checks.labels(raw.labels, len(raw.images), len(raw.classes), f"{name} ({split}) labels")
     fingerprint = _hash(raw)
+    called = (known.known(fingerprint) or (name,))[0]
+    if name in sources.SOURCES and called != name:
+        raise ValueError(f"dataset {name!r} ({split}): expected its images, got those of "
+                         f"{called!r}; move them to the folder {called}")
     if limit is not None and limit < len(raw.images):
         chosen = torch.linspace(0, len(raw.images) - 1, limit).long()
         raw = Raw(raw.images[chosen], raw.labels[chosen], raw.classes, raw.form,

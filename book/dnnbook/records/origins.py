@@ -45,8 +45,9 @@ def reasons(record: Record, root: Path) -> Iterator[str]:
             yield f"commit: {commit}, which has no chapter of {record.experiment}"
     dataset, data = record.parameters.get("dataset"), str(about.get("data"))
     expected = [digits for digits, (name, *_) in known.KNOWN.items() if name == dataset]
-    if expected and known.digits(data) not in expected:
-        yield f"data: {data}, expected the fingerprint of {dataset}: {' or '.join(expected)}"
+    if (expected or known.known(data)) and known.digits(data) not in expected:
+        yield (f"data: {data}, expected the fingerprint of {dataset}: "
+               f"{' or '.join(expected) or 'not that of another dataset'}")
     seconds, threads = about.get("seconds"), about.get("threads")
     if not isinstance(seconds, int | float) or seconds <= 0:
         yield f"seconds: {seconds}, expected a number above 0"

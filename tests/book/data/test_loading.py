@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torchvision import datasets
 
-from dnnbook.data import MissingData, load
+from dnnbook.data import MissingData, known, load
 from dnnlib.data import folders as folders_module
 
 rng = np.random.default_rng(0)
@@ -98,6 +98,13 @@ def test_cifar(root, monkeypatch, name, dataset, count, parts):
     assert len(train) == 12 * parts
     # in the order of the batches
     assert np.array_equal(pixels(train)[-12:], COLOUR + np.uint8(parts - 1))
+
+
+def test_the_images_of_another_dataset_are_refused(root, monkeypatch):
+    write_svhn(root, LABELS)
+    monkeypatch.setitem(known.KNOWN, load("svhn").fingerprint, ("svhn_part", "test", ""))
+    with pytest.raises(ValueError, match="'svhn' .test.: expected its images, got those of 'svhn_part'"):
+        load("svhn")
 
 
 def test_svhn_ten_is_zero(root, monkeypatch):
