@@ -197,7 +197,7 @@ wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
 # %% [markdown]
 # ### A part of SVHN
 #
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The tables have the same for LeNet-5 trained on this part. No verdict rests on it.
 
 # %% tags=["hide-input", "records"]
@@ -209,7 +209,7 @@ wide(by_part, "quantity == 'accuracy'", index=CELL, columns="state")
 # %% tags=["hide-input", "statements"]
 worse = by_part.query("quantity == 'accuracy' and state == 'worse'")["value"]
 says((f"One of the three shorter trainings learned nothing: its network gets {worse.min():.0f} % right, as one does that "
-      "gives all digits the same class.", len(worse) == 3 and (worse < 25).sum() == 1))
+      "gives all images the same class.", len(worse) == 3 and (worse < 25).sum() == 1))
 
 # %% [markdown]
 # ## Verdict

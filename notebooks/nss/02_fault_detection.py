@@ -412,7 +412,7 @@ run.beside(table_5, "quantity == 'fdr' and "
 # %% [markdown]
 # ### A part of SVHN
 #
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The table has LeNet-5 trained and tested on this part, beside what the paper prints for the whole. No verdict
 # rests on it.
 
@@ -428,7 +428,7 @@ good = by_part.query("quantity == 'accuracy'")["value"].mean()
 of_whole = published.of_part(published.table("nss", 1)).query("model == 'lenet5_nss' and quantity == 'accuracy'")["value"].item()
 each = by_selector(by_part.query("quantity == 'fdr' and rate == 5"), *CELL)
 at_five, over = each.mean(), evidence.spread(each["nss"] - each["random, expected"])
-says(f"Trained on the part, LeNet-5 gets {good:.0f} % of the part's test digits right; the paper prints {of_whole:.0f} % for "
+says(f"Trained on the part, LeNet-5 gets {good:.0f} % of its test images right; the paper prints {of_whole:.0f} % for "
      "the whole.",
      (f"With 5 % selected, NSS as the text describes it finds {at_five['nss']:.0f} %, and a random order "
       f"{at_five['random, expected']:.0f} %: no more than chance tells them apart. With the known original it finds "

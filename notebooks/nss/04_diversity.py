@@ -141,7 +141,7 @@ wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
 # %% [markdown]
 # ### A part of SVHN
 #
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The table has LeNet-5 on this part, beside what the paper prints for the whole. No verdict rests on it.
 
 # %% tags=["hide-input", "records"]

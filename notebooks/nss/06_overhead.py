@@ -152,7 +152,7 @@ for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'tim
 # %% [markdown]
 # ### A part of SVHN
 #
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # These are the times with LeNet-5 on this part, which has fewer candidates. No verdict rests on them.
 
 # %% tags=["hide-input", "records"]

@@ -197,7 +197,7 @@ None if known_layers.empty else headed(pd.DataFrame({
 # %% [markdown]
 # ### A part of SVHN
 #
-# The whole of SVHN is not at hand. We have 4,434 of its training digits and 8,372 of its test digits.
+# The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The tables have LeNet-5 on this part, beside what the paper prints for the whole: first by the share of
 # the neurons (Table IX), then by the layer (Table X). No verdict rests on it.
 
