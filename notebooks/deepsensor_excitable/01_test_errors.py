@@ -194,8 +194,8 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # %%
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# a pretrained network comes without its training images
-known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+# of ImageNet there are no training images here
+known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)

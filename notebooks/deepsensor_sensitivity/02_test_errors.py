@@ -267,8 +267,8 @@ pd.DataFrame({"logit of its class": own[:, labels[0]],
 
 # %% tags=["hide-input"]
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# a pretrained network comes without its training images
-known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+# of ImageNet there are no training images here
+known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
 single = {FuzzerKey("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")} if models[1:] else {}
 
 # %%

@@ -187,8 +187,8 @@ data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# a pretrained network comes without its training images
-known = data.images[left] if recipe == "pretrained" else load(dataset, "train").images
+# of ImageNet there are no training images here
+known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
 usual = coverage.boundaries(activations.record(model, known[:references]).values)
 
 # %% [markdown]

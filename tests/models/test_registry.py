@@ -268,3 +268,15 @@ def test_a_users_model_may_have_a_spec_of_its_own():
     assert record(model, torch.rand(2, 1, 2, 2)).layers == ("1", "2", "3")
     with pytest.raises(ValueError, match="^network: expected a name"):
         models.count(model)
+
+
+def test_the_shortcut_of_resnet20_without_parameters_is_the_one_of_he_et_al():
+    model = models.build("resnet20", variant="he")
+    ours = models.build("resnet20")
+    assert sum(p.numel() for p in ours.parameters()) - sum(
+        p.numel() for p in model.parameters()) == 16 * 32 + 32 + 32 * 64 + 64
+    x = torch.arange(2 * 16 * 6 * 6.).reshape(2, 16, 6, 6)
+    y = model[6].shortcut(x)
+    assert torch.equal(y[:, 8:24], x[:, :, ::2, ::2]) and not y[:, :8].any() and not y[:, 24:].any()
+    with pytest.raises(ValueError, match="unknown variant 'hee'; did you mean 'he'?"):
+        models.build("resnet20", variant="hee")

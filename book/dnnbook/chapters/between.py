@@ -8,6 +8,7 @@ from torch import nn
 from dnnbook import data
 from dnnbook.data import in_file, sources
 from dnnbook.studies import beside, perturbation
+from dnnbook.training import PRETRAINED
 from dnnbook.training.networks import build
 from dnnlib import checks, inference, models
 from dnnlib.custom.options import ATTACKS
@@ -114,22 +115,23 @@ def _bounds(values: Values) -> None:
 
 
 def _pretrained(where: str, values: Values) -> None:
-    """ImageNet has only a photograph of each class here, and weights for one network."""
-    there = ("mobilenet", "imagenet")
+    """ImageNet has only a photograph of each class here, and nothing is trained on it."""
     asked = (values.get("model_name"), values.get("dataset"))
     recipe = values.get("recipe", "pretrained" if where.endswith("your_own_model") else "")
     if None in asked:
         return
-    if values.get("recipe") == "pretrained" and asked != there:
-        raise ValueError("recipe: 'pretrained' is there for mobilenet on imagenet, "
+    there = asked in PRETRAINED
+    if values.get("recipe") == "pretrained" and not there:
+        known = " or ".join(map(" on ".join, PRETRAINED))
+        raise ValueError(f"recipe: 'pretrained' is there for {known}, "
                          f"got {' on '.join(map(str, asked))}")
-    if asked[1] == "imagenet" and (asked != there or recipe != "pretrained"):
+    if asked[1] == "imagenet" and (not there or recipe != "pretrained"):
         raise ValueError("dataset: imagenet has no training images here; expected model_name "
                          "mobilenet and recipe pretrained with it, got "
                          f"{asked[0]}{f' and {recipe}' if recipe else ''}")
-    if recipe == "pretrained" and values.get("others"):
-        raise ValueError("others: there are no other networks for imagenet; expected none, '', "
-                         f"got {values['others']!r}")
+    if recipe == "pretrained" and there and values.get("others"):
+        raise ValueError(f"others: there are no other networks for {asked[1]} that others trained; "
+                         f"expected none, '', got {values['others']!r}")
 
 
 def _side(values: Values, shape: tuple[int, int, int], dataset: str) -> None:

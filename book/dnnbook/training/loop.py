@@ -11,6 +11,7 @@ from dnnbook import reproducible
 from dnnbook.data import Dataset, load
 from dnnbook.data.sources import is_users
 from dnnbook.training import augmentation, graphs, kept, networks, recipes
+from dnnbook.training.pretrained import pretrained
 from dnnbook.training.recipes import Recipe
 from dnnlib import checks, files, inference, models
 from dnnlib.inference import device_of, fast_layout
@@ -28,7 +29,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
     ``model_name``: of :data:`models.SPECS`, or a person's own, see :func:`networks.build`.
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
     whole epoch and ends with the same weights. With ``recipe_name`` 'pretrained' nothing is
-    trained: see :func:`pretrained`. Returns the model in evaluation mode.
+    trained: see :func:`pretrained.pretrained`. Returns the model in evaluation mode.
     """
     if recipe_name == "pretrained":
         return pretrained(model_name, dataset).to(inference.device(device))
@@ -54,23 +55,6 @@ def others(names: str, model_name: str, dataset: str, **options) -> tuple[nn.Mod
     """
     known = checks.words(names, "names", models.SPECS, "model") if names.strip() else ()
     return tuple(trained(name, dataset, **options) for name in known if name != model_name)
-
-
-def pretrained(model_name: str, dataset: str) -> nn.Module:
-    """Network ``model_name`` with weights that others trained for ``dataset``, in evaluation mode.
-
-    There is one: MobileNet of width 0.75 for ImageNet, with Keras's weights, see
-    :func:`models.load_keras_weights`. Raises ``ValueError`` for any other, and
-    ``FileNotFoundError`` if the file is missing.
-
-    >>> pretrained("lenet5", "mnist")
-    Traceback (most recent call last):
-    ValueError: pretrained: expected mobilenet and imagenet, got lenet5 and mnist
-    """
-    if (model_name, dataset) != ("mobilenet", "imagenet"):
-        raise ValueError("pretrained: expected mobilenet and imagenet, "
-                         f"got {model_name} and {dataset}")
-    return models.load_keras_weights(models.build(model_name, width=0.75)).eval()
 
 
 @reproducible.fixed()

@@ -159,7 +159,8 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_excitable/05", "clever_fit foo", "unknown clever_fit 'foo'"),
     ("deepsensor_excitable/15", "permutations 3", "permutations: expected an even whole number"),
     ("deepsensor_excitable/14", "pool 1", "pool: expected at least clever_samples=32 points, got 1"),
-    ("nsatp/02", "recipe pretrained", "recipe: 'pretrained' is there for mobilenet on imagenet"),
+    ("nsatp/02", "recipe pretrained", "recipe: 'pretrained' is there for mobilenet on imagenet or "
+     "resnet20 on cifar10, got net2 on mnist_small"),
     ("nsatp/02", "model_name resnet34", "model_name: resnet34 does not take images of 1 x 28 x 28"),
 ])
 def test_what_a_cell_would_refuse_is_refused_before(chapter, given, said):
@@ -176,8 +177,14 @@ def test_what_a_cell_would_refuse_is_refused_before(chapter, given, said):
     ("nss/08", {"model_name": "lenet5"}, "dataset: imagenet has no training images here"),
     ("nss/08", {"model_name": "mobilenet"}, ""),
     ("deepsensor_excitable/01", {"model_name": "mobilenet", "recipe": "pretrained", "others": ""},
-     "")])
-def test_imagenet_has_weights_for_one_network(chapter, given, said):
+     ""),
+    ("deepsensor_excitable/01", {"dataset": "cifar10", "model_name": "resnet20",
+                                 "recipe": "pretrained", "others": ""}, ""),
+    ("deepsensor_excitable/01", {"dataset": "cifar10", "model_name": "resnet20",
+                                 "recipe": "pretrained"}, "others: "),
+    ("deepsensor_excitable/01", {"dataset": "cifar10", "model_name": "vgg16",
+                                 "recipe": "pretrained"}, "recipe: ")])
+def test_weights_of_others_are_there_for_two_networks(chapter, given, said):
     values = parameters.defaults(notebooks.find(chapter)) | {"dataset": "imagenet"} | given
     try:
         between._pretrained(parameters.where(notebooks.find(chapter)), values)

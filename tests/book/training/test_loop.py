@@ -200,17 +200,6 @@ def test_recipes():
         trained("net2", "digits", learning_rat=0.1)
 
 
-def test_pretrained_weights_are_those_of_the_file(folders, monkeypatch, tmp_path):
-    monkeypatch.setenv("DNNLIB_DATA", str(tmp_path))
-    with pytest.raises(FileNotFoundError, match="mobilenet_v1_0.75_224.safetensors"):
-        trained("mobilenet", "imagenet", recipe_name="pretrained")
-    given = models.build("mobilenet", width=0.75, seed=5)
-    files.save_tensors(tmp_path / "weights" / "mobilenet_v1_0.75_224.safetensors",
-                       given.state_dict())
-    found = trained("mobilenet", "imagenet", recipe_name="pretrained", seed=1)
-    assert weights(found) == weights(given) and not found.training
-
-
 def test_training_goes_on_from_a_network_that_stays_as_it_is():
     data = load("digits", "train")
     first = fitted("lenet1", data, Recipe(0.05, 64, 1))
