@@ -34,8 +34,7 @@ from dnnlib.selection import nss
 
 plots.style()
 limit = profile_limit(profile) or 2000  # the mean over 2,000 images is exact enough
-run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_name, seed=seed,
-                 share=share)
+run = Experiment("nss/sensitivity", profile, dataset=dataset, model_name=model_name, seed=seed, share=share)
 run.parameters["limit"] = limit  # follows from the profile
 
 # %% tags=["remove-input"]
@@ -200,13 +199,14 @@ wide(ours, "quantity == 'accuracy'", index=CELL, columns="state")
 # The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The tables have the same for LeNet-5 trained on this part. No verdict rests on it.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input"]
 by_part = run.recorded(dataset="svhn_part")
 display(wide(by_part, "quantity == 'worse_over_better' and neurons == 'sensitive' and "
              "mutations == 'paper'", index=[*CELL, "difference"], columns="strength", digits=2))
 wide(by_part, "quantity == 'accuracy'", index=CELL, columns="state")
 
 # %% tags=["hide-input", "statements"]
+by_part = records.frame("nss/sensitivity", dataset="svhn_part")
 worse = by_part.query("quantity == 'accuracy' and state == 'worse'")["value"]
 says((f"One of the three shorter trainings learned nothing: its network gets {worse.min():.0f} % right, as one does that "
       "gives all images the same class.", len(worse) == 3 and (worse < 25).sum() == 1))

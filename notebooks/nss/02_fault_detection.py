@@ -92,10 +92,8 @@ NEAR = dict(candidates="random", recipe="nss")  # the records of networks near T
 paper = published.table("nss", 5).query("quantity == 'fdr' and rate == 5")
 paper = paper.assign(pair=paper["method"].map({"nss": "remutated"}), difference=paper["method"].map({"nss": "l1"}))
 at_5 = run.recorded("quantity == 'fdr' and rate == 5 and difference != 'squared_normalised'", **NEAR)
-if at_5.empty:
-    plots.nothing()
-else:
-    plots.dots(named(at_5), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
+plots.nothing() if at_5.empty else plots.dots(
+    named(at_5), row="selector", panel=CELL, xlabel="FDR at 5 % (%)", paper=named(paper))
 run.show(recorded=True)
 
 # %% [markdown]
@@ -157,9 +155,6 @@ mine = studies.one_more(beside, reference=reference)
 kept = run.keep() if keep else pd.DataFrame()  # the book's rows of all others
 orders = studies.orders(model, candidates, mine if keep else selectors | readings | mine)
 
-# %% tags=["hide-input"]
-L1 = [key for key in readings if key.difference == "l1" and key in orders]  # both pairs, as the text measures
-
 # %% [markdown]
 # **Play it.** You can pay for some labels. Choose who orders the queue, then buy labels with the slider.
 # You see the true classes of the first images, and the *fault detection rate* (FDR): the share of them that
@@ -167,6 +162,7 @@ L1 = [key for key in readings if key.difference == "l1" and key in orders]  # bo
 # NSS again. No other selector changes.
 
 # %% tags=["hide-input"]
+L1 = [key for key in readings if key.difference == "l1" and key in orders]  # both pairs, as the text measures
 if max(data.shape[1:]) <= 32 and profile == "embedded":
     nss_order = {key.pair: orders[key] for key in L1}
     queues = {"DeepGini": orders[SelectorKey("gini")], "NSS": nss_order["remutated"],
@@ -360,8 +356,7 @@ wide(named(run.recorded("quantity == 'confident_fdr' and rate == 10", **NEAR)), 
 
 # %%
 others = [SelectorKey(name) for name in published.table("nss", 5)["method"].unique() if name != "nss"]
-leads = studies.leads(fdr, {"lead": others, "over_gini": [SelectorKey("gini")],
-                              "over_random": [SelectorKey("random")]})
+leads = studies.leads(fdr, {"lead": others, "over_gini": [SelectorKey("gini")], "over_random": [SelectorKey("random")]})
 
 # %% tags=["hide-input", "hide-output"]
 run.add(leads)
@@ -404,10 +399,14 @@ says((f"Random selection agrees with the paper to within {above.loc['random'].ab
 # [least, greatest].
 
 # %% tags=["hide-input", "hide-output"]
-run.beside(table_5, "quantity == 'fdr' and "
-           "(method != 'nss' or (pair == 'remutated' and difference == 'l1'))",
-           on=[*CELL, "rate", "method"], digits=1, **NEAR)[["paper", "ours"]].query(
-    "ours != ''").unstack("rate", sort=False).swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
+def at_rates(paper, **part):
+    """FDR of each selector at all rates, the paper's beside ours, where there is ours."""
+    text = "quantity == 'fdr' and (method != 'nss' or (pair == 'remutated' and difference == 'l1'))"
+    found = run.beside(paper, text, on=[*CELL, "rate", "method"], digits=1, **part, **NEAR)[["paper", "ours"]]
+    return found.query("ours != ''").unstack("rate", sort=False).swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
+
+
+at_rates(table_5)
 
 # %% [markdown]
 # ### A part of SVHN
@@ -416,11 +415,8 @@ run.beside(table_5, "quantity == 'fdr' and "
 # The table has LeNet-5 trained and tested on this part, beside what the paper prints for the whole. No verdict
 # rests on it.
 
-# %% tags=["hide-input", "records"]
-run.beside(published.of_part(table_5), "quantity == 'fdr' and "
-           "(method != 'nss' or (pair == 'remutated' and difference == 'l1'))", on=[*CELL, "rate", "method"],
-           digits=1, dataset="svhn_part", **NEAR)[["paper", "ours"]].query(
-    "ours != ''").unstack("rate", sort=False).swaplevel(axis=1).sort_index(axis=1, level=0, sort_remaining=False)
+# %% tags=["hide-input"]
+at_rates(published.of_part(table_5), dataset="svhn_part")
 
 # %% tags=["hide-input", "statements"]
 by_part = records.frame("nss/fault_detection", dataset="svhn_part", **NEAR)
@@ -454,9 +450,7 @@ def reading_table(**parameters):
                     model=table_5["model"].unique(), dataset=table_5["dataset"].unique()))
 
 
-reading_table(**NEAR)
-
-# %% tags=["hide-input", "hide-output"]
+display(reading_table(**NEAR))
 reading_table(candidates="random", recipe="nss_second")
 
 # %% [markdown]

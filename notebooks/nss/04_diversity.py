@@ -135,8 +135,7 @@ run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'
            on=["dataset", "model", "method"], digits=1, recipe="nss")
 
 # %% tags=["hide-input"]
-ours = named(run.recorded(recipe="nss"))
-wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
+wide(named(run.recorded(recipe="nss")), "quantity == 'area'", index="selector", columns=["dataset", "model"])
 
 # %% [markdown]
 # ### A part of SVHN
@@ -144,10 +143,9 @@ wide(ours, "quantity == 'area'", index="selector", columns=["dataset", "model"])
 # The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The table has LeNet-5 on this part, beside what the paper prints for the whole. No verdict rests on it.
 
-# %% tags=["hide-input", "records"]
-by_part = run.beside(published.of_part(published.table("nss", 7)), "quantity == 'area' and pair != 'original'",
-                     on=["dataset", "model", "method"], digits=1, dataset="svhn_part", recipe="nss")
-by_part[by_part["ours"] != ""]
+# %% tags=["hide-input"]
+run.beside(published.of_part(published.table("nss", 7)), "quantity == 'area' and pair != 'original'",
+           on=["dataset", "model", "method"], digits=1, dataset="svhn_part", recipe="nss").query("ours != ''")
 
 # %% [markdown]
 # ## Verdict

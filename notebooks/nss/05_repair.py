@@ -69,11 +69,10 @@ says(
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Points of accuracy gained on independently mutated images with a fifth of the candidates added, mean over the seeds; lines give the range.", "name": "fig-nss-repair"}}
 GAIN = "quantity == 'gain' and method != 'none'"
-if (kept := run.recorded(recipe="nss")).empty:
-    plots.nothing()
-else:
-    plots.bars(named(kept).query(GAIN + " and rate == 20 and test == 'mutated'"),
-               group=["dataset", "model"], hue="selector", ylabel="gain (points)")
+kept = run.recorded(recipe="nss")
+plots.nothing() if kept.empty else plots.bars(
+    named(kept).query(GAIN + " and rate == 20 and test == 'mutated'"),
+    group=["dataset", "model"], hue="selector", ylabel="gain (points)")
 run.show(recorded=True)
 
 # %% [markdown]
@@ -172,18 +171,16 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 # same places. This is what two processor cores can do.
 
 # %% tags=["hide-input"]
-table_8 = run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",
-                     on=["dataset", "model", "method", "rate"], recipe="nss")
-table_8[table_8["ours"] != ""]
+run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",
+           on=["dataset", "model", "method", "rate"], recipe="nss").query("ours != ''")
 
 # %% [markdown]
 # The same for both pairs of NSS and on all test sets, with the gain of continued training alone
 # (`none`):
 
 # %% tags=["hide-input"]
-ours = named(run.recorded(recipe="nss"))
-wide(ours.fillna({"rate": 0}), "quantity == 'gain'", index=["dataset", "model", "selector"],
-     columns=["test", "rate"], digits=2)
+wide(named(run.recorded(recipe="nss")).fillna({"rate": 0}), "quantity == 'gain'",
+     index=["dataset", "model", "selector"], columns=["test", "rate"], digits=2)
 
 # %% [markdown]
 # ## Verdict

@@ -145,9 +145,8 @@ run.show()
 # multiples of the time of NSS.
 
 # %% tags=["hide-input"]
-ours = run.recorded()
 for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'times_nss'"):
-    display(wide(ours, which, index="method", columns=["dataset", "model"], digits=2))
+    display(wide(run.recorded(which), index="method", columns=["dataset", "model"], digits=2))
 
 # %% [markdown]
 # ### A part of SVHN
@@ -155,7 +154,7 @@ for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'tim
 # The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # These are the times with LeNet-5 on this part, which has fewer candidates. No verdict rests on them.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input"]
 wide(run.recorded(dataset="svhn_part"), "quantity == 'seconds'", index="method", columns="candidates", digits=2)
 
 # %% [markdown]

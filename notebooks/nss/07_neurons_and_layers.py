@@ -159,8 +159,7 @@ run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CE
            digits=1, recipe="nss")
 
 # %% tags=["hide-input"]
-ours = run.recorded(recipe="nss")
-wide(ours, LAST, index=[*CELL, "pair"], columns="share")
+wide(kept, LAST, index=[*CELL, "pair"], columns="share")
 
 # %% tags=["hide-input", "statements"]
 rise, steps = (table[20] - table[1] for table in (known_shares, paper_shares))
@@ -201,11 +200,10 @@ None if known_layers.empty else headed(pd.DataFrame({
 # The tables have LeNet-5 on this part, beside what the paper prints for the whole: first by the share of
 # the neurons (Table IX), then by the layer (Table X). No verdict rests on it.
 
-# %% tags=["hide-input", "records"]
+# %% tags=["hide-input"]
 for number, which, column in ((9, LAST, "share"), (10, FIFTH, "layer")):
-    by_part = run.beside(published.of_part(published.table("nss", number)), which + " and pair == 'remutated'",
-                         on=[*CELL, column], digits=1, dataset="svhn_part", recipe="nss")
-    display(by_part[by_part["ours"] != ""])
+    display(run.beside(published.of_part(published.table("nss", number)), which + " and pair == 'remutated'",
+                       on=[*CELL, column], digits=1, dataset="svhn_part", recipe="nss").query("ours != ''"))
 
 # %% [markdown]
 # ## Verdict
