@@ -425,8 +425,9 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # As in the paper, there is no bound here. The tables show test errors in percent of all examples,
 # and error categories for each input. Our numbers are those of DeepSensor's swarm `paper` and of
 # the rivals in the paper's setting (DeepXplore without other networks where there were none): mean
-# [least, greatest] over the random seeds. CIFAR-10 is a JPEG copy, and MobileNet has width 0.75. We
-# ran what two processor cores allow: the folded table has the inputs, particles, iterations and random seeds.
+# [least, greatest] over the random seeds. VGG16's CIFAR-10 is a JPEG copy. Others trained ResNet-20 and MobileNet,
+# which has width 0.75: with these two, only the search differs from seed to seed. We ran what two processor cores
+# allow: the folded table has the inputs, particles, iterations and random seeds.
 
 # %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
@@ -549,7 +550,7 @@ start = mean_of(error_rates, "model", who="constant", budget="none")[colour.inde
 inside = mean_of(error_rates, "model", who="dlfuzz", budget="paper")[["resnet20", "vgg16", "mobilenet"]]
 rate_of, way_of = ({who: seeds_of(photographs, who=who, quantity=quantity, budget="none") for who in ("paper", "constant")}
                    for quantity in ("error_rate", "l2"))
-says(("On CIFAR-10 (a JPEG copy) and on ImageNet, as on MNIST, most images at which a search without a bound starts "
+says(("On CIFAR-10 and on ImageNet, as on MNIST, most images at which a search without a bound starts "
       "are errors already. But unlike on MNIST, the guided swarm does not lose them.", start.min() > 80
       and colour.loc["resnet20", "low"] < 0 < colour.loc["resnet20", "high"] and not colour.loc["vgg16"].any()),
      ("With MobileNet every example is an error, guided or not: the guided swarm finds nothing better than its start, "

@@ -131,10 +131,8 @@ headed(areas.rename(columns={20: "area"}).rename_axis("selector").sort_values("a
 # are older: their random order is one drawn order, and their CIFAR-10 is a JPEG copy.
 
 # %% tags=["hide-input"]
-run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
-           on=["dataset", "model", "method"], digits=1, recipe="nss")
-
-# %% tags=["hide-input"]
+display(run.beside(published.table("nss", 7), "quantity == 'area' and pair != 'original'",
+                   on=["dataset", "model", "method"], digits=1, recipe="nss"))
 wide(named(run.recorded(recipe="nss")), "quantity == 'area'", index="selector", columns=["dataset", "model"])
 
 # %% [markdown]

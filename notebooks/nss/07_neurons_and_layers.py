@@ -155,10 +155,8 @@ run.save(data, device=device)
 # the known original, too. VGG16 had a JPEG copy of CIFAR-10.
 
 # %% tags=["hide-input"]
-run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],
-           digits=1, recipe="nss")
-
-# %% tags=["hide-input"]
+display(run.beside(published.table("nss", 9), LAST + " and pair == 'remutated'", on=[*CELL, "share"],
+                   digits=1, recipe="nss"))
 wide(kept, LAST, index=[*CELL, "pair"], columns="share")
 
 # %% tags=["hide-input", "statements"]
