@@ -357,7 +357,7 @@ says((f"Values in units of their mean absolute value find {span(scaled['mean'])}
 colour = rates[rates["dataset"] != "mnist"]
 scaled_lead = evidence.spread(lead_of(colour, "excitable_scaled", "constant", *CELLS, budget="8"))
 surely = [model for _, model in sides_of(scaled_lead).ahead]
-says(f"In the larger networks ({networks(scaled_lead.index)}; VGG16's CIFAR-10 is a JPEG copy), scaled values lead a constant fitness "
+says(f"In the larger networks ({networks(scaled_lead.index)}; CIFAR-10 is a JPEG copy), scaled values lead a constant fitness "
      f"at this distance by {span(scaled_lead['mean'], 1)} points. This is more than chance with {listed(surely or ['none of them'])}.")
 
 # %% [markdown]

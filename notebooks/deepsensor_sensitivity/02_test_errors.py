@@ -107,11 +107,13 @@ every = records.frame("deepsensor_sensitivity/test_errors")
 error_rates = at_best(every[every["quantity"] == "error_rate"], *CELL)
 ahead = {name: evidence.spread(lead_of(error_rates, "paper", name, *CELL, budget="none")) for name in RIVALS}
 guidance = {budget: evidence.spread(lead_of(error_rates, "paper", "constant", "model", budget=budget))
-            for budget in ("none", "8", "16")}
-says(("**The answer.** Without a bound on the distance, DeepSensor finds more errors than DeepXplore and DeepHunter "
-      "with every network on average, but fewer than DLFuzz with most.",
+            for budget in ("none", "paper", "8", "16")}
+fewer_on_average = ahead["dlfuzz"]["mean"].groupby("model").max() < 0
+says(("**The answer.** Without a bound on the distance, and in the mean over the seeds, DeepSensor finds more errors than "
+      "DeepXplore and DeepHunter with every network. It finds fewer than DLFuzz with every network but "
+      f"{listed(fewer_on_average.index[~fewer_on_average])}.",
       all((ahead[name]["mean"] > 0).all() for name in ("deepxplore", "deephunter"))
-      and (ahead["deephunter"]["low"] > 0).all() and (ahead["dlfuzz"]["high"] < 0).mean() > 1 / 2))
+      and (ahead["deephunter"]["low"] > 0).all() and (~fewer_on_average).sum() == 1))
 
 # %% tags=["hide-input", "statements"]
 in_print = printed_rates(published.table("deepsensor_sensitivity", 2), 20_000).loc[LENETS]
@@ -539,10 +541,14 @@ run.verdicts()
 
 # %% tags=["hide-input", "statements"]
 at_8, at_16 = sides_of(guidance["8"]), sides_of(guidance["16"])
-says((f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm. Paired by seed, "
-      f"it has more errors than under a constant fitness, with {listed(at_8.ahead)}.", {*LENETS} <= {*at_8.ahead}),
+near_by = guidance["paper"].loc["resnet20"]
+says((f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm on MNIST. Paired by "
+      f"seed, it has more errors than under a constant fitness, with {listed(at_8.ahead)}.", {*LENETS} == {*at_8.ahead}),
+     (f"With {listed(at_8.behind)} it has fewer, by {-guidance['8'].loc[at_8.behind[0], 'mean']:.0f} points. There, it has more "
+      f"within a distance of 1, by {near_by['mean']:.0f} points.",
+      at_8.behind == ["resnet20"] and near_by["low"] > 0),
      (f"With {listed(at_8.undecided)} the seeds do not decide.", {*at_8.undecided} == {"vgg16", "mobilenet"}
-      and not at_8.behind and "mobilenet" in at_16.undecided))
+      and "mobilenet" in at_16.undecided))
 
 # %% tags=["hide-input", "statements"]
 colour, photographs = guidance["none"].loc[["resnet20", "vgg16"]], every[every["model"] == "mobilenet"]
