@@ -544,8 +544,8 @@ at_8, at_16 = sides_of(guidance["8"]), sides_of(guidance["16"])
 near_by = guidance["paper"].loc["resnet20"]
 says((f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm on MNIST. Paired by "
       f"seed, it has more errors than under a constant fitness, with {listed(at_8.ahead)}.", {*LENETS} == {*at_8.ahead}),
-     (f"With {listed(at_8.behind)} it has fewer, by {-guidance['8'].loc[at_8.behind[0], 'mean']:.0f} points. There, it has more "
-      f"within a distance of 1, by {near_by['mean']:.0f} points.",
+     (f"With {listed(at_8.behind)} it has fewer, by {-guidance['8'].loc[at_8.behind[0], 'mean']:.0f} points; but within a "
+      f"distance of 1, it has {near_by['mean']:.0f} points more.",
       at_8.behind == ["resnet20"] and near_by["low"] > 0),
      (f"With {listed(at_8.undecided)} the seeds do not decide.", {*at_8.undecided} == {"vgg16", "mobilenet"}
       and "mobilenet" in at_16.undecided))

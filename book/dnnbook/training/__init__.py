@@ -4,4 +4,5 @@ from dnnbook.training.loop import fit, fitted, others, trained
 from dnnbook.training.pretrained import PRETRAINED, pretrained
 from dnnbook.training.recipes import RECIPES, Recipe, recipe
 
-__all__ = ["PRETRAINED", "RECIPES", "Recipe", "fit", "fitted", "others", "pretrained", "recipe", "trained"]
+__all__ = ["PRETRAINED", "RECIPES", "Recipe", "fit", "fitted", "others", "pretrained", "recipe",
+           "trained"]

@@ -21,9 +21,9 @@ def pretrained(model_name: str, dataset: str) -> nn.Module:
 
     Raises ``ValueError`` for any other, and ``FileNotFoundError`` if the file is missing.
 
-    >>> pretrained("lenet5", "mnist")
+    >>> pretrained("net2", "mnist")
     Traceback (most recent call last):
-    ValueError: pretrained: expected mobilenet on imagenet or resnet20 on cifar10, got lenet5 on mnist
+    ValueError: pretrained: expected mobilenet on imagenet or resnet20 on cifar10, got net2 on mnist
     """
     if (model_name, dataset) not in PRETRAINED:
         known = " or ".join(map(" on ".join, PRETRAINED))

@@ -11,7 +11,7 @@ from dnnbook import training
 from dnnbook.chapters import folders
 from dnnbook.data import Dataset, load
 from dnnbook.training import Recipe, faulty, fit, fitted, loop, trained
-from dnnlib import files, models
+from dnnlib import models
 from dnnlib.inference import accuracy
 
 PLAIN = Recipe(0.1, 16, 4)
