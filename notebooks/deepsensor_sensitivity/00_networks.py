@@ -145,8 +145,8 @@ pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)()
 #
 # Our accuracies are measured on a whole test set, in percent. The column "ours" is about the
 # networks in the chapter on [test errors](02_test_errors): mean [least, greatest] over the random
-# seeds. MobileNet and ResNet-20 are exceptions: others trained them, so all seeds share their weights.
-# MobileNet has width 0.75 and is measured on 1,000 photographs, many of them among its training images.
+# seeds. MobileNet is an exception: it has width 0.75 and was trained by others, so all seeds share its
+# weights. It is measured on 1,000 photographs, and many of them are among its training images.
 
 # %% tags=["hide-input"]
 accuracy = {name: 100 * inference.accuracy(model, data.images, data.labels)

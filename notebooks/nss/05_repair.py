@@ -60,7 +60,8 @@ says(
     ("**The answer.** On changed images, yes: with every selector, the mean gain on independently mutated images is above "
      f"that of training alone. A fifth of the candidates adds {fifth.min(axis=None):.1f} to {fifth.max(axis=None):.1f} points.",
      (helped > 0).all(axis=None)),
-    ("On clean images no selection adds a whole point to what training longer gives.", clean.max(axis=None) < 1),
+    ("On clean images no selection adds a whole point to what training longer gives; only on a part of SVHN, it does.",
+     clean.max(axis=None) < 1),
     f"On the claim that NSS gains most there, the verdict is *{text.state}*.")
 
 # %% [markdown]
@@ -167,7 +168,7 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 # ## Table VIII, beside the paper's
 #
 # The table shows gains on the clean test images, in percentage points, with NSS as the text describes it. For
-# the {term}`records <record>` we retrained for 4 epochs, not 40, with the steps of the learning rate in the
+# these {term}`records <record>` we retrained for 4 epochs, not 40, with the steps of the learning rate in the
 # same places. This is what two processor cores can do.
 
 # %% tags=["hide-input"]
@@ -187,8 +188,7 @@ wide(named(run.recorded(recipe="nss")).fillna({"rate": 0}), "quantity == 'gain'"
 #
 # The whole of SVHN is not at hand. We have 4,434 of its training images and 8,372 of its test images.
 # The table has LeNet-5 on this part, retrained for the paper's 40 epochs, beside what the paper prints for the
-# whole. A fifth of the candidates is more than a third of the number of images that it was trained on. No verdict
-# rests on it.
+# whole. A fifth of the candidates is 1,674 images; the network was trained on 4,434. No verdict rests on it.
 
 # %% tags=["hide-input"]
 run.beside(published.of_part(published.table("nss", 8)), GAIN + " and test == 'clean' and pair != 'original'",
@@ -198,11 +198,12 @@ run.beside(published.of_part(published.table("nss", 8)), GAIN + " and test == 'c
 by_part = by_selector(records.frame("nss/repair", dataset="svhn_part").query("quantity == 'gain'").fillna({"rate": 0}),
                       *CELL, "rate")
 on_clean = beyond_training(by_part).groupby(["test", "rate"]).mean().loc["clean"]
-says((f"Here the candidates help on clean images, too: a fifth of them adds {span(on_clean.loc[20], 1)} points to what "
-      "training alone gains.", on_clean.loc[20].min() > 1),
-     (f"NSS as the text describes it adds {on_clean.loc[20, 'nss']:.1f} points, DeepGini {on_clean.loc[20, 'gini']:.1f}, "
-      f"and a random order {on_clean.loc[20, 'random']:.1f}, in the mean of three seeds.",
-      on_clean.loc[20, "nss"] < on_clean.loc[20, "random"] < on_clean.loc[20, "gini"]))
+fifth_there = on_clean.loc[20]
+says((f"Here the candidates help on clean images, too: in the mean of three seeds, a fifth of them adds {span(fifth_there, 1)} "
+      "points to what training alone gains.", fifth_there.min() > 1),
+     (f"DeepGini adds {fifth_there['gini']:.1f} points, a random order {fifth_there['random']:.1f}, and NSS as the text describes "
+      f"it {fifth_there['nss']:.1f}. NSS with the known original adds least.", fifth_there.idxmin() == KNOWN
+      and fifth_there["nss"] < fifth_there["random"] < fifth_there["gini"]))
 
 # %% [markdown]
 # ## Verdict
@@ -242,8 +243,9 @@ says(
     f"Does NSS gain most on clean images? With the known original, the verdict is *{known}*.",
     (f"As the text describes NSS, it is *{text.state}*: {text.fails} of the {text.run} cells fails, none holds, "
      "and after Holm's correction none fails.", text.fails == 1 and text.holds == text.sure_fails == 0),
-    (f"All our gains on clean images are smaller than those of the paper, which prints at least {printed.min():.1f} "
-     f"points. But we retrained for {rows['epochs'].max():.0f} epochs instead of 40.", (most < printed).all()))
+    (f"On MNIST and Fashion-MNIST, all our gains on clean images are smaller than those of the paper, which prints at least "
+     f"{printed.min():.1f} points. But there we retrained for {rows['epochs'].max():.0f} epochs instead of 40.",
+     (most < printed).all() and {*most.index.get_level_values("dataset")} == {"mnist", "fashion_mnist"}))
 
 # %% [markdown]
 # ## Exercises

@@ -92,6 +92,16 @@ def test_resnet20_computes_what_its_authors_file_says(monkeypatch, tmp_path):
     assert not model.training and torch.allclose(found, expected, atol=1e-4)
 
 
+def test_neurons_of_resnet20_are_those_of_the_papers_network(monkeypatch, tmp_path):
+    """Table I's 1,882, less the shortcuts' convolutions, which this variant does not have."""
+    monkeypatch.setenv("DNNLIB_DATA", str(tmp_path))
+    files.save_tensors(tmp_path / "weights" / "resnet20_cifar10.safetensors", drawn())
+    model = training.pretrained("resnet20", "cifar10")
+    assert not [layer for layer in models.neuron_layers(model).values()
+                if isinstance(layer, torch.nn.BatchNorm2d)]
+    assert models.count(model).neurons == 1882 - 32 - 64
+
+
 def as_jpeg(images):
     again = []
     for image in images:
