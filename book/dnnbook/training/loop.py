@@ -11,7 +11,7 @@ from dnnbook import reproducible
 from dnnbook.data import Dataset, load
 from dnnbook.data.sources import is_users
 from dnnbook.training import augmentation, graphs, kept, networks, recipes
-from dnnbook.training.pretrained import pretrained
+from dnnbook.training.borrowed import pretrained
 from dnnbook.training.recipes import Recipe
 from dnnlib import checks, files, inference, models
 from dnnlib.inference import device_of, fast_layout
@@ -29,7 +29,7 @@ def trained(model_name: str, dataset: str, *, recipe_name: str = "default", seed
     ``model_name``: of :data:`models.SPECS`, or a person's own, see :func:`networks.build`.
     ``changes`` override fields of the recipe. An interrupted training goes on after its last
     whole epoch and ends with the same weights. With ``recipe_name`` 'pretrained' nothing is
-    trained: see :func:`pretrained.pretrained`. Returns the model in evaluation mode.
+    trained: see :func:`borrowed.pretrained`. Returns the model in evaluation mode.
     """
     if recipe_name == "pretrained":
         return pretrained(model_name, dataset).to(inference.device(device))
