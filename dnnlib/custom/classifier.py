@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import torch
 from torch import nn
 
+from dnnlib import models
 from dnnlib.custom.preparation import Preparation
 
 WRAP = ("wrap it: class Mine(nn.Module): __init__(self, model) keeps it, and "
@@ -33,6 +34,7 @@ class Classifier(nn.Module):
         super().__init__()
         self.model, self.probabilities = model, probabilities
         self.preparation = preparation or Preparation()
+        self.spec = models.spec_of(model)  # the same layers have neurons
         self.training = model.training
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):

@@ -29,3 +29,12 @@ def test_a_pattern_leaves_the_others_out():
 def test_a_model_that_does_not_say_its_images_needs_a_size():
     with pytest.raises(ValueError, match="--size: expected the pixels a side"):
         custom.counted_layers(nn.Sequential(nn.Conv2d(3, 2, 3), nn.Flatten(), nn.Linear(72, 2)))
+
+
+def test_a_network_by_name_keeps_its_neurons_when_its_images_are_prepared():
+    """Batch normalisations are none; as of any model they would count with the rest."""
+    plain = models.build("resnet20")
+    prepared = custom.prepare(plain, mean=(0.5,) * 3, std=(0.2,) * 3)
+    assert custom.counted_layers(prepared) == custom.counted_layers(plain)
+    assert models.count(prepared) == models.count(plain)
+    assert models.count(custom.prepare(prepared, resize=40)) == models.count(plain)

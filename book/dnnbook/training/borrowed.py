@@ -39,9 +39,7 @@ def _resnet20() -> nn.Module:
     path = files.data_dir() / "weights" / "resnet20_cifar10.safetensors"
     model = models.build("resnet20", variant="he")
     models.weights.assign(model, _as_ours(models.weights.read(path)), path)
-    prepared = custom.prepare(model, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
-    prepared.spec = models.spec_of(model)  # which of its layers have neurons
-    return prepared
+    return custom.prepare(model, mean=(0.485, 0.456, 0.406), std=(0.229, 0.224, 0.225))
 
 
 def _as_ours(theirs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -181,7 +181,7 @@ def test_of_several_values_that_count_the_copys_gives_way_to_the_published_pictu
 
     def save(value, recipe, provenance):
         records.save(replace(make(value, "deepsensor_sensitivity/test_errors", dataset="cifar10",
-                                  model="resnet20", recipe=recipe), provenance=provenance))
+                                  model="vgg16", recipe=recipe), provenance=provenance))
 
     def counting():
         return list(records.frame("deepsensor_sensitivity/test_errors")["value"])
