@@ -17,6 +17,7 @@ from torch import nn
 
 from dnnbook import published, training
 from dnnbook.chapters import declared
+from dnnbook.chapters.statements import says
 from dnnbook.data import load
 from dnnbook.display import plots, whose
 from dnnbook.display.tables import beside, headed
@@ -145,16 +146,20 @@ pd.DataFrame({f"{title}, {what}": {name: float(getattr(part.layer(name), what)()
 #
 # Our accuracies are measured on a whole test set, in percent. The column "ours" is about the
 # networks in the chapter on [test errors](02_test_errors): mean [least, greatest] over the random
-# seeds. MobileNet is an exception: it has width 0.75 and was trained by others, so all seeds share its
-# weights. It is measured on 1,000 photographs, and many of them are among its training images.
+# seeds. MobileNet and ResNet-20 are exceptions: others trained them, so all seeds share their weights.
+# MobileNet has width 0.75 and is measured on 1,000 photographs, many of them among its training images.
+
+# %% tags=["hide-input", "statements"]
+with torch.device("meta"):
+    theirs, paper = models.count(models.build("resnet20", variant="he")), models.count("resnet20")
+says(("The ResNet-20 of others has no parameters in its shortcuts: it has "
+      f"{theirs.parameters:,} parameters and {theirs.neurons:,} neurons, a little less than the paper's.",
+      0.9 < theirs.parameters / paper.parameters < 1 and 0.9 < theirs.neurons / paper.neurons < 1))
 
 # %% tags=["hide-input"]
-accuracy = {name: 100 * inference.accuracy(model, data.images, data.labels)
-            for name, model in lenets.items()}
-
-# %% tags=["hide-input"]
-live = pd.DataFrame([{"dataset": dataset, "model": name, "quantity": "accuracy", "value": value}
-                     for name, value in accuracy.items()])
+live = pd.DataFrame([{"dataset": dataset, "model": name, "quantity": "accuracy",
+                      "value": 100 * inference.accuracy(model, data.images, data.labels)}
+                     for name, model in lenets.items()])
 beside(table_1.query("quantity == 'accuracy'"), records.frame("deepsensor_sensitivity/test_errors"),
        on=["dataset", "model", "quantity"], live=live, digits=1, where="quantity == 'accuracy'")
 

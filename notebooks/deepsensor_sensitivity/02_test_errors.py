@@ -107,11 +107,13 @@ every = records.frame("deepsensor_sensitivity/test_errors")
 error_rates = at_best(every[every["quantity"] == "error_rate"], *CELL)
 ahead = {name: evidence.spread(lead_of(error_rates, "paper", name, *CELL, budget="none")) for name in RIVALS}
 guidance = {budget: evidence.spread(lead_of(error_rates, "paper", "constant", "model", budget=budget))
-            for budget in ("none", "8", "16")}
-says(("**The answer.** Without a bound on the distance, DeepSensor finds more errors than DeepXplore and DeepHunter "
-      "with every network on average, but fewer than DLFuzz with most.",
+            for budget in ("none", "paper", "8", "16")}
+fewer_on_average = ahead["dlfuzz"]["mean"].groupby("model").max() < 0
+says(("**The answer.** Without a bound on the distance, and in the mean over the seeds, DeepSensor finds more errors than "
+      "DeepXplore and DeepHunter with every network. It finds fewer than DLFuzz with every network but "
+      f"{listed(fewer_on_average.index[~fewer_on_average])}.",
       all((ahead[name]["mean"] > 0).all() for name in ("deepxplore", "deephunter"))
-      and (ahead["deephunter"]["low"] > 0).all() and (ahead["dlfuzz"]["high"] < 0).mean() > 1 / 2))
+      and (ahead["deephunter"]["low"] > 0).all() and (~fewer_on_average).sum() == 1))
 
 # %% tags=["hide-input", "statements"]
 in_print = printed_rates(published.table("deepsensor_sensitivity", 2), 20_000).loc[LENETS]
@@ -425,8 +427,9 @@ wide(run.live, "swarm in ('paper', 'released') and baseline.notna()",
 # As in the paper, there is no bound here. The tables show test errors in percent of all examples,
 # and error categories for each input. Our numbers are those of DeepSensor's swarm `paper` and of
 # the rivals in the paper's setting (DeepXplore without other networks where there were none): mean
-# [least, greatest] over the random seeds. CIFAR-10 is a JPEG copy, and MobileNet has width 0.75. We
-# ran what two processor cores allow: the folded table has the inputs, particles, iterations and random seeds.
+# [least, greatest] over the random seeds. VGG16's CIFAR-10 is a JPEG copy. Others trained ResNet-20 and MobileNet,
+# which has width 0.75: with these two, the inputs and the search differ from seed to seed, not the weights. We ran
+# what two processor cores allow: the folded table has the inputs, particles, iterations and random seeds.
 
 # %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
@@ -538,10 +541,14 @@ run.verdicts()
 
 # %% tags=["hide-input", "statements"]
 at_8, at_16 = sides_of(guidance["8"]), sides_of(guidance["16"])
-says((f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm. Paired by seed, "
-      f"it has more errors than under a constant fitness, with {listed(at_8.ahead)}.", {*LENETS} <= {*at_8.ahead}),
+near_by = guidance["paper"].loc["resnet20"]
+says((f"At a distance of {8}, where a digit is already hard to read, sensitive neurons do guide the swarm on MNIST. Paired by "
+      f"seed, it has more errors than under a constant fitness, with {listed(at_8.ahead)}.", {*LENETS} == {*at_8.ahead}),
+     (f"With {listed(at_8.behind)} it has fewer, by {-guidance['8'].loc[at_8.behind[0], 'mean']:.0f} points; but within a "
+      f"distance of 1, it has {near_by['mean']:.0f} points more.",
+      at_8.behind == ["resnet20"] and near_by["low"] > 0),
      (f"With {listed(at_8.undecided)} the seeds do not decide.", {*at_8.undecided} == {"vgg16", "mobilenet"}
-      and not at_8.behind and "mobilenet" in at_16.undecided))
+      and "mobilenet" in at_16.undecided))
 
 # %% tags=["hide-input", "statements"]
 colour, photographs = guidance["none"].loc[["resnet20", "vgg16"]], every[every["model"] == "mobilenet"]
@@ -549,7 +556,7 @@ start = mean_of(error_rates, "model", who="constant", budget="none")[colour.inde
 inside = mean_of(error_rates, "model", who="dlfuzz", budget="paper")[["resnet20", "vgg16", "mobilenet"]]
 rate_of, way_of = ({who: seeds_of(photographs, who=who, quantity=quantity, budget="none") for who in ("paper", "constant")}
                    for quantity in ("error_rate", "l2"))
-says(("On CIFAR-10 (a JPEG copy) and on ImageNet, as on MNIST, most images at which a search without a bound starts "
+says(("On CIFAR-10 and on ImageNet, as on MNIST, most images at which a search without a bound starts "
       "are errors already. But unlike on MNIST, the guided swarm does not lose them.", start.min() > 80
       and colour.loc["resnet20", "low"] < 0 < colour.loc["resnet20", "high"] and not colour.loc["vgg16"].any()),
      ("With MobileNet every example is an error, guided or not: the guided swarm finds nothing better than its start, "

@@ -100,12 +100,11 @@ def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
         axis = axes[each * networks.index((*network,)) + line, column]
         axis.set_visible(True)
         sns.barplot(part, x="value", y="method", hue="counted", errorbar=None, ax=axis,
-                    legend=axis is axes[0, 0])
+                    legend=axis is axes[0, 0] and rows["counted"].nunique() > 1)
         axis.axvline(0, color="0.3", lw=0.8)
         axis.set(title=criterion.upper(), xlabel="", ylabel=", ".join(map(shown, network)))
         axis.locator_params(axis="x", nbins=3)
         axis.xaxis.set_major_formatter("{x:g}")
-    axes[0, 0].legend(fontsize=7)
 
 
 kept = run.recorded()

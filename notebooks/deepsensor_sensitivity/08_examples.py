@@ -34,9 +34,10 @@ from dnnbook.chapters.experiments import Experiment
 from dnnbook.chapters.statements import says
 from dnnbook.data import load, profile_limit
 from dnnbook.display import campaign_plots, plots
+from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
-from dnnbook.records import records
-from dnnbook.records.intervals import interval
+from dnnbook.records import evidence, records
+from dnnbook.words import listed, span
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
@@ -47,15 +48,16 @@ run = Experiment("deepsensor_sensitivity/examples", profile, dataset=dataset, mo
 
 # %% tags=["hide-input", "statements"]
 kept = records.frame("deepsensor_sensitivity/examples").astype({"value": float})
-of = {quantity: part.groupby(["fuzzer", "budget"])["value"] for quantity, part in kept.groupby("quantity")}
-error_rate, length = of["last_error_rate"].mean(), of["l2"].mean()
-free, far_off, close = (("deepsensor", budget) for budget in ("none", "8", "paper"))
-over = of["distance_over_deephunter"].get_group(free)
-says((f"**The answer.** DeepSensor's examples do stand apart: in the last hidden layer they are {over.mean():.1f} times as far "
-      "from the benign images as DeepHunter's.", interval(over, "ratio")[0] > 1),
-     (f"But they are far from their inputs: without a bound, where {error_rate[free]:.0f} % are errors, the median L2 "
-      f"distance is {length[free]:.1f}.", length[free] > 4),
-     (f"Within a distance of {length[close]:.0f}, {error_rate[close]:.1f} % are.", error_rate[close] < 2))
+mean = kept.groupby(["fuzzer", "budget", "quantity", "model"])["value"].mean().unstack("model")[["lenet5", "resnet20"]]
+free, far_off, close = (mean.loc["deepsensor", budget] for budget in ("none", "8", "paper"))
+over = evidence.verdict("deepsensor-sensitivity-clusters").cells.set_index("model")
+says(("**The answer.** DeepSensor's examples do stand apart: in the last hidden layer they are "
+      f"{span(over['mean'], 1)} times as far from the benign images as DeepHunter's.", (over["low"] > 1).all()),
+     (f"But they are far from their inputs. Without a bound, {listed(free.loc['last_error_rate'].map('{:.0f} %'.format))} are "
+      "errors with LeNet-5 on MNIST and with ResNet-20 on CIFAR-10; their median L2 distances are "
+      f"{listed(free.loc['l2'].map('{:.1f}'.format))}.", (free.loc["l2"] > 4).all()),
+     (f"Within a distance of {close.loc['l2'].max():.0f}, {listed(close.loc['last_error_rate'].map('{:.1f} %'.format))} are.",
+      (close.loc["last_error_rate"] < 10).all()))
 
 # %% [markdown]
 # **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
@@ -235,10 +237,13 @@ run.verdicts()
 # and the other that the perturbations of Fig. 8 cannot be seen.
 
 # %% tags=["hide-input", "statements"]
-says((f"The more of DeepSensor's examples are errors, the farther they are from their inputs: within {length[far_off]:.0f}, "
-      f"{error_rate[far_off]:.0f} % are.", error_rate[close] < error_rate[far_off] < error_rate[free]
-      and length[close] < length[far_off] < length[free]),
-     f"Of DeepHunter's, {error_rate['deephunter', 'none']:.0f} % are.",
+says(("The more of DeepSensor's examples are errors, the farther they are from their inputs: within 8, "
+      f"{listed(far_off.loc['last_error_rate'].map('{:.0f} %'.format))} are.",
+      all((close.loc[which] < far_off.loc[which]).all() and (far_off.loc[which] < free.loc[which]).all()
+          for which in ("last_error_rate", "l2"))),
+     "Of DeepHunter's, "
+     f"{listed(mean.loc['deephunter', 'none'].loc['last_error_rate'].map('{:.0f} %'.format))} are.",
+     f"Our records cover {sizes(kept)}, inputs of one class.",
      "[The chapter on test errors](02_test_errors) has more distances, and inputs of all classes.")
 
 # %% [markdown]

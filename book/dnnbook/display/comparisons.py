@@ -61,8 +61,11 @@ def sizes(rows: pd.DataFrame) -> str:
                    for name, word in SIZES.items() if name in part}
         text = ", ".join(f"{number:,.0f} {word if number != 1 else word[:-1]}"
                          for word, number in numbers.items())
-        width = ", of width 0.75," if model == "mobilenet" else ""
-        found.setdefault(text, []).append(f"{shown(model)}{width} on {shown(dataset)}")
+        which = ["of width 0.75"] if model == "mobilenet" else []
+        if "recipe" in part and (part["recipe"] == "pretrained").all():
+            which.append("trained by others")
+        told = f" ({', '.join(which)})" if which else ""
+        found.setdefault(text, []).append(f"{shown(model)}{told} on {shown(dataset)}")
     return "; ".join(f"{listed(who)}: {text}" for text, who in found.items())
 
 

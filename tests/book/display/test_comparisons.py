@@ -37,3 +37,11 @@ def test_networks_of_the_same_sizes_share_a_line():
     rows = pd.DataFrame({"dataset": "mnist", "model": ["lenet1", "lenet5"], "seeds_count": 10,
                          "seed": 0})
     assert sizes(rows) == "LeNet-1 on MNIST and LeNet-5 on MNIST: 10 inputs, 1 random seed"
+
+
+def test_sizes_say_which_networks_others_trained():
+    rows = pd.DataFrame({"dataset": ["cifar10", "imagenet", "mnist"],
+                         "model": ["resnet20", "mobilenet", "lenet5"],
+                         "recipe": ["pretrained", "pretrained", "default"], "seeds_count": 10})
+    assert sizes(rows) == ("ResNet-20 (trained by others) on CIFAR-10, MobileNet (of width 0.75, "
+                           "trained by others) on ImageNet and LeNet-5 on MNIST: 10 inputs")
