@@ -37,7 +37,7 @@ from dnnbook.display import campaign_plots, plots
 from dnnbook.display.comparisons import sizes
 from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
-from dnnbook.words import listed, span
+from dnnbook.words import span
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
@@ -53,11 +53,11 @@ free, far_off, close = (mean.loc["deepsensor", budget] for budget in ("none", "8
 over = evidence.verdict("deepsensor-sensitivity-clusters").cells.set_index("model")
 says(("**The answer.** DeepSensor's examples do stand apart: in the last hidden layer they are "
       f"{span(over['mean'], 1)} times as far from the benign images as DeepHunter's.", (over["low"] > 1).all()),
-     (f"But they are far from their inputs. Without a bound, {listed(free.loc['last_error_rate'].map('{:.0f} %'.format))} are "
-      "errors with LeNet-5 on MNIST and with ResNet-20 on CIFAR-10; their median L2 distances are "
-      f"{listed(free.loc['l2'].map('{:.1f}'.format))}.", (free.loc["l2"] > 4).all()),
-     (f"Within a distance of {close.loc['l2'].max():.0f}, {listed(close.loc['last_error_rate'].map('{:.1f} %'.format))} are.",
-      (close.loc["last_error_rate"] < 10).all()))
+     ("But they are far from their inputs. Without a bound, {:.0f} % are errors with LeNet-5 on MNIST and {:.0f} % with ResNet-20 "
+      "on CIFAR-10; ".format(*free.loc["last_error_rate"])
+      + "the median L2 distance is {:.1f} and {:.1f}.".format(*free.loc["l2"]), (free.loc["l2"] > 4).all()),
+     ("Within a distance of 1, {:.1f} % are errors with LeNet-5 and {:.1f} % with ResNet-20.".format(
+         *close.loc["last_error_rate"]), (close.loc["last_error_rate"] < 10).all()))
 
 # %% [markdown]
 # **What you will learn.** How to measure an overlap that a picture only suggests; and what examples at
@@ -237,13 +237,12 @@ run.verdicts()
 # and the other that the perturbations of Fig. 8 cannot be seen.
 
 # %% tags=["hide-input", "statements"]
-says(("The more of DeepSensor's examples are errors, the farther they are from their inputs: within 8, "
-      f"{listed(far_off.loc['last_error_rate'].map('{:.0f} %'.format))} are.",
+says(("The more of DeepSensor's examples are errors, the farther they are from their inputs: within a distance of 8, {:.0f} % are "
+      "with LeNet-5 and {:.0f} % with ResNet-20.".format(*far_off.loc["last_error_rate"]),
       all((close.loc[which] < far_off.loc[which]).all() and (far_off.loc[which] < free.loc[which]).all()
           for which in ("last_error_rate", "l2"))),
-     "Of DeepHunter's, "
-     f"{listed(mean.loc['deephunter', 'none'].loc['last_error_rate'].map('{:.0f} %'.format))} are.",
-     f"Our records cover {sizes(kept)}, inputs of one class.",
+     "Of DeepHunter's, {:.0f} % and {:.0f} % are.".format(*mean.loc["deephunter", "none"].loc["last_error_rate"]),
+     f"The records are of inputs of one class. {sizes(kept)}.",
      "[The chapter on test errors](02_test_errors) has more distances, and inputs of all classes.")
 
 # %% [markdown]
