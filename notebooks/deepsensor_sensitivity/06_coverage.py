@@ -314,12 +314,15 @@ run.verdicts()
 # neurons raise: NC, NBC and SNAC. The table has the lead over that swarm, with its 95 % interval.
 
 # %% tags=["hide-input", "statements"]
-lost, top = [name for name in ("nbc", "snac") if alone[name].max() < 0], both.idxmax()
+top, edges = both.idxmax(), by_network.unstack("criterion").swaplevel(axis=1)[["nbc", "snac"]]
+loses = (edges < 0).all(axis=1)
 far = every[every["quantity"] == "l2"]
 distance = mean_of(at_best(with_swarm(far.assign(value=100 * far["value"] / far["l2"]), "paper"), *CELL), "fuzzer")
 says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC.", top["nbc"] == top["snac"]),
-     *([f"In {listed(lost)} the examples of every fuzzer alone cover less on average than their inputs did: some inputs have "
-        "unusual values, and their examples lose them."] if lost else []),
+     (f"With {listed(loses.index[loses])} the examples of every fuzzer alone cover less in NBC and SNAC than their inputs did: some "
+      "inputs have unusual values, and their examples lose them. With "
+      f"{listed(loses.index[~loses])}, those of DLFuzz cover more.", 0 < loses.sum() < len(loses)
+      and (edges.xs("dlfuzz", level="fuzzer", axis=1)[~loses] > 0).all(axis=None)),
      f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie at "
      f"{distance.min():.0f} % of the bound, and those of {shown(distance.idxmax())} at {distance.max():.0f} %.")
 
