@@ -43,7 +43,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import firsts, lead_of, mean_of, with_swarm, written
-from dnnbook.words import listed, out_of, shown
+from dnnbook.words import listed, out_of, shown, span
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
@@ -65,21 +65,23 @@ every = every[every["criterion"].isna() | every["criterion"].isin(names)]
 gained = at_best(every[every["quantity"] == "gain"], *CELL)
 alone, both = (mean_of(with_swarm(gained, "paper"), "fuzzer", "criterion", counted=way).unstack("criterion")
                for way in ("alone", "together"))
-leaders = firsts(alone).value_counts()
-led, ahead = leaders.get("deepsensor", 0), evidence.spread(lead_of(gained, "paper", "constant", "criterion", counted="alone"))
-says((f"**The answer.** No: on average over {gained['model'].nunique()} networks, DeepSensor gains most in "
-      f"{out_of(led, len(names))} criteria, and {shown(leaders.index[0])} in {leaders.iloc[0]}.",
-      led <= 3 and leaders.index[0] != "deepsensor"),
-     ("Its sensitive neurons add nothing that we see. In no criterion is its lead over a swarm with a constant fitness, "
+leaders, losses = firsts(alone).value_counts(), int((alone.max() < 0).sum())
+led, (ahead, kept_ahead) = leaders.get("deepsensor", 0), (evidence.spread(lead_of(
+    gained, "paper", "constant", "criterion", counted=way)) for way in ("alone", "together"))
+says((f"**The answer.** No: on average over {gained['model'].nunique()} networks, DeepSensor comes first in "
+      f"{out_of(led, len(names))} criteria, and {shown(leaders.index[0])} in {leaders.iloc[0]}. In {losses} of the {len(names)}, even the first "
+      "covers less than the inputs did.", led <= 3 and leaders.index[0] != "deepsensor" and losses > 1),
+     ("Sensitive neurons hardly help. In no criterion is DeepSensor's lead over a swarm with a constant fitness, "
       "which looks at no neuron, more than chance.", ahead["low"].max() <= 0),
-     ("Counted together with the inputs, as a tester would keep them, it leads in none either.",
-      not (both.idxmax() == "deepsensor").any()))
+     (f"Counted together with the inputs, as a tester would keep them, DLFuzz comes first in all {len(names)}, and DeepSensor leads "
+      f"that swarm by at most {kept_ahead['mean'].max():.1f} points.", (both.idxmax() == "dlfuzz").all()
+      and kept_ahead["mean"].max() < 0.5))
 
 # %% [markdown]
 # ## In one picture
 #
-# Each panel shows one criterion, on a scale of its own. On which side of zero is a bar, and whose bar is the
-# longest? And how far is DeepSensor ahead of its twin, a {term}`swarm` with a constant {term}`fitness`?
+# Each panel shows one criterion, on a scale of its own. On which side of zero is a bar, and whose bar ends farthest
+# to the right? And how far is DeepSensor ahead of its twin, a {term}`swarm` with a constant {term}`fitness`?
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 3 of the paper from the records: gain in coverage of the examples over their inputs. Mean over the random seeds, on a scale of its own for each criterion and network.", "name": "fig-deepsensor-coverage-records"}}
 def draw(rows: pd.DataFrame, columns: int, height: float) -> None:
@@ -292,7 +294,8 @@ led_with = (by_network["deepsensor"] > by_network.drop(columns="deepsensor").max
 bounds = every[every["quantity"] == "gain"].groupby("dataset")["l2"].max()
 says(f"Our records cover {sizes(every)}. Each example lies within an L2 distance of "
      f"{listed([f'{bound:g} on {shown(name)}' for name, bound in bounds.items()])} from its input. The rivals ran "
-     f"{of_rivals(gained[gained['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}.",
+     f"{of_rivals(gained[gained['fuzzer'].isin(['deepxplore', 'dlfuzz', 'deephunter'])])}. With "
+     f"{listed(every.loc[every['others'] == '', 'model'].unique())}, DeepXplore had no other networks to compare with.",
      (f"With any network alone, DeepSensor is ahead of all others in at most {out_of(led_with.max(), len(names))} criteria.",
       led_with.max() <= 3))
 
@@ -314,17 +317,19 @@ run.verdicts()
 # neurons raise: NC, NBC and SNAC. The table has the lead over that swarm, with its 95 % interval.
 
 # %% tags=["hide-input", "statements"]
-top, edges = both.idxmax(), by_network.unstack("criterion").swaplevel(axis=1)[["nbc", "snac"]]
-loses = (edges < 0).all(axis=1)
-far = every[every["quantity"] == "l2"]
-distance = mean_of(at_best(with_swarm(far.assign(value=100 * far["value"] / far["l2"]), "paper"), *CELL), "fuzzer")
-says((f"Together with the inputs, {shown(top['nbc'])} gains most in NBC and SNAC.", top["nbc"] == top["snac"]),
-     (f"With {listed(loses.index[loses])} the examples of every fuzzer alone cover less in NBC and SNAC than their inputs did: some "
-      "inputs have unusual values, and their examples lose them. With "
-      f"{listed(loses.index[~loses])}, those of DLFuzz cover more.", 0 < loses.sum() < len(loses)
-      and (edges.xs("dlfuzz", level="fuzzer", axis=1)[~loses] > 0).all(axis=None)),
-     f"Equal bounds do not mean equal distances: on average, the examples of {shown(distance.idxmin())} lie at "
-     f"{distance.min():.0f} % of the bound, and those of {shown(distance.idxmax())} at {distance.max():.0f} %.")
+edges = {way: mean_of(with_swarm(gained, "paper"), "model", "criterion", "fuzzer", counted=way).unstack("fuzzer").loc[
+    (slice(None), ["nbc", "snac"]), :] for way in ("alone", "together")}
+loses = (edges["alone"] < 0).all(axis=1).groupby("model").all()
+fewer, rest = loses.index[loses], loses.index[~loses]
+far = every[every["quantity"] == "l2"].assign(value=lambda rows: 100 * rows["value"] / rows["l2"])
+reached = mean_of(at_best(with_swarm(far, "paper"), *CELL), "fuzzer", "model").unstack("model")
+says((f"With {listed(fewer)}, the examples of every fuzzer alone cover less in NBC and SNAC than their inputs did: some inputs "
+      "have unusual values, and their examples lose them. Kept with the inputs, DeepHunter's add most there.", len(fewer)
+      and (edges["together"].loc[[*fewer]].idxmax(axis=1) == "deephunter").all()),
+     (f"With {listed(rest)}, DLFuzz's cover more, and add most.", len(rest) and (edges["alone"].loc[[*rest], "dlfuzz"] > 0).all()
+      and (edges["together"].loc[[*rest]].idxmax(axis=1) == "dlfuzz").all()),
+     (f"Equal bounds do not mean equal distances: with one network or another, DeepXplore's examples lie at "
+      f"{span(reached.loc['deepxplore'])} % of the bound on average, and those of noise at 100 %.", reached.loc["noise"].min() > 99))
 
 # %% tags=["hide-input", "records"]
 counted_gains = records.frame("deepsensor_sensitivity/coverage")
