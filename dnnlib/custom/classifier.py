@@ -34,8 +34,13 @@ class Classifier(nn.Module):
         super().__init__()
         self.model, self.probabilities = model, probabilities
         self.preparation = preparation or Preparation()
-        self.spec = models.spec_of(model)  # the same layers have neurons
         self.training = model.training
+
+    @property
+    def spec(self) -> models.Spec | None:
+        """A network's by name, whose layers have the same neurons here; None for probabilities,
+        which such a network does not give."""
+        return None if self.probabilities else models.spec_of(self.model)
 
     def named_modules(self, memo=None, prefix="", remove_duplicate=True):
         """The model's own names, without one for this shell around it."""
@@ -61,6 +66,15 @@ class Classifier(nn.Module):
         if not self.probabilities:
             return output
         return output.clamp_min(torch.finfo(output.dtype).tiny).log()
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The person's own model; a subclass of :class:`Classifier` is one too, with a pass of its own.
+
+    >>> type(unwrapped(Classifier(nn.Flatten()))).__name__
+    'Flatten'
+    """
+    return model.model if type(model) is Classifier else model
 
 
 def logits_of(output) -> torch.Tensor:

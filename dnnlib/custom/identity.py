@@ -20,7 +20,7 @@ from dnnlib import __version__
 from dnnlib.custom import preparation as prepared
 from dnnlib.custom import run_folder
 from dnnlib.custom.answering import unanswered
-from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.classifier import unwrapped
 from dnnlib.custom.looks import Looked
 from dnnlib.custom.photos import Photos
 from dnnlib.data.pictures import Pictures, Rows
@@ -248,7 +248,7 @@ def identity_of(look: Looked, photos: Photos, reference: Photos | None,
     later run will be compared with it.
     """
     model = look.model
-    own = model.model if isinstance(model, Classifier) else model
+    own = unwrapped(model)
     fit = photos.preparation
     things = [*{type(module) for module in own.modules()}, *prepared.steps_of(fit)]
     things += [base for kind in things if isinstance(kind, type) for base in kind.__mro__]

@@ -23,6 +23,7 @@ from dnnlib.custom.classifier import (
     heads_of,
     logits_of,
     output_named,
+    unwrapped,
 )
 from dnnlib.custom.own_code import told
 from dnnlib.custom.photos import Photos
@@ -180,10 +181,8 @@ def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) ->
         raise TypeError("model: expected a torch.nn.Module, got "
                         f"{getattr(model, '__name__', type(model).__name__)}; {WRAP}")
     some = checks.images(x)[torch.linspace(0, len(x) - 1, min(len(x), PROBE)).long()]
-    if isinstance(model, Classifier):
-        model, preparation = model.model, model.preparation
-    else:
-        preparation = Preparation()
+    wrapped, model = model, unwrapped(model)
+    preparation = Preparation() if model is wrapped else wrapped.preparation
     if not model.state_dict():  # a quantised one has no parameters, and has weights
         raise ValueError("model: expected one with parameters, got none; are its layers attributes "
                          "of the module?")
@@ -229,7 +228,8 @@ def _looked_at(model: nn.Module, x: torch.Tensor, probabilities: bool | None) ->
         f" as {'probabilities' if probabilities else 'logits'}" if outputs.shape[1] > 1 else
         f", one number for each image, as the {'probability' if probabilities else 'logit'} of the "
         "second of two classes")
-    if models.spec_of(model) and probabilities is None and preparation.mean is None:
+    fits = kinds == {torch.float32} and outputs.shape[1] > 1 and preparation.mean is None
+    if fits and models.spec_of(model) and probabilities is None:
         return Looked(model, some, outputs.cpu(), taken)
     fit = Classifier(model, probabilities=bool(probabilities), preparation=preparation).eval()
     if probabilities is False:

@@ -53,7 +53,8 @@ def counted_layers(model: nn.Module, photos: Photos | None = None, *,
         fit, x, *_ = first_look(model, photos)
         x = x[:2]
     elif spec or side:
-        shape = spec.shape if spec else (channels or 3, side, side)
+        depth, *sides = spec.shape if spec else (3, side, side)
+        shape = (channels or depth, *((side, side) if side else sides))
         x = torch.rand(2, *shape, generator=torch.Generator().manual_seed(0))
         fit = classifier(model, x)
     else:

@@ -8,7 +8,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from dnnlib import checks, files, models
 from dnnlib.custom import preparation
-from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.classifier import Classifier, unwrapped
 from dnnlib.custom.datasets import Loaded, image_in, label_in, last_are_channels, named
 from dnnlib.custom.own_code import reason, sentence
 from dnnlib.custom.preparation import Preparation
@@ -391,7 +391,8 @@ def _preparation(model: nn.Module, size: int | None = None) -> tuple[Preparation
     given = preparation.of(model)
     if size is None and given.resize is given.crop is given.transform is None:
         size = shape[1]
-    depth = 3 if given.mean is not None and len(given.mean) == 3 else shape[0]
+    depth = (3 if given.mean is not None and len(given.mean) == 3 else
+             shape[0] if given.transform is None else None)
     return given.with_options(resize=size, crop=size), depth
 
 
@@ -407,6 +408,7 @@ def prepare(model: nn.Module, *, resize: int | None = None, crop: int | None = N
     options = {"resize": resize, "crop": crop, "mean": mean, "std": std}
     if all(value is None for value in options.values()):
         return model
-    changed = preparation.of(model).with_options(**options)
-    inner = model.model if isinstance(model, Classifier) else model
-    return Classifier(inner, preparation=changed)
+    given, inner = preparation.of(model), unwrapped(model)
+    if inner is model:  # which normalises on its own, if it does
+        given = replace(given, mean=None, std=None)
+    return Classifier(inner, preparation=given.with_options(**options))

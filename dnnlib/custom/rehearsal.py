@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from dnnlib import fuzzing, selection
-from dnnlib.custom.classifier import Classifier
+from dnnlib.custom.classifier import unwrapped
 from dnnlib.custom.failures import campaign_of
 from dnnlib.custom.formats import OutputsOnly
 from dnnlib.custom.methods import Kind, takes_layers
@@ -98,8 +98,7 @@ def _has_slopes(model: nn.Module, x: torch.Tensor) -> None:
 
 def outputs_only(name: str, model: nn.Module, does: str = "looks into the layers of") -> None:
     """``ValueError`` for a model that gives its outputs and no more."""
-    inner = model.model if isinstance(model, Classifier) else model
-    if isinstance(inner, OutputsOnly):
+    if isinstance(inner := unwrapped(model), OutputsOnly):
         raise ValueError(f"{name}: {does} a model, and {inner.format} gives its outputs only; "
                          "give its code instead, FILE.py:FUNCTION")
 

@@ -17,7 +17,7 @@ from torch import nn
 from dnnlib import checks
 from dnnlib.models import lenet, nets, resnet, speaker, vgg
 from dnnlib.models import mobilenet as _mobilenet
-from dnnlib.models.layers import Add, InputScale
+from dnnlib.models.layers import Add, InputScale, modules_that_run, with_parts
 from dnnlib.models.mobilenet import load_keras_weights
 
 __all__ = ["SPECS", "Size", "Spec", "build", "count", "load_keras_weights", "neuron_layers",
@@ -135,8 +135,8 @@ def neuron_layers(model: nn.Module) -> dict[str, nn.Module]:
     >>> list(neuron_layers(build("lenet1")))
     ['1', '2', '4', '5', '7']
     """
-    leaves = {name: module for name, module in model.named_modules()
-              if not any(module.children()) and not isinstance(module, (nn.Flatten, InputScale))}
+    leaves = {name: module for name, module in modules_that_run(model).items()
+              if not with_parts(module) and not isinstance(module, (nn.Flatten, InputScale))}
     spec = spec_of(model)
     kinds = spec.layers if spec else (nn.Module,)
     logits = next(reversed(leaves))

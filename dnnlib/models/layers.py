@@ -6,20 +6,23 @@ from torch import nn
 EPSILON = 1e-3  # Keras's default in BatchNormalization
 
 
+_OF_WEIGHTS = {"parametrizations", "_packed_params"}  # of a parametrised, of a quantised module
+
+
 def with_parts(module: nn.Module) -> bool:
-    """Whether other modules run within a module; what makes a parametrised weight is no part.
+    """Whether other modules run within a module; what makes or holds a weight is no part.
 
     >>> linear = nn.utils.parametrizations.weight_norm(nn.Linear(2, 2))
     >>> any(linear.children()), with_parts(linear), with_parts(nn.Sequential(linear))
     (True, False, True)
     """
-    return any(name != "parametrizations" for name, _ in module.named_children())
+    return any(name not in _OF_WEIGHTS for name, _ in module.named_children())
 
 
 def modules_that_run(model: nn.Module) -> dict[str, nn.Module]:
-    """The modules by name, without those that make a parametrised weight."""
+    """The modules by name, without those that make or hold a weight."""
     return {name: module for name, module in model.named_modules()
-            if ".parametrizations." not in f".{name}."}
+            if _OF_WEIGHTS.isdisjoint(name.split("."))}
 
 
 class SameConv2d(nn.Conv2d):

@@ -1,9 +1,11 @@
 """The layers whose neurons count, of a model that nobody here wrote."""
 
 import pytest
+import torch
 from torch import nn
 
 from dnnlib import custom, models
+from dnnlib.neurons.layers import layers_of
 
 
 def test_sizes_follow_from_the_modules():
@@ -38,3 +40,28 @@ def test_a_network_by_name_keeps_its_neurons_when_its_images_are_prepared():
     assert custom.counted_layers(prepared) == custom.counted_layers(plain)
     assert models.count(prepared) == models.count(plain)
     assert models.count(custom.prepare(prepared, resize=40)) == models.count(plain)
+
+
+def test_the_size_asked_for_or_prepared_comes_before_the_networks_own():
+    plain = models.build("resnet20")
+    assert custom.counted_layers(custom.prepare(plain, resize=48, crop=40)).shape == (3, 40, 40)
+    assert custom.counted_layers(plain, size=48).shape == (3, 48, 48)
+
+
+def test_a_network_by_name_has_its_neurons_whatever_makes_its_weights():
+    plain, made, small = models.build("resnet20"), models.build("resnet20"), models.build("lenet5")
+    for module in made.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.utils.parametrizations.weight_norm(module)
+    assert models.count(made).neurons == models.count(plain).neurons
+    quantised = custom.prepare(torch.ao.quantization.quantize_dynamic(small, {nn.Linear}),
+                               mean=(0.5,), std=(0.2,))
+    assert (custom.counted_layers(quantised).total("neurons")
+            == custom.counted_layers(small).total("neurons"))
+
+
+def test_a_network_by_name_that_ends_in_a_softmax_is_as_any_other():
+    ended = models.build("lenet5").append(nn.Softmax(1))
+    wrapped = custom.Classifier(ended, probabilities=True)
+    assert wrapped.spec is None
+    assert [*layers_of(wrapped, torch.rand(1, 1, 28, 28))][-2:] == ["11", "12"]

@@ -8,7 +8,7 @@ from torchvision import transforms
 from torchvision.transforms import v2
 
 import dnnlib
-from dnnlib import custom
+from dnnlib import custom, models
 from dnnlib.custom.preparation import Preparation, prepared
 
 RGB = ((0.5, 0.4, 0.3), (0.2, 0.25, 0.3))
@@ -112,3 +112,49 @@ def test_whole_gray_levels_are_uint8():
         assert found.dtype == np.uint8 and np.array_equal(found, np.asarray(picture))
     assert Preparation(transform=lambda picture: torch.full((1, 2, 2), 0.3)).apply(
         picture).dtype == np.float32
+
+
+def test_a_transform_of_ones_own_is_given_the_picture_as_it_is(tmp_path):
+    """Also before a network by name, which has channels of its own."""
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 28, 28, 3), np.uint8)
+    for i, picture in enumerate(pixels):
+        Image.fromarray(picture).save(tmp_path / f"{i}.png")
+    steps = [transforms.Lambda(lambda picture: picture.getchannel(0)), transforms.ToTensor()]
+    network = models.build("lenet5")
+    model = custom.Classifier(network, preparation=prepared(transforms.Compose(steps)))
+    red = torch.from_numpy(pixels[..., 0])[:, None] / 255
+    found, exact = (dnnlib.rank(*given, "gini", top=1).sort_index()["gini_score"].tolist()
+                    for given in ((model, tmp_path), (network, red)))
+    np.testing.assert_allclose(found, exact, rtol=1e-6)
+
+
+def test_a_pass_of_ones_own_around_the_classifier_is_not_lost(tiny_model):
+    class Mirrored(custom.Classifier):
+        def forward(self, x):
+            return super().forward(x.flip(1, 2, 3))
+
+    mine, x = Mirrored(tiny_model()), torch.rand(6, 1, 8, 8)
+    found, exact = (dnnlib.rank(model, images, "gini", top=1).sort_index()["gini_score"].tolist()
+                    for model, images in ((mine, x), (tiny_model(), x.flip(1, 2, 3))))
+    assert found == pytest.approx(exact)
+
+
+def test_what_runs_another_model_is_not_normalised_twice(tiny_model):
+    class Runs(torch.nn.Module):  # as torch.compile gives it: with the attributes of the other
+        def __init__(self, other):
+            super().__init__()
+            self.other, self.preparation = other, other.preparation
+
+        def forward(self, x):
+            return self.other(x)
+
+    once, x = custom.prepare(tiny_model(), mean=(0.5,), std=(0.1,)), torch.rand(2, 1, 8, 8)
+    again = custom.prepare(Runs(once), crop=8)
+    assert torch.equal(again(x), once(x)) and again.preparation.crop == 8
+
+
+def test_a_network_by_name_may_be_of_half_precision():
+    x = torch.rand(6, 1, 28, 28)
+    by = {"by": "nac", "top": 1, "reference": x}
+    found = dnnlib.rank(models.build("lenet5").half(), x, **by)
+    assert len(found) == 6
