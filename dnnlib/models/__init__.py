@@ -176,7 +176,7 @@ def count(network: str | nn.Module, **options) -> Size:
         for hook in hooks:
             hook.remove()
     parameters = sum(p.numel() for p in model.parameters())
-    return Size(parameters, sum(sizes) + (spec.classes if spec.softmax else 0))
+    return Size(parameters, sum(sizes) + (sizes[-1] if spec.softmax else 0))
 
 
 def table() -> pd.DataFrame:

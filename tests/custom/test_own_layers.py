@@ -60,6 +60,12 @@ def test_a_network_by_name_has_its_neurons_whatever_makes_its_weights():
             == custom.counted_layers(small).total("neurons"))
 
 
+def test_a_network_by_name_with_another_head_has_the_neurons_of_that():
+    model = models.build("lenet5")
+    model[-1] = nn.Linear(model[-1].in_features, 3)
+    assert models.count(model).neurons == custom.counted_layers(model).total("neurons") == 254
+
+
 def test_a_network_by_name_that_ends_in_a_softmax_is_as_any_other():
     ended = models.build("lenet5").append(nn.Softmax(1))
     wrapped = custom.Classifier(ended, probabilities=True)
