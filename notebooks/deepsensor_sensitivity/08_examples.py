@@ -130,7 +130,7 @@ pd.DataFrame({name: shares | {"otherwise (%)": 100 - sum(shares.values()), "mean
 #
 # The points are the activations before the {term}`logits <logit>`. We show examples of every predicted
 # class; a triangle marks those that are given neither of the two classes. The paper leaves these out. Their share
-# is called *otherwise* above.
+# over all iterations is called *otherwise* above.
 
 # %% tags=["remove-input"]
 from dnnbook.chapters.practice import quiz
