@@ -67,8 +67,8 @@ says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} ce
 
 # %% [markdown]
 # These are the networks behind most tables and figures, trained as for the verdicts: with the paper's numbers where
-# it prints them, else with ours. DeepSensor's VGG16 is that of NSS, trained to NSS's accuracy, and so is the ResNet-20 of its
-# second paper. Others trained MobileNet and the ResNet-20 of its first paper. The accuracy is that on the whole test set. For ImageNet, it is the accuracy on a photograph of each class. Many of these are training images, so it is too high.
+# it prints them, else with ours. DeepSensor's VGG16 and the ResNet-20 of its second paper are trained by NSS's recipe, but
+# on the JPEG copy. Others trained MobileNet and the ResNet-20 of its first paper. The accuracy is that on the whole test set. For ImageNet, it is the accuracy on a photograph of each class. Many of these are training images, so it is too high.
 
 # %% tags=["hide-input"]
 RAN = {"NSATP": records.frame("nsatp/rq1", recipe="nsatp"),
