@@ -111,7 +111,8 @@ guidance = {budget: evidence.spread(lead_of(error_rates, "paper", "constant", "m
 fewer_on_average = ahead["dlfuzz"]["mean"].groupby("model").max() < 0
 says(("**The answer.** Without a bound on the distance, and in the mean over the seeds, DeepSensor finds more errors than "
       "DeepXplore and DeepHunter with every network. It finds fewer than DLFuzz with every network but "
-      f"{listed(fewer_on_average.index[~fewer_on_average])}; this is more than chance with {listed(sides_of(ahead['dlfuzz']).behind)}.",
+      f"{listed(fewer_on_average.index[~fewer_on_average])}; this is more than chance with "
+      f"{listed([model for _, model in sides_of(ahead['dlfuzz']).behind])}.",
       all((ahead[name]["mean"] > 0).all() for name in ("deepxplore", "deephunter"))
       and (ahead["deephunter"]["low"] > 0).all() and (~fewer_on_average).sum() == 1))
 
