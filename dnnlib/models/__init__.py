@@ -96,8 +96,8 @@ def build(name: str, *, shape: tuple[int, int, int] | None = None, classes: int 
 
     ``shape`` (C, H, W) and ``classes`` default to the paper's. Images are (N, C, H, W) in
     [0, 1], outputs logits (N, classes). ``options``: ``width`` of MobileNet, ResNet-34 and Deep
-    Speaker, ``variant`` of ResNet-20. Raises ``ValueError`` for an unknown name or a shape too
-    small. The caller's random state is left as it was.
+    Speaker, ``variant`` of ResNet-20 and ResNet-50. Raises ``ValueError`` for an unknown name or
+    a shape too small. The caller's random state is left as it was.
 
     >>> build("net2")(torch.zeros(2, 1, 28, 28)).shape
     torch.Size([2, 10])

@@ -2,9 +2,10 @@
 
 He et al., CVPR 2016. ResNet-20 follows Keras's CIFAR-10 example (version 1), ResNet-50
 ``keras.applications``: every convolution has a bias, and the stride of a bottleneck stands in
-its first 1 x 1 convolution. torchvision's networks differ in both. ResNet-34 is the one with the
-sizes in Table 1 of the second DeepSensor paper, parameters, neurons and layers: no biases, a
-projection in the first block of each of its stages, and zero padding as layers of their own.
+its first 1 x 1 convolution. Their variants take the weights of other networks. ResNet-34 is the
+one with the sizes in Table 1 of the second DeepSensor paper, parameters, neurons and layers: no
+biases, a projection in the first block of each of its stages, and zero padding as layers of their
+own.
 """
 
 import math
@@ -51,7 +52,7 @@ class Padded(nn.Module):
         return nn.functional.pad(x[:, :, ::2, ::2], (0, 0, 0, 0, self.margin, self.margin))
 
 
-VARIANTS = ("keras", "he")
+VARIANTS = {"resnet20": ("keras", "he"), "resnet50": ("keras", "torchvision")}
 
 
 def resnet20(channels: int, size: int, classes: int, *, variant: str = "keras") -> nn.Module:
@@ -63,7 +64,7 @@ def resnet20(channels: int, size: int, classes: int, *, variant: str = "keras") 
     (N, C, H, W) in [0, 1], at least 8 x 8 -> logits (N, classes).
     """
     at_least(size, 8, "ResNet-20")
-    he = checks.known(variant, VARIANTS, "variant") == "he"
+    he = checks.known(variant, VARIANTS["resnet20"], "variant") == "he"
     layers = [*convolved(channels, 16, 3), nn.ReLU()]
     before = 16
     for after in (16, 32, 64):
@@ -80,20 +81,20 @@ def resnet20(channels: int, size: int, classes: int, *, variant: str = "keras") 
             layers.append(Residual(main, shortcut))
             before = after
     model = nn.Sequential(*layers, *_head(before, classes))
-    for module in model.modules():
-        if he and isinstance(module, nn.BatchNorm2d):
-            module.eps = 1e-5
-    return model
+    return _torchs_epsilon(model) if he else model
 
 
-def resnet50(channels: int, size: int, classes: int) -> nn.Module:
+def resnet50(channels: int, size: int, classes: int, *, variant: str = "keras") -> nn.Module:
     """Four stages of 3, 4, 6 and 3 bottlenecks that end in 256, 512, 1024 and 2048 channels.
 
-    (N, C, H, W) in [0, 1], at least 32 x 32 -> logits (N, classes).
+    ``variant``: 'keras', as in ``keras.applications``; or 'torchvision', whose bottlenecks have the
+    stride in the 3 x 3 convolution, whose first pool pads by 1, and whose BatchNorm has an epsilon
+    of 1e-5. (N, C, H, W) in [0, 1], at least 32 x 32 -> logits (N, classes).
     """
     at_least(size, 32, "ResNet-50")
+    theirs = checks.known(variant, VARIANTS["resnet50"], "variant") == "torchvision"
     layers = [nn.ZeroPad2d(3), nn.Conv2d(channels, 64, 7, 2), nn.BatchNorm2d(64, EPSILON),
-              nn.ReLU(), nn.MaxPool2d(3, 2)]
+              nn.ReLU(), nn.MaxPool2d(3, 2, 1 if theirs else 0)]
     before = 64
     for narrow, blocks in ((64, 3), (128, 4), (256, 6), (512, 3)):
         wide = 4 * narrow
@@ -102,10 +103,14 @@ def resnet50(channels: int, size: int, classes: int) -> nn.Module:
             main = nn.Sequential(*convolved(before, narrow, 1, stride), nn.ReLU(),
                                  *convolved(narrow, narrow, 3), nn.ReLU(),
                                  *convolved(narrow, wide, 1))
+            if theirs:
+                main[0] = nn.Conv2d(before, narrow, 1)
+                main[3] = nn.Conv2d(narrow, narrow, 3, stride, padding=1)
             shortcut = nn.Sequential(*convolved(before, wide, 1, stride)) if block == 0 else None
             layers.append(Residual(main, shortcut))
             before = wide
-    return nn.Sequential(*layers, *_head(before, classes))
+    model = nn.Sequential(*layers, *_head(before, classes))
+    return _torchs_epsilon(model) if theirs else model
 
 
 def resnet34(channels: int, size: int, classes: int, *, width: float = 1.0) -> nn.Module:
@@ -145,6 +150,13 @@ def scaled(channels: Sequence[int], width: float) -> tuple[int, ...]:
 def _padded(before: int, after: int, stride: int = 1) -> list[nn.Module]:
     return [nn.ZeroPad2d(1), nn.Conv2d(before, after, 3, stride, bias=False),
             nn.BatchNorm2d(after, EPSILON)]
+
+
+def _torchs_epsilon(model: nn.Module) -> nn.Module:
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.eps = 1e-5
+    return model
 
 
 def _head(before: int, classes: int) -> list[nn.Module]:

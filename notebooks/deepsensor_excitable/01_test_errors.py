@@ -194,15 +194,14 @@ print(f"accuracy {accuracy:.1%}; {len(x)} inputs, {len(x) * iterations} examples
 # %%
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# of ImageNet there are no training images here
-known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
+known = studies.known_images(dataset, data, chosen, references)
 
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, "excitable excitable_scaled sensitive constant random",
                         points=points, seed=seed)
 swarms[FuzzerKey("deepsensor", "sensitive_same_passes")] = replace(swarm, population=3 * points * population)
-baselines = studies.rivals(oracles, known[:references],
+baselines = studies.rivals(oracles, known,
                            best=(data.images[left], data.labels[left]), count=held_out)
 fuzzers = swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)}
 

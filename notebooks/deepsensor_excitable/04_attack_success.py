@@ -178,8 +178,8 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 
 # %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
-                           best=(data.images, data.labels), count=held_out)
+known = studies.known_images(dataset, data, chosen, references)
+baselines = studies.rivals(oracles, known, best=(data.images, data.labels), count=held_out)
 
 # %% tags=["hide-input"]
 print(f"{len(x)} inputs, {min(attacked_inputs, len(unseen))} other images to attack")

@@ -182,8 +182,8 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 
 # %%
 swarms = studies.swarms(fuzzing.Swarm.paper(population=population), points=points, seed=seed)
-baselines = studies.rivals(oracles, load(dataset, "train").images[:references],
-                           best=(data.images, data.labels), count=held_out)
+known = studies.known_images(dataset, data, chosen, references)
+baselines = studies.rivals(oracles, known, best=(data.images, data.labels), count=held_out)
 budgets = {"none": None} | studies.bounds(bounds)
 found = studies.at_bounds(model, x, labels, swarms | baselines | {FuzzerKey("noise"): fuzzing.Noise()},
                           budgets, iterations=iterations, seed=seed)

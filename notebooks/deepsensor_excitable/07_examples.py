@@ -81,9 +81,10 @@ says((f"**The answer.** Not those that stand apart. Without a bound, the excitab
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = studies.benign(model, data.images, data.labels, seed=seed)
-benign = {c: data.images[right[data.labels[right] == c][:inputs]]
-          for c in (seed_class, other_class)}
+chosen = {c: right[data.labels[right] == c][:inputs] for c in (seed_class, other_class)}
+benign = {c: data.images[places] for c, places in chosen.items()}
 x = benign[seed_class]
+known = studies.known_images(dataset, data, torch.cat([*chosen.values()]), references)
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 
 # %% tags=["remove-input"]
@@ -93,7 +94,7 @@ says(f"The inputs are {len(x)} images of class {data.classes[seed_class]!r}. Bes
 # %%
 swarm = fuzzing.Swarm.paper(population=population)
 fuzzers = {**studies.swarms(swarm, "excitable sensitive constant", points=points),
-           **studies.rivals(oracles, load(dataset, "train").images[:references])}
+           **studies.rivals(oracles, known)}
 bounds = {"none": None, f"{far:g}": far, f"{near:g}": near}
 runs = studies.at_bounds(model, x, torch.full((len(x),), seed_class), fuzzers, bounds,
                          iterations=iterations, seed=seed)

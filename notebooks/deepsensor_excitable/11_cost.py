@@ -123,7 +123,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 # each point**, while with sensitive neurons it takes **one**.
 
 # %% tags=["hide-input"]
-data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
 x, labels = data.images[chosen], data.labels[chosen]
@@ -182,7 +182,8 @@ swarm = fuzzing.Swarm.paper(population=population)
 swarms = studies.swarms(swarm, points=4, seed=seed)
 swarms[FuzzerKey("deepsensor", "excitable_8")] = replace(swarm, fitness=ExcitableNeurons(points=8))
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
-baselines = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+known = studies.known_images(dataset, data, chosen, references)
+baselines = studies.rivals(oracles, known, best=(data.images, data.labels),
                            count=held_out)
 fuzzers = (swarms | studies.settled(baselines, model, x, iterations=iterations)
            | {FuzzerKey("noise"): fuzzing.Noise(scale=1.0)})

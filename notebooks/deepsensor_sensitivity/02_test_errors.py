@@ -270,8 +270,7 @@ pd.DataFrame({"logit of its class": own[:, labels[0]],
 
 # %% tags=["hide-input"]
 left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# of ImageNet there are no training images here
-known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
+known = studies.known_images(dataset, data, chosen, references)
 single = {FuzzerKey("deepxplore", "single"): fuzzing.fuzzer("deepxplore", reading="single")} if models[1:] else {}
 
 # %%
@@ -279,11 +278,11 @@ swarm = fuzzing.Swarm.paper(population=population)
 readings = {"paper": swarm, "released": fuzzing.Swarm.released(),
             "constant": replace(swarm, fitness=fuzzing.Constant()),
             "random": replace(swarm, fitness=fuzzing.RandomFitness(seed=seed))}
-rivals = studies.rivals(models[1:], known[:references], best=(data.images[left], data.labels[left]),
+rivals = studies.rivals(models[1:], known, best=(data.images[left], data.labels[left]),
                         count=held_out)
 fuzzers = {FuzzerKey("deepsensor", name): each for name, each in readings.items()} | single | rivals
 fuzzers[FuzzerKey("noise")] = fuzzing.fuzzer("noise", scale=1.0)
-fuzzers |= studies.one_more_fuzzer(beside, reference=known[:references])
+fuzzers |= studies.one_more_fuzzer(beside, reference=known)
 
 # %% [markdown]
 # All fuzzers run at all bounds on the L2 distance. Table II names no bound (`none`); Section IV.C
@@ -332,7 +331,7 @@ headed(measured.loc["none", SHOWN].round(2))
 for budget, bound in bounds.items():
     run.add(studies.choices(rivals, model, x, iterations=iterations, bound=bound), budget=budget,
             bound=bound)
-settings = studies.every_setting(models[1:], known[:references])
+settings = studies.every_setting(models[1:], known)
 run.add(outcomes.tidy(outcomes.table(
     {("none", key): campaign for key, campaign in studies.campaigns(
         model, x[:200], labels[:200], settings, iterations=iterations, seed=seed).items()},

@@ -190,10 +190,8 @@ says(f"Here {inputs:,} inputs reach at most {100 * min(1, inputs / sections):g} 
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
-left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
-# of ImageNet there are no training images here
-known = data.images[left] if dataset == "imagenet" else load(dataset, "train").images
-usual = coverage.boundaries(activations.record(model, known[:references]).values)
+known = studies.known_images(dataset, data, chosen, references)
+usual = coverage.boundaries(activations.record(model, known).values)
 
 # %% [markdown]
 # ## The fuzzers, within the bound
@@ -208,7 +206,7 @@ oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=
 
 # %%
 budget = fuzzing.Budget(l2=l2)
-rivals = studies.rivals(oracles, known[:references], best=(data.images, data.labels),
+rivals = studies.rivals(oracles, known, best=(data.images, data.labels),
                         count=held_out, budget=budget)
 fuzzers = studies.lineup(population, rivals, budget=budget)
 x, labels = data.images[chosen], data.labels[chosen]

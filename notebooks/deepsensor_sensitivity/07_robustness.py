@@ -144,7 +144,7 @@ print(f"margin {score.margins[0, 1].item():.1f}, L {score.lipschitz[0, 1].item()
 # that come after them, so that no network is tested on what it was retrained on.
 
 # %% tags=["hide-input"]
-data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = studies.benign(model, data.images, data.labels, seed=seed)
 chosen, unseen = right.tensor_split([inputs])
@@ -165,7 +165,8 @@ print(f"{len(x)} inputs, {len(unseen)} other images that the network gets right"
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 
 # %%
-rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+known = studies.known_images(dataset, data, chosen, references)
+rivals = studies.rivals(oracles, known, best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {FuzzerKey("deepsensor"): fuzzing.Swarm.paper(population=population), **rivals,
            FuzzerKey("noise"): fuzzing.fuzzer("noise")}

@@ -73,16 +73,17 @@ says(("**The answer.** Without a bound, DeepSensor's examples do stand apart. In
 data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 right = studies.benign(model, data.images, data.labels, seed=seed)
-benign = {c: data.images[right[data.labels[right] == c][:inputs]]
-          for c in (seed_class, other_class)}
+chosen = {c: right[data.labels[right] == c][:inputs] for c in (seed_class, other_class)}
+benign = {c: data.images[places] for c, places in chosen.items()}
 x = benign[seed_class]
+known = studies.known_images(dataset, data, torch.cat([*chosen.values()]), references)
 
 # %% tags=["remove-input"]
 says(f"The inputs are {len(x)} images of class {data.classes[seed_class]!r}. Beside them stand images of class "
      f"{data.classes[other_class]!r}.")
 
 # %%
-fuzzers = {"DeepHunter": fuzzing.DeepHunter(reference=load(dataset, "train").images[:references])}
+fuzzers = {"DeepHunter": fuzzing.DeepHunter(reference=known)}
 for name, bound in (("DeepSensor", None), (f"DeepSensor, L2 ≤ {far:g}", far),
                     (f"DeepSensor, L2 ≤ {near:g}", near)):
     fuzzers[name] = fuzzing.Swarm(population=population, budget=fuzzing.Budget(l2=bound))

@@ -85,7 +85,7 @@ if not kept.empty:
 run.show(recorded=True)
 
 # %%
-data, train = load(dataset, limit=profile_limit(profile)), load(dataset, "train")
+data = load(dataset, limit=profile_limit(profile))
 model = training.trained(model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 oracles = training.others(others, model_name, dataset, recipe_name=recipe, seed=seed, device=device)
 chosen = studies.benign(model, data.images, data.labels, seed=seed)[:inputs]
@@ -127,7 +127,8 @@ print("passes:", few.passes, "=", 2 * 3 * (5 + 1), "+", few.passes - 2 * 3 * (5 
 # is the authors' swarm, which has a single particle.
 
 # %%
-rivals = studies.rivals(oracles, train.images[:references], best=(data.images, data.labels),
+known = studies.known_images(dataset, data, chosen, references)
+rivals = studies.rivals(oracles, known, best=(data.images, data.labels),
                         count=held_out)
 fuzzers = {FuzzerKey("deepsensor", "paper"): fuzzing.Swarm.paper(population=population),
            FuzzerKey("deepsensor", "released"): fuzzing.Swarm.released(),

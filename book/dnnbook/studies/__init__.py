@@ -29,11 +29,12 @@ from dnnbook.studies.running import (
     bounds,
     campaigns,
     in_each,
+    known_images,
     swarms,
 )
 
 __all__ = ["Best", "FuzzerKey", "at_bounds", "benign", "benign_for_each", "bounds", "campaigns",
-           "choices", "corner_cases", "every_setting", "in_each", "keys", "leads", "lineup",
-           "nss_readings", "one_more", "one_more_distance", "one_more_fuzzer", "orders",
+           "choices", "corner_cases", "every_setting", "in_each", "keys", "known_images", "leads",
+           "lineup", "nss_readings", "one_more", "one_more_distance", "one_more_fuzzer", "orders",
            "outcomes", "rivals", "settings", "settled", "swarms", "table_iv", "tidy", "untidy",
            "with_noise"]

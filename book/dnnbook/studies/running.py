@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from dnnbook import reproducible
+from dnnbook.data import Dataset, load
 from dnnbook.studies.naming import FuzzerKey
 from dnnlib import checks, files
 from dnnlib.fuzzing.noise import Constant, RandomFitness
@@ -43,6 +44,22 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
     if without is not None:
         right &= labels != without
     return order[right[order]]
+
+
+def known_images(dataset: str, data: Dataset, chosen: torch.Tensor, count: int) -> torch.Tensor:
+    """The first ``count`` training images of a dataset, which give a fuzzer its neuron boundaries.
+
+    Of ImageNet, whose training images few have, the first of ``data``, test images, that are not
+    at the places ``chosen``, as the inputs are.
+
+    >>> data = load("mnist_small")
+    >>> len(known_images("mnist_small", data, torch.arange(5), 100))
+    100
+    """
+    if dataset != "imagenet":
+        return load(dataset, "train").images[:count]
+    left = torch.ones(len(data), dtype=torch.bool).index_fill(0, chosen, False)
+    return data.images[left][:count]
 
 
 def campaigns(model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor,

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import torch
+import torchvision
 from PIL import Image
 from torch.nn.functional import batch_norm, conv2d, pad, relu
-from torchvision.transforms.v2.functional import pil_to_tensor, to_pil_image
+from torchvision.transforms.v2.functional import normalize, pil_to_tensor, to_pil_image
 
 from dnnbook import training
 from dnnbook.data import known, load
@@ -98,6 +99,35 @@ def test_neurons_of_resnet20_are_those_of_the_papers_network(monkeypatch, tmp_pa
     assert not [layer for layer in models.neuron_layers(model).values()
                 if isinstance(layer, torch.nn.BatchNorm2d)]
     assert models.count(model).neurons == 1882 - 32 - 64
+
+
+def test_resnet50_is_torchvisions(monkeypatch, tmp_path):
+    """Of drawn weights, with statistics of their own: the logits of both, and our neurons."""
+    monkeypatch.setenv("DNNLIB_DATA", str(tmp_path))
+    torch.manual_seed(4)
+    theirs = torchvision.models.resnet50(weights=None).eval()
+    for module in theirs.modules():
+        if isinstance(module, torch.nn.BatchNorm2d):
+            for value in (module.weight, module.running_var):
+                value.data.uniform_(0.5, 1.5)
+            for value in (module.bias, module.running_mean):
+                value.data.normal_(std=0.1)
+    files.save_tensors(tmp_path / "weights" / "resnet50_imagenet.safetensors", theirs.state_dict())
+    model = training.trained("resnet50", "imagenet", recipe_name="pretrained", seed=1)
+    x = torch.rand(2, 3, 224, 224)
+    with torch.no_grad():
+        found, expected = model(x), theirs(normalize(x, (.485, .456, .406), (.229, .224, .225)))
+    assert not model.training and torch.allclose(found, expected, rtol=1e-3, atol=1e-4)
+    assert models.count(model).neurons == 94_059  # of Table I, though the strides stand elsewhere
+
+
+def test_a_file_that_lacks_a_layer_is_named(monkeypatch, tmp_path):
+    monkeypatch.setenv("DNNLIB_DATA", str(tmp_path))
+    tensors = drawn()
+    del tensors["layer2.1.bn2.running_var"]
+    files.save_tensors(tmp_path / "weights" / "resnet20_cifar10.safetensors", tensors)
+    with pytest.raises(ValueError, match="resnet20_cifar10.*missing 7.main.4.running_var"):
+        training.pretrained("resnet20", "cifar10")
 
 
 def as_jpeg(images):
