@@ -61,8 +61,8 @@ items = extent.items().query("cells > 0")
 allowed = items.query("possible > 0")
 says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} cells, and {items['run'].sum()} of them "
      f"were run. So far as our data go, {int((allowed['run'] >= allowed['possible']).sum())} of {len(allowed)} tables "
-     "and figures that rest on runs are whole. The other cells need the whole of SVHN, the voices of VCTK, or the "
-     f"training images of ImageNet. For {items['by_part'].sum()} of those with SVHN a part of it stands in. They are counted "
+     "and figures that rest on runs are whole. The other cells need the whole of SVHN, the voices of VCTK, or, of "
+     f"ImageNet, the training images or more than one image of a class. For {items['by_part'].sum()} of those with SVHN a part of it stands in. They are counted "
      "apart, and no verdict rests on them.")
 
 # %% [markdown]
