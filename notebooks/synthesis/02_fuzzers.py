@@ -198,10 +198,9 @@ by_bound(live, "errors_per_1000_passes")
 # {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean absolute value.
 # In these records their swarms start from the same inputs with LeNet-5 and VGG16. They start from as many with
 # LeNet-1 and LeNet-4, which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare
-# excitable neurons only with the noise of their own inputs, as the last table does. CIFAR-10 is a
-# JPEG copy, but not for the sensitive neurons of ResNet-20: there its pictures are as published, and others trained
-# the network. So the two ResNet-20s are two networks. An image of CIFAR-10 has more numbers than one of MNIST, and an
-# image of ImageNet has many more. So the same distance is a smaller change there.
+# excitable neurons only with the noise of their own inputs, as the last table does. VGG16's CIFAR-10 is a
+# JPEG copy. An image of CIFAR-10 has more numbers than one of MNIST, and an image of ImageNet has many more. So the
+# same distance is a smaller change there.
 
 # %% tags=["hide-input", "records"]
 by_bound(bounded, "error_rate", *CELL)

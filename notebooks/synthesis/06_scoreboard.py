@@ -48,7 +48,7 @@ for paper in board.boards({code: name.replace("\n", " ") for code, name in PAPER
 #
 # The table says how many of each paper's tables and figures are *whole*, *partial* or *blank*. *Whole* means
 # that every cell was run with at least three seeds, or that code alone makes it. It also says how many of their cells were run. Most runs
-# of VGG16 on CIFAR-10, and those of ResNet-20 in DeepSensor II, used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original
+# of VGG16 on CIFAR-10 used a copy whose images were re-encoded as JPEG, so their numbers are not those of the original
 # bits. The size of the runs stands behind each verdict above.
 
 # %% tags=["hide-input"]
@@ -67,8 +67,9 @@ says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} ce
 
 # %% [markdown]
 # These are the networks behind most tables and figures, trained as for the verdicts: with the paper's numbers where
-# it prints them, else with ours. DeepSensor's VGG16 and the ResNet-20 of its second paper are trained by NSS's recipe, but
-# on the JPEG copy. Others trained MobileNet and the ResNet-20 of its first paper. The accuracy is that on the whole test set. For ImageNet, it is the accuracy on a photograph of each class. Many of these are training images, so it is too high.
+# it prints them, else with ours. DeepSensor's VGG16 is trained by NSS's recipe, but on the JPEG copy. Others
+# trained its ResNet-20 and its MobileNet. The accuracy is that on the whole test set. For ImageNet, it is the
+# accuracy on a photograph of each class. Many of these are training images, so it is too high.
 
 # %% tags=["hide-input"]
 RAN = {"NSATP": records.frame("nsatp/rq1", recipe="nsatp"),
