@@ -62,14 +62,14 @@ allowed = items.query("possible > 0")
 says(f"Our data allow {items['possible'].sum()} of the {items['cells'].sum()} cells, and {items['run'].sum()} of them "
      f"were run. So far as our data go, {int((allowed['run'] >= allowed['possible']).sum())} of {len(allowed)} tables "
      "and figures that rest on runs are whole. The other cells need the whole of SVHN, the voices of VCTK, or, of "
-     f"ImageNet, the training images or more than one image of a class. For {items['by_part'].sum()} of those with SVHN a part of it stands in. They are counted "
+     f"ImageNet, its training set or more than one image of a class. For {items['by_part'].sum()} of those with SVHN a part of it stands in. They are counted "
      "apart, and no verdict rests on them.")
 
 # %% [markdown]
 # These are the networks behind most tables and figures, trained as for the verdicts: with the paper's numbers where
 # it prints them, else with ours. DeepSensor's VGG16 is trained by NSS's recipe, but on the JPEG copy. Others
 # trained its ResNet-20 and its MobileNet. The accuracy is that on the whole test set. For ImageNet, it is the
-# accuracy on a photograph of each class. Many of these are training images, so it is too high.
+# accuracy on a photograph of each class. Many of these were among its training images, so it is too high.
 
 # %% tags=["hide-input"]
 RAN = {"NSATP": records.frame("nsatp/rq1", recipe="nsatp"),

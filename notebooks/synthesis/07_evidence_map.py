@@ -98,9 +98,8 @@ tables.sentences(largest.reset_index(drop=True))
 tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_index(drop=True))
 
 # %% [markdown]
-# Why are they not run? We have neither the whole of SVHN, nor VCTK. Of ImageNet, we have neither the training
-# images nor more than one image of a class, and of MobileNet the weights of a narrower network only. What is
-# blank of VGG16 on CIFAR-10 and of the networks on ImageNet takes hours or days on one core, and VGG16's repair
-# two weeks. A part of SVHN has a line of its own in the map of NSS. What is blank of the LeNets and of ResNet-20
+# Why are they not run? We have neither the whole of SVHN, nor VCTK. Of ImageNet, we have neither the training set
+# nor more than one image of a class, and of MobileNet the weights of a narrower network only. What is blank of
+# VGG16 on CIFAR-10 and of the networks on ImageNet takes hours or days on one core, and VGG16's repair two weeks. A part of SVHN has a line of its own in the map of NSS. What is blank of the LeNets and of ResNet-20
 # needs nothing but the time that the map gives. In place of {term}`DeepSensor`'s thirty speakers, we use the
 # six of the Free Spoken Digit Dataset.
