@@ -80,29 +80,34 @@ on_mnist, on_colour = (asr[asr["dataset"] == data] for data in ("mnist", "cifar1
 SMALLER = {"attack": "pgd, small", "budget": "none"}
 smaller = rises(on_mnist, ["excitable", "constant", "sensitive", "pgd_at"], "model", **SMALLER)
 of_each, own = smaller.groupby("model").mean(), evidence.spread(smaller["pgd_at"])
-rise, there = (evidence.spread(found["excitable"]) for found in (
-    smaller, rises(on_colour, ["excitable"], "model", **SMALLER)))
+rise = evidence.spread(smaller["excitable"])
 says((f"**The answer.** No. At a small size, where PGD can fail, retraining on the excitable swarm's examples *raises* its success "
       f"on MNIST with every network and seed, by {span(rise['mean'])} points on average.", smaller["excitable"].min() > 0
       and (of_each["excitable"] > of_each["constant"]).all() and (of_each["constant"] > of_each["sensitive"]).all()),
      (f"The seeds decide it with {evidence.surely_above(rise)}.", rise["low"].max() > 0),
      (f"PGD's own examples raise it by {span(own['mean'])} points, clearly with {evidence.surely_above(own)}.",
-      own["mean"].min() > 0 and own["low"].max() > 0),
-     f"On CIFAR-10, retraining {listed(there.index)} on the swarm's examples changes PGD's success by {span(there['mean'])} points on "
-     f"average, with an interval from {there['low'].min():.0f} to {there['high'].max():.0f}.")
+      own["mean"].min() > 0 and own["low"].max() > 0))
+
+# %% tags=["hide-input", "statements"]
+there = rises(on_colour, ["excitable", "constant"], "model", **SMALLER)
+undecided = evidence.spread(there["excitable"])
+says((f"On CIFAR-10, the records do not decide: after retraining {listed(undecided.index)} on the swarm's examples, PGD's success is "
+      f"{span(undecided['mean'])} points higher on average (interval: {undecided['low'].min():.0f} to {undecided['high'].max():.0f}). It is "
+      "the same with the swarm that nothing guides.", (undecided["mean"] > 0).all() and (undecided["low"] < 0).all()
+      and (there["excitable"] == there["constant"]).all()))
 
 # %% tags=["hide-input", "statements"]
 slow = asr[asr["attack"].isin(["deepfool", "jsma"])]
 slow = table_of(slow, ["before", "excitable", "pgd_at"], "model", "attack", budget="none").min(axis=None)
-says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images before and after. So "
-      "they can hardly show a gain, nor that one network is no worse than another.", slow >= 95),
+says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images, before retraining and after it on the excitable swarm's "
+      "examples or PGD's. So they can hardly show a gain, nor that one network is no worse than another.", slow >= 95),
      f"The verdict on a fall by more than {70} points everywhere is "
      f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
 
 # %% [markdown]
 # ## In one picture
 #
-# We count each attack twice: at the size that the paper gives it, and at a small size, where it can fail.
+# We count each attack twice: at the size that the paper gives it, and at a small size, where PGD can fail.
 # Does retraining on DeepSensor's examples take away more than retraining on the controls does? The controls
 # are benign images, noise, and the examples of PGD itself.
 
@@ -146,7 +151,8 @@ for name in robustness.ATTACKS:
 # count each attack twice: as in the paper, and as `small`. As `small`, FGSM and PGD have `small_eps`: in the
 # records 0.1 on MNIST, and on CIFAR-10 0.004, which is one step of a pixel's 255. DeepFool
 # then counts only within an {term}`L2 distance` of `near`, and JSMA only while it has changed at most 14.5 % of
-# the pixels, which is the limit in its own paper.
+# the pixels, which is the limit in its own paper. These two limits are the same for both datasets, and are not
+# small on CIFAR-10. The sizes 0.1 and 0.004 are not equally hard: do not compare points between the datasets.
 
 # %%
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
@@ -326,10 +332,9 @@ ours = run.recorded()
 wide(ours.assign(measure=ours["attack"].fillna(ours["quantity"])), "quantity in ('asr', 'accuracy', 'accuracy_unseen')",
      index=["dataset", "model", "budget", "fuzzer", "swarm", "setting"], columns="measure")
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of one network, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Fig. 5 from the records of LeNet-5 on MNIST, mean over the random seeds.", "name": "fig-excitable-asr-attacks-records"}}
 our_fall = at_best(ours[ours["quantity"] == "asr_gain"], "dataset", "model")
-last = our_fall["model"].max()
-four_attacks(our_fall[our_fall["model"] == last]).suptitle("" if our_fall.empty else shown(last), fontsize=9)
+four_attacks(our_fall[our_fall["model"] == "lenet5"])
 run.show(recorded=True)
 
 # %% [markdown]
@@ -352,6 +357,8 @@ of_data = rows.groupby("dataset")[["attacked", "attacked_long", "attack_steps"]]
 says(f"Our records cover {sizes(rows)}.",
      *[f"On {shown(data)}, FGSM and PGD attack {each['attacked']} images, DeepFool and JSMA {each['attacked_long']} of them, and "
        f"PGD takes {each['attack_steps']} steps." for data, each in of_data.iterrows()],
+     ("ResNet-20 is one network: its seeds choose other inputs, and not another training. There DeepXplore has no other networks "
+      "to compare with.", set(rows.loc[rows["dataset"] == "cifar10", "recipe"]) == {"pretrained"}),
      f"The rivals ran {of_rivals(rows)}.", evidence.estimator(rows))
 
 # %% [markdown]
@@ -369,27 +376,31 @@ says((f"At the paper's size, PGD succeeds on at least {both:.0f} % of the images
       f"intervals of the change lie between {fell['low'].min():.1f} and {fell['high'].max():.1f} points.", both > 90),
      (f"On MNIST, after retraining on PGD's examples or DLFuzz's, the accuracy on all unseen images is at most {harmed:.0f} %; after "
       f"the excitable swarm's, it is at least {int(accuracy['excitable'].min())} %.", harmed < accuracy["excitable"].min()),
-     (f"With {listed(weaker)} the swarm may be no worse than this PGD-AT only because this PGD-AT does harm.",
-      len(weaker) > 0))
+     (f"With {listed(weaker)}, this PGD-AT itself raises PGD's success at the small size. So even a swarm that is no worse than it may "
+      "have done harm.", len(weaker) > 0))
 
 # %% tags=["hide-input", "statements"]
 within = rises(on_mnist, ["excitable", "constant", "sensitive"], "model", attack="pgd, small", budget="2")
 within = within.groupby("model").mean().abs().max(axis=None)
-says("Its examples are a few hundred images, made once against the network as it was. The method that is usually called "
+says("This PGD-AT learns from PGD's examples of the inputs, made once against the network as it was. The method that is usually called "
      "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success on MNIST by at most "
       f"{within:.1f} points on average.", within < 5))
 
 # %% tags=["hide-input", "statements"]
 colour = rows[rows["dataset"] == "cifar10"]
-kept_right = table_of(colour, ["before", "benign", "excitable", "dlfuzz", "pgd_at"], "model", quantity="accuracy_unseen", budget="none").mean()
-by_benign = rises(on_colour, ["benign", "excitable"], "model", **SMALLER).mean()
-says((f"On CIFAR-10, retraining itself harms ResNet-20. Of all unseen images it gets {kept_right['before']:.0f} % right before, "
-      f"{kept_right['benign']:.0f} % after it saw the inputs twice, {kept_right['excitable']:.0f} % after the excitable swarm's examples, and "
-      f"{kept_right['pgd_at']:.0f} % after PGD's.", kept_right["before"] > kept_right["benign"] > kept_right["excitable"] > kept_right["pgd_at"]),
-     (f"An image that is wrong without an attack counts as a success of it. With the benign inputs alone, PGD's success at the "
-      f"small size rises there by {by_benign['benign']:.0f} points, and with the excitable swarm's examples by "
-      f"{by_benign['excitable']:.0f}.", by_benign.min() > 0))
+WHO = ["benign", "excitable", "pgd_at"]
+right = table_of(colour, ["before", *WHO], "model", quantity="accuracy_unseen", budget="none").mean()
+lost = 100 - table_of(colour, WHO, "model", quantity="accuracy", budget="none").mean()
+change = evidence.spread(rises(on_colour, WHO, "dataset", **SMALLER).loc["cifar10"].stack().rename_axis(["seed", "who"]).swaplevel())
+says((f"On CIFAR-10, retraining itself harms ResNet-20. Of all unseen images it gets {right['before']:.0f} % right before, "
+      f"{right['benign']:.0f} % after it saw the inputs twice, {right['excitable']:.0f} % after the excitable swarm's examples, and "
+      f"{right['pgd_at']:.0f} % after PGD's.", right.is_monotonic_decreasing),
+     (f"An image that is wrong without an attack counts as a success of it. PGD's success at the small size changes by "
+      f"{listed([f'{value:.0f}' for value in change['mean'][WHO]])} points, which the seeds do not decide.",
+      (change["low"] < 0).all() and (change["high"] > 0).all()),
+     ("Each change is smaller than the share of images that became wrong without any attack. So no rise here shows that PGD "
+      "has become stronger.", (change["mean"] < lost).all()))
 
 # %% [markdown]
 # ## Exercises
