@@ -307,8 +307,8 @@ run.beside(table_1.query(SIZE + " and dataset != 'vctk'"), SIZE, on=["dataset", 
 #
 # Without a bound: test errors in percent of all examples, and error categories for each input; mean
 # [least, greatest] over the random seeds. The rivals run in the paper's setting, but with ResNet-20, VGG16 and
-# MobileNet, DeepXplore has no other networks to compare with. DeepHunter's neuron boundaries come from 1,000
-# training images, and with MobileNet from 200 other photographs. Folded are the sizes of the runs in our records, and, at the end, the rivals at their best.
+# MobileNet, DeepXplore has no other networks to compare with. DeepHunter's neuron boundaries come from training
+# images, and with MobileNet from other photographs. Folded are the sizes of the runs in our records, and, at the end, the rivals at their best.
 
 # %% tags=["hide-input", "hide-output"]
 runs = run.recorded().groupby(["dataset", "model"], sort=False)
