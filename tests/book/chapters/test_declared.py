@@ -160,7 +160,7 @@ def test_names_that_the_table_lists_are_those_of_the_engine():
     ("deepsensor_excitable/15", "permutations 3", "permutations: expected an even whole number"),
     ("deepsensor_excitable/14", "pool 1", "pool: expected at least clever_samples=32 points, got 1"),
     ("nsatp/02", "recipe pretrained", "recipe: 'pretrained' is there for mobilenet on imagenet or "
-     "resnet20 on cifar10, got net2 on mnist_small"),
+     "resnet20 on cifar10 or resnet50 on imagenet, got net2 on mnist_small"),
     ("nsatp/02", "model_name resnet34", "model_name: resnet34 does not take images of 1 x 28 x 28"),
 ])
 def test_what_a_cell_would_refuse_is_refused_before(chapter, given, said):
