@@ -173,7 +173,7 @@ wide(named(run.live), "quantity == 'gain' and method != 'none'", index="selector
 #
 # The table shows gains on the clean test images, in percentage points, with NSS as the text describes it. For
 # these {term}`records <record>` we retrained for 4 epochs, not 40, with the steps of the learning rate in the
-# same places. A seed took 13 to 18 minutes on one core, so 40 epochs would take hours.
+# same places. Forty would take about ten times as long.
 
 # %% tags=["hide-input"]
 run.beside(published.table("nss", 8), GAIN + " and test == 'clean' and pair != 'original'",

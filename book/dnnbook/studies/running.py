@@ -47,14 +47,17 @@ def benign(model: nn.Module, images: torch.Tensor, labels: torch.Tensor, *,
 
 
 def known_images(dataset: str, data: Dataset, chosen: torch.Tensor, count: int) -> torch.Tensor:
-    """The first ``count`` training images of a dataset, which give a fuzzer its neuron boundaries.
+    """The first ``count`` training images of a dataset, (N, C, H, W): a fuzzer's neuron boundaries.
 
     Of ImageNet, whose training images few have, the first of ``data``, test images, that are not
-    at the places ``chosen``, as the inputs are.
+    at the places ``chosen``, as the inputs are. Raises what :func:`dnnbook.data.load` does.
 
     >>> data = load("mnist_small")
-    >>> len(known_images("mnist_small", data, torch.arange(5), 100))
-    100
+    >>> torch.equal(known_images("mnist_small", data, torch.arange(5), 100),
+    ...             load("mnist_small", "train").images[:100])
+    True
+    >>> torch.equal(known_images("imagenet", data, torch.arange(5), 100), data.images[5:105])
+    True
     """
     if dataset != "imagenet":
         return load(dataset, "train").images[:count]
