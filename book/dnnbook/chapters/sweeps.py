@@ -29,6 +29,7 @@ BOOK = ("paper.toml", "blank.toml")  # of the folder sweeps
 DEVICE = "device"  # the parameter, which tells no record from another
 NEEDS = ("minutes", "gpu_minutes", "memory_gib", "gpu_memory_gib")  # of a grid, not its parameters
 _ONE_AT_A_TIME = threading.Lock()  # the kernel reads where to write from the process's environment
+LONGEST = 150  # characters of a cell's settings in the name of the notebook that ran
 
 
 @dataclass(frozen=True)
@@ -305,6 +306,8 @@ def run(cells: Sequence[Cell], client, *, root: Path | None = None, runs: Path |
 def _keep(made: dict[str, bytes], cell: Cell, root: Path, runs: Path,
           replace: bool) -> tuple[str, ...]:
     tail = re.sub(r"[^\w.=-]+", "_", cell.name.partition(" ")[2])
+    if len(tail) > LONGEST:  # a file system has 255 bytes for a name
+        tail = f"{tail[:LONGEST]}-{files.digest(tail)}"
     ran = runs / cell.notebook.parent.name / f"{cell.notebook.stem}-{tail}.ipynb"
     files.write_atomically(ran, made["run.ipynb"])
     moved: tuple[str, ...] = ()

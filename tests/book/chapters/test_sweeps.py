@@ -237,6 +237,19 @@ def test_a_failed_cell_stops_no_other(sweep, tmp_path):
     assert [sweeps.done(cell, tmp_path) for cell in cells] == [False, True, True]
 
 
+def test_a_cell_with_many_settings_leaves_its_record_and_a_page_of_its_own(sweep, tmp_path):
+    gate = tmp_path / ("x" * 120) / ("y" * 120)
+    gate.mkdir(parents=True)
+    (gate / "go").touch()
+    cells, _ = sweeps.read(sweep(f'gate = "{gate}"\nseed = [1, 2]'))
+    assert all(len(cell.name) > 255 for cell in cells)
+    with cluster.connected(workers=1) as client:
+        ended = list(sweeps.run(cells, client, root=tmp_path, runs=tmp_path / "runs"))
+    assert [outcome.error for outcome in ended] == [None, None]
+    assert values(tmp_path) == {1: [{"value": 7}], 2: [{"value": 14}]}
+    assert len(list((tmp_path / "runs" / "toys").glob("01_toy-*.ipynb"))) == 2
+
+
 @pytest.mark.parametrize("replace, kept", [(False, 3), (True, 7)])
 def test_a_record_that_differs_is_replaced_when_told_to(sweep, tmp_path, replace, kept):
     cells, _ = sweeps.read(sweep("seed = 1"))
