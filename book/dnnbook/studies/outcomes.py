@@ -57,6 +57,18 @@ def untidy(rows: pd.DataFrame) -> pd.DataFrame:
         index=["budget", "key"], columns="quantity", values="value").rename_axis(columns=None)
 
 
+def same_network(rows: Iterable[Mapping], accuracy: float) -> None:
+    """Refuse to go on from a record's rows with another network: the percent it got right tells.
+
+    >>> same_network([{"quantity": "accuracy", "value": 99.08}], accuracy=99.08)
+    """
+    then = [float(row["value"]) for row in rows if row["quantity"] == "accuracy"]
+    if then != [accuracy]:
+        raise ValueError(f"keep: expected the network of the record, of accuracy {then[0]:.2f} %, "
+                         f"got one of {accuracy:.2f} %: run it without keep" if then else
+                         "keep: expected a record with its network's accuracy, got none of it")
+
+
 def ratios(counts: pd.Series, swarms: Iterable[FuzzerKey], baselines: Sequence[FuzzerKey],
            quantity: str, bounds: Mapping[str, float | None]) -> list[dict]:
     """What the claims ask for, as rows: :func:`over` of every swarm at every bound.

@@ -175,3 +175,12 @@ def test_a_criterion_of_ones_own_is_measured_and_is_none_of_the_six(tiny_model, 
     assert [*seven.index] == [*outcomes.FIG_3, "mine"]
     assert outcomes.criteria_led(seven, pd.concat([others, seven[["mine"]] - 1])) == (
         pytest.approx(4 / 6))
+
+
+@pytest.mark.parametrize("then, said", [
+    ([99.08], "of the record, of accuracy 99.08 %, got one of 99.03 %: run it without keep"),
+    ([], "a record with its network's accuracy, got none of it")])
+def test_rows_of_another_network_are_not_gone_on_from(then, said):
+    rows = [{"quantity": "l2", "value": 99.03}, *({"quantity": "accuracy", "value": value} for value in then)]
+    with pytest.raises(ValueError, match=said):
+        outcomes.same_network(rows, 99.03)
