@@ -84,8 +84,8 @@ def bet(claim: str) -> Quiz:
         question = f"{judged} {v.run} settings: {said} Where does it hold?"
         options = {"In all of them": v.holds == v.run, "In some of them": 0 < v.holds < v.run,
                    "In none of them": v.holds == 0}
-    why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which the "
-           f"seeds do not decide: {v.run - v.holds - v.fails}. ")
+    why = (f"Settings in which it holds: {v.holds}; in which it fails: {v.fails}; in which "
+           f"nothing is decided: {v.run - v.holds - v.fails}. ")
     if (v.sure_holds, v.sure_fails) != (v.holds, v.fails):
         why += (f"After correction for many tests, it holds in {v.sure_holds} and fails in "
                 f"{v.sure_fails}. ")

@@ -32,6 +32,10 @@ FIRST = {  # the words of the first rules, and those that they were split into
 OUTCOMES = {"holds": "#029e73", "open": "#7a7a7a", "fails": "#d55e00"}
 NEEDED = {"at_least": "at least {t:g}", "above": "above {t:g}", "at_most": "at most {t:g}",
           "below": "below {t:g}", "about": "about {t:g} (within {m:g})"}
+TAKEN = {"slope": "slope of {q}, a step", "range": "range of {q}"}  # as :class:`published.Claim`
+COMPARED = {"less": "{q}, less the largest of the others", "over": "{q}, over the others' mean",
+            "between": "{q}, how far inside the others' range",
+            "above": "{q}: 1 above all others, else 0", "least": "{q}: 1 below all others, else 0"}
 LINE = 0.17  # inches for a cell
 MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and how close: in lines
 FAR = 1000  # times the usual value: one so far away would press all others into one place
@@ -149,6 +153,14 @@ def needed(claim: published.Claim) -> str:
     return NEEDED[claim.rule].format(t=claim.threshold, m=claim.margin)
 
 
+def judged(claim: published.Claim) -> str:
+    """What a claim's rule is asked of, in words: its quantity, or what follows from it."""
+    said = shown(claim.quantity)
+    for words, how in ((TAKEN, claim.take), (COMPARED, claim.by)):
+        said = words[how].format(q=said) if how else said
+    return said
+
+
 def forests(found: dict[str, tuple[Verdict, pd.DataFrame]]) -> Figure:
     """Forest plots, one below the other: a line for each cell of a claim, with its interval.
 
@@ -176,7 +188,8 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
             axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2 * close)
             axis.plot(line["mean"], y, "o", color=colour, ms=4.5 * close)
         elif pd.notna(line["outcome"]):
-            axis.text(0.01, y, "undefined with some seed", fontsize=7, va="center",
+            axis.text(0.01, y, "not judged: all or no examples are errors" if claim.ceiling
+                      else "undefined with some seed", fontsize=7, va="center",
                       transform=axis.get_yaxis_transform())
         if pd.notna(line["value"]):
             axis.plot(line["value"], y, "x", color="black", ms=5 * close, mew=1.3 * close)
@@ -197,7 +210,7 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
     places = lines.groupby("name", sort=False)["y"].mean()
     axis.set_yticks(places, places.index, fontsize=8)
     axis.set_ylim(0.6 + lines["y"].max() if len(lines) else 1, -0.6)
-    axis.set_xlabel(f"{shown(claim.quantity)}; claimed: {needed(claim)}", fontsize=8)
+    axis.set_xlabel(f"{judged(claim)}; claimed: {needed(claim)}", fontsize=8)
     axis.set_title(fill(f"{claim.statement} {found.state.capitalize()}: {counted(found)}", 88),
                    fontsize=9, loc="left")
     axis.tick_params(axis="x", labelsize=8)

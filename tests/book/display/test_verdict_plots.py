@@ -1,5 +1,7 @@
 """The figures of verdicts show what was counted, and where the paper's numbers are."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -145,6 +147,27 @@ def test_a_claim_without_records_says_so():
 def test_a_cell_without_a_number_says_so():
     axis = drawn(judged(values=(2.0, float("nan"), 2.1)), pd.DataFrame())
     assert [text.get_text() for text in axis.texts] == ["undefined with some seed"] * 2
+
+
+@pytest.mark.parametrize("ceiling, said", [
+    ({}, "undefined with some seed"),
+    ({"quantity": "test_errors"}, "not judged: all or no examples are errors")])
+def test_a_cell_that_is_not_judged_says_why(ceiling, said):
+    found = judged(values=(2.0, float("nan"), 2.1))
+    found = replace(found, claim=replace(found.claim, ceiling=ceiling))
+    assert {text.get_text() for text in drawn(found, pd.DataFrame()).texts} == {said}
+
+
+@pytest.mark.parametrize("fields, said", [
+    ({}, "lead"), ({"along": "threshold", "take": "slope"}, "slope of lead, a step"),
+    ({"against": {"method": ["nac"]}, "by": "less"}, "lead, less the largest of the others"),
+    ({"along": "rate", "take": "range", "against": {"method": ["nac"]}, "by": "over"},
+     "range of lead, over the others' mean")])
+def test_the_axis_says_what_is_judged_and_not_only_of_what(fields, said):
+    found = judged()
+    claim = replace(found.claim, quantity="lead", **fields)
+    axis = drawn(replace(found, claim=claim), pd.DataFrame())
+    assert axis.get_xlabel() == f"{said}; claimed: above 1"
 
 
 def test_many_rates_stand_close_under_one_name():
