@@ -1,5 +1,6 @@
 """What a reader sees in the place of a code: one table for headings, labels and legends."""
 
+import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -166,6 +167,24 @@ def span(values: Iterable[float], digits: int = 0) -> str:
     numbers = pd.Series(values, dtype=float)
     ends = (f"{round(value, digits) + 0.0:,.{digits}f}" for value in (numbers.min(), numbers.max()))
     return " to ".join(dict.fromkeys(ends))
+
+
+def rounded_down(value: float, digits: int = 0) -> str:
+    """A number for 'at least': never above ``value``, but for the rounding of its arithmetic.
+
+    >>> rounded_down(98.67), rounded_down(0.29, 2), rounded_down(-0.51, 1)
+    ('98', '0.29', '-0.6')
+    """
+    return f"{math.floor(float(value) * 10 ** digits + 1e-9) / 10 ** digits:.{digits}f}"
+
+
+def rounded_up(value: float, digits: int = 0) -> str:
+    """A number for 'at most': never below ``value``, but for the rounding of its arithmetic.
+
+    >>> rounded_up(1.33), rounded_up(0.445, 2), rounded_up(3.0)
+    ('2', '0.45', '3')
+    """
+    return f"{math.ceil(float(value) * 10 ** digits - 1e-9) / 10 ** digits:.{digits}f}"
 
 
 def out_of(count: int, total: int) -> str:

@@ -76,6 +76,22 @@ def test_no_number_of_a_sentence_without_a_condition_is_typed(path):
             assert [found for text in sentences(cell.source) for found in typed(text)] == []
 
 
+LIMIT = re.compile(r'\b(at least|no less than|at most|no more than|up to) ?(" *\n *f?")?\{[^{}]*:\.\d+f\}', re.I)
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_limit_is_rounded_to_its_side(path):
+    """'At least 99 %' of 98.7 is not true: words.rounded_down and rounded_up."""
+    assert [found[0] for found in LIMIT.finditer(path.read_text("utf-8"))] == []
+
+
+@pytest.mark.parametrize("text, wrong", [
+    ('f"at least {low:.0f} %"', 1), ('f"At most "\n      f"{100 * high.max():.1f} points"', 1),
+    ('f"at least {rounded_down(low)} %"', 0), ('f"about {low:.0f} %"', 0)])
+def test_which_limits_round_to_the_nearest(text, wrong):
+    assert len(LIMIT.findall(text)) == wrong
+
+
 @pytest.mark.parametrize("text, count", [
     ("It finds 3.4 points more.", 1), ("It is twice as many, a half of them.", 2),
     ("See Table V and Figs. 1 to 3, IV.B.1, RQ2.", 0), ("LeNet-5 on CIFAR-10 with 2 x 2 pixels", 0),

@@ -119,6 +119,13 @@ def verdict(claim: str, **reading) -> verdicts.Verdict:
     return verdicts.verdict(replace(found, where=found.where | reading))
 
 
+def cells_that(outcome: str, claim: str, **reading) -> list[tuple]:
+    """The cells of a :func:`verdict` with an ``outcome``: 'holds', 'fails' or 'open'."""
+    found = verdict(claim, **reading)
+    return [tuple(cell[name] for name in found.claim.cells)
+            for cell in found.cells.to_dict("records") if cell["outcome"] == outcome]
+
+
 def state(claim: str, **reading) -> str:
     """The :func:`verdict` on a claim, in the scoreboard's words."""
     return verdict(claim, **reading).state

@@ -41,7 +41,25 @@ def test_a_verdict_in_a_reading():
             {"quantity": "excitable", "swarm": "excitable", "budget": "none", "iterations": 20,
              "varied": "lambda", "threshold": 0.5, "errors": "adversarial", "value": value}]))
     assert evidence.state(claim) == "not run"
-    assert evidence.state(claim, dataset="mnist", model="lenet5") == "reproduced"
+    lenet5 = {"dataset": "mnist", "model": "lenet5"}
+    assert evidence.state(claim, **lenet5) == "reproduced"
+    assert len(evidence.cells_that("holds", claim, **lenet5)) == 1
+    assert evidence.cells_that("fails", claim, **lenet5) == []
+
+
+def test_the_cells_of_a_verdict_are_not_those_of_their_own_seeds():
+    # By its three seeds alone the first cell is open; the others tell how little a cell varies.
+    cells = [(dataset, model) for dataset in ("mnist", "fashion_mnist", "cifar10", "svhn")
+             for model in ("lenet5_nss", "resnet20")]
+    values = {cell: [9 - off, 9, 9 + off] for cell, off in zip(cells, [1.3] + [0.1] * 7)}
+    assert evidence.cells_that("holds", "nss-fdr-gini") == []
+    for (dataset, model), three in values.items():
+        for seed, value in enumerate(three):
+            records.save(records.Record("nss/fault_detection", {
+                "dataset": dataset, "model": model, "seed": seed, "recipe": "nss", "candidates": "random"}, [
+                {"quantity": "over_gini", "rate": 20, "pair": "remutated", "difference": "l1", "share": 10, "value": value}]))
+    assert intervals.interval(values[cells[0]])[0] < 6.15
+    assert cells[0] in evidence.cells_that("holds", "nss-fdr-gini")
 
 
 def test_without_points_nothing_is_said_of_an_estimate():
