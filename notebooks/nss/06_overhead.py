@@ -46,15 +46,17 @@ bet("nss-overhead")
 CELL = ["dataset", "model", "method"]
 rows = records.frame("nss/overhead")
 multiples = evidence.spread(evidence.by_seed(rows, "quantity == 'times_nss' and method != 'random'", *CELL), "ratio")
-nac, kmnc = (multiples.xs(method, level="method") for method in ("nac", "kmnc"))
+quiet = multiples.drop("cifar10", errors="ignore")  # there the machine was busy, and the seeds differ
+nac, kmnc = (quiet.xs(method, level="method") for method in ("nac", "kmnc"))
 lasting = rows.query("quantity == 'seconds' and candidates == 10000").groupby(CELL)["value"].mean().unstack("method")
+lasting = lasting.drop("cifar10", errors="ignore")
 passes = lasting["nss"] / lasting["one pass"]
 says(
-    (f"**The answer.** NSS is cheap, as the paper says. It takes {span(passes, 1)} times as long as one pass: its two "
-     "passes and little more.", 2 <= passes.min() and passes.max() < 3),
+    (f"**The answer.** NSS is cheap, as the paper says. On an idle machine it takes {span(passes, 1)} times as long as one "
+     "pass: its two passes and little more.", 2 <= passes.min() and passes.max() < 3),
     (f"But NAC takes only {span(nac['mean'], 1)} times as long as NSS, so it is faster.", (nac["high"] < 1).all()),
-    (f"KMNC takes {span(kmnc['mean'], 1)} times as long: seconds and not hours, with these networks and "
-     "channels as neurons.", kmnc["high"].max() < 10 and lasting[["nac", "kmnc"]].max(axis=None) < 60))
+    (f"KMNC takes {span(kmnc['mean'], 1)} times as long: seconds and not hours. A channel counts as one neuron "
+     "here.", kmnc["high"].max() < 10 and lasting[["nac", "kmnc"]].max(axis=None) < 60))
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "The paper's Fig. 5 from the records: seconds to select from 10,000 candidates, against the share selected, mean over the seeds. Each selector orders all candidates once, whatever share is taken, so each line is flat. Random selection takes no time.", "name": "fig-nss-overhead-rates"}}
 RATES = (5, 10, 15, 20)
@@ -140,9 +142,11 @@ run.show()
 # %% [markdown]
 # ## Over all records
 #
-# The first table gives seconds for 10,000 candidates, as means over the seeds. They were measured
-# on a machine that did nothing else, in one thread. The second table gives the same times as
-# multiples of the time of NSS.
+# The first table gives seconds for 10,000 candidates, as means over the seeds, in one thread. The second table gives
+# the same times as multiples of the time of NSS. Most were measured on a machine that did nothing else. With
+# ResNet-20 on CIFAR-10 the machine was a slower one, and busy with other work, so its seeds differ more and the
+# sentences of this chapter leave it out. That network was trained by others (recipe `pretrained`); the time does not
+# depend on the weights.
 
 # %% tags=["hide-input"]
 for which in ("quantity == 'seconds' and candidates == 10000", "quantity == 'times_nss'"):
@@ -167,24 +171,24 @@ run.verdicts()
 # It does not matter here whether the original was known: both pairs take two passes.
 
 # %% tags=["hide-input", "statements"]
-faster, slower = (everywhere(found, ["method"]) for found in (multiples["high"] < 1, multiples["low"] > 1))
+faster, slower = (everywhere(found, ["method"]) for found in (quiet["high"] < 1, quiet["low"] > 1))
 says(
     "**What it means.** The claim that NSS is faster than NAC and KMNC by an order of magnitude is *"
     f"{evidence.state('nss-overhead')}*.",
     (f"Nor is only DeepGini faster than NSS. {listed(map(shown, faster))} are, and {listed(map(shown, slower))} is slower, "
-     "with every network that was timed.", {"gini", "nac"} <= set(faster) and [*slower] == ["npc"]),
-    f"The slowest selector takes {multiples['mean'].max():.1f} times as long as NSS.",
+     "with every network that was timed on an idle machine.", {"gini", "nac"} <= set(faster) and [*slower] == ["npc"]),
+    f"The slowest selector takes {quiet['mean'].max():.1f} times as long as NSS there.",
     "A likely reason why the greedy search is fast here is how it is programmed. The section of a neuron is stored as one "
     "integer. An inverted list updates what each candidate still adds, so that only additions are left.")
 
 # %% tags=["hide-input", "statements"]
 ONE_PASS = ["nac", "gini", "ats"]
 slow, quick = lasting.xs("resnet20", level="model"), lasting.drop("resnet20", level="model")
-there, elsewhere = multiples.xs("resnet20", level="model"), multiples.drop("resnet20", level="model")
+there, elsewhere = quiet.xs("resnet20", level="model"), quiet.drop("resnet20", level="model")
 single = there[there.index.isin(ONE_PASS, level="method")]
 says(
-    (f"With {shown('resnet20')}, one pass takes {span(slow['one pass'] / quick['one pass'].mean())} times as long as with "
-     f"the LeNets. There {listed(map(shown, ONE_PASS))}, which need one pass, take about half as long as NSS, which needs two.",
+    (f"With {shown('resnet20')} on {listed(map(shown, slow.index))}, one pass takes {span(slow['one pass'] / quick['one pass'].mean())} "
+     f"times as long as with the LeNets. There {listed(map(shown, ONE_PASS))}, which need one pass, take about half as long as NSS, which needs two.",
      single["high"].max() < 0.7 and single["mean"].min() > 0.4
      and (slow[ONE_PASS].div(slow["one pass"], axis=0) < 1.3).all(axis=None)),
     ("So ATS, which is slower than NSS with the LeNets, is faster with ResNet-20.",
