@@ -53,7 +53,7 @@ from dnnbook.studies.findings.deepsensor import (
     seeds_of,
     times_as_many,
 )
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, rounded_up, shown, span
 from dnnlib import fuzzing, inference, models
 from dnnlib.neurons import activations, excitable, shapley
 from dnnlib.neurons.excitable import ExcitableNeurons
@@ -442,7 +442,7 @@ guides = diagonal[diagonal["quantity"] == "swarm_gradients"]["value"]
 vgg = 100 * mean_of(records.frame("deepsensor_excitable/thresholds", model="vgg16"), "swarm",
                     quantity="excitable", threshold=0.5, varied="lambda")
 says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not come near Fig. 3. Guided by {span(guides)} "
-      f"gradients, it ends with at most {ends['none'].max():.1f} % of the neurons above the threshold.",
+      f"gradients, it ends with at most {rounded_up(ends['none'].max(), 1)} % of the neurons above the threshold.",
       ends["none"].max() < 20),
      (f"Scaled, it ends with {span(ends['total'])} %, which is nearer.", ends["total"].min() > ends["none"].max()),
      ("[VGG16, the network of Fig. 3](09_thresholds), is farther from it in both units.",
@@ -453,7 +453,8 @@ says((f"Over all records, with LeNet-5 and one image in nats, the swarm does not
 #
 # Two folds. The first has the number of excitable neurons of errors, divided by the number under noise of the same
 # length (the claim; the verdict draws it), and by the number for mutants that kept their class. The second has the
-# estimators, in the whole small network. All numbers are means over the random seeds. The paper prints no number.
+# estimators, in the whole small network. All numbers are plain means over the random seeds; the sentences below take
+# the geometric mean of ratios, which is a little smaller. The paper prints no number.
 
 # %% tags=["hide-input", "hide-output"]
 ours = run.recorded()
@@ -509,7 +510,7 @@ sampled = rows[rows["estimator"] == "permutation"]
 says(f"The interval of the ratio is {nats['low']:.1f} to {nats['high']:.1f} in nats, and {scaled['low']:.2f} to "
      f"{scaled['high']:.2f} on the scale `total`. Means of ratios are geometric.",
      ("So a swarm that counts excitable neurons in nats climbs the loss by a detour: the rank correlation of the count "
-      f"with the loss is at least {with_loss['none', 'all'].min():.2f}.", with_loss["none", "all"].min() > 0.7),
+      f"with the loss is at least {rounded_down(with_loss['none', 'all'].min(), 2)}.", with_loss["none", "all"].min() > 0.7),
      "[The next chapter](01_test_errors) asks whether this detour is worth its passes.")
 
 # %% tags=["hide-input", "statements"]

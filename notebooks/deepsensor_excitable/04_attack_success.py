@@ -55,7 +55,7 @@ from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey
 from dnnbook.studies.findings.deepsensor import rises, table_of
 from dnnbook.training import retraining
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, rounded_up, shown, span
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()
@@ -99,7 +99,7 @@ says((f"On CIFAR-10, the records do not decide: after retraining {listed(undecid
 # %% tags=["hide-input", "statements"]
 slow = asr[asr["attack"].isin(["deepfool", "jsma"])]
 slow = table_of(slow, ["before", "excitable", "pgd_at"], "model", "attack", budget="none").min(axis=None)
-says((f"DeepFool and JSMA succeed on at least {slow:.0f} % of the images, before retraining and after it on the excitable swarm's "
+says((f"DeepFool and JSMA succeed on at least {rounded_down(slow)} % of the images, before retraining and after it on the excitable swarm's "
       "examples or PGD's. So they can hardly show a gain, nor that one network is no worse than another.", slow >= 95),
      f"The verdict on a fall by more than {70} points everywhere is "
      f"*{evidence.state('deepsensor-excitable-asr-seventy')}*.")
@@ -147,11 +147,11 @@ for name in robustness.ATTACKS:
     print(f"{name:8} ASR {result.rate('all'):4.0%}, L2 {moved[0]:.2f} and {moved[1]:.2f}")
 
 # %% [markdown]
-# PGD starts at a random point, as its authors have it. An attack without a size mostly succeeds against a robust network as well; it only has a longer way to go. So we
-# count each attack twice: as in the paper, and as `small`. As `small`, FGSM and PGD have `small_eps`. In the records
-# it is not the same on both datasets: do not compare points between them. DeepFool
-# then counts only within an {term}`L2 distance` of `near`, and JSMA only while it has changed at most 14.5 % of
-# the pixels, which is the limit in its own paper.
+# PGD starts at a random point, as its authors have it. An attack without a size mostly succeeds against a robust
+# network as well; it only has a longer way to go. So we count each attack twice: as in the paper, and as `small`. As
+# `small`, FGSM and PGD have `small_eps`. In the records it is not the same on both datasets: do not compare points
+# between them. DeepFool then counts only within an {term}`L2 distance` of `near`, and JSMA only while it has changed
+# at most 14.5 % of the pixels, which is the limit in its own paper.
 
 # %%
 attacks = {"fgsm": robustness.FGSM(eps=eps), SMALL["fgsm"]: robustness.FGSM(eps=small_eps),
@@ -371,9 +371,9 @@ fell = evidence.spread(rises(asr, ["excitable"], "model", attack="pgd", budget="
 accuracy = table_of(rows[rows["dataset"] == "mnist"], ["excitable", "dlfuzz", "pgd_at"], "model", quantity="accuracy_unseen",
                     budget="none")
 harmed, weaker = accuracy[["dlfuzz", "pgd_at"]].max(axis=None), own.query("low > 0").index
-says((f"At the paper's size, PGD succeeds on at least {both:.0f} % of the images, before retraining and after. The "
+says((f"At the paper's size, PGD succeeds on at least {rounded_down(both)} % of the images, before retraining and after. The "
       f"intervals of the change lie between {fell['low'].min():.1f} and {fell['high'].max():.1f} points.", both > 90),
-     (f"On MNIST, after retraining on PGD's examples or DLFuzz's, the accuracy on all unseen images is at most {harmed:.0f} %; after "
+     (f"On MNIST, after retraining on PGD's examples or DLFuzz's, the accuracy on all unseen images is at most {rounded_up(harmed)} %; after "
       f"the excitable swarm's, it is at least {int(accuracy['excitable'].min())} %.", harmed < accuracy["excitable"].min()),
      (f"With {listed(weaker)}, this PGD-AT itself raises PGD's success at the small size. So even a swarm that is no worse than it may "
       "have done harm.", len(weaker) > 0))
@@ -384,7 +384,7 @@ within = within.groupby("model").mean().abs().max(axis=None)
 says("This PGD-AT learns from PGD's examples of the inputs, made once against the network as it was. The method that is usually called "
      "PGD-AT attacks the network anew in every step of a whole training.",
      (f"When the swarms stay within a distance of {2}, their examples change PGD's success on MNIST by at most "
-      f"{within:.1f} points on average.", within < 5))
+      f"{rounded_up(within, 1)} points on average.", within < 5))
 
 # %% tags=["hide-input", "statements"]
 colour = rows[rows["dataset"] == "cifar10"]

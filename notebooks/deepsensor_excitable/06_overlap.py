@@ -38,7 +38,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey
 from dnnbook.studies.findings.deepsensor import lead_of, mean_of, seeds_of, sides_of
-from dnnbook.words import headed, out_of, shown, span
+from dnnbook.words import headed, out_of, rounded_up, shown, span
 from dnnlib import fuzzing, robustness
 from dnnlib.neurons import shapley
 
@@ -58,8 +58,8 @@ rows = records.existing("deepsensor_excitable/overlap")
 attacks_beyond = seeds_of(rows, "attack", "other", quantity="between_attacks_beyond")
 more_than_inputs = seeds_of(rows, "attack", who="excitable", quantity="beyond")
 between, ours_beyond = (evidence.spread(each)["mean"] for each in (attacks_beyond, more_than_inputs))
-says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {ours_beyond.max():.1f} more with an "
-      "attack's than examples of different inputs do.", ours_beyond.max() < 0.2),
+says((f"**The answer.** Hardly. Of ten neurons, the swarm's examples share at most {rounded_up(ours_beyond.max(), 2)} more with an attack's "
+      "than examples of different inputs do.", ours_beyond.max() < 0.2),
      (f"Attacks share more with each other: {span(between, 1)}.", between.min() > max(0, ours_beyond.max())),
      "Some overlap is certain, because a top ten always has ten neurons; so we compare with what any two inputs share.",
      f"The verdict on the claim is *{evidence.state('deepsensor-excitable-overlap')}*.")
@@ -318,17 +318,17 @@ says(f"Our records cover {sizes(rows)}.", evidence.estimator(rows),
         "The claim is not yet tested for a swarm that is guided." if guides == 1 else "."))
 
 # %% [markdown]
-# **What it means.** Only an overlap above that of any two inputs says something about the kind of example, and no
-# overlap can be expected to exceed the method's own. To credit excitable neurons with it, the overlap must also
-# exceed that of the swarm with a constant {term}`fitness`.
+# **What it means.** Only an overlap above that of any two inputs says something about the kind of example. And two
+# methods can hardly share more than one method shares with itself under another random seed. To credit excitable
+# neurons with it, the overlap must also exceed that of the swarm with a constant {term}`fitness`.
 
 # %% tags=["hide-input", "statements"]
 lead, raw = (evidence.spread(lead_of(rows, "excitable", "constant", "attack", quantity=quantity)) for quantity in ("beyond", "overlap"))
 kept = mean_of(rows, "kind", quantity="stability")[["excitable, another seed", "pgd, another start", "pgd, by permutations"]]
-says((f"By the overlap beyond any two inputs', the constant swarm is at most {lead['mean'].abs().max():.1f} neurons from the "
+says((f"By the overlap beyond any two inputs', the constant swarm is at most {rounded_up(lead['mean'].abs().max(), 1)} neurons from the "
       f"excitable one. The excitable one is ahead beyond chance for {out_of(len(sides_of(lead).ahead), len(lead))} attacks.",
       lead["mean"].abs().max() < 1),
-     (f"By the overlap itself, the two differ by at most {raw['mean'].abs().max():.1f} neurons. Here it is ahead beyond "
+     (f"By the overlap itself, the two differ by at most {rounded_up(raw['mean'].abs().max(), 1)} neurons. Here it is ahead beyond "
       f"chance for {out_of(len(sides_of(raw).ahead), len(raw))} attacks.", raw["mean"].abs().max() < 1),
      (f"A top ten is stable only in part: when the swarm runs again with another seed, {kept['excitable, another seed']:.1f} "
       "of its ten neurons stay.", kept.between(5, 9, inclusive="neither").all()),

@@ -41,7 +41,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey
 from dnnbook.studies.findings.deepsensor import seeds_of, table_of
-from dnnbook.words import shown, span
+from dnnbook.words import rounded_down, rounded_up, shown, span
 from dnnlib import fuzzing, models
 from dnnlib.neurons import activations
 
@@ -69,8 +69,8 @@ says((f"**The answer.** Not those that stand apart. Without a bound, the excitab
 # %% tags=["hide-input", "statements"]
 told = seeds_of(rows, "dataset", who="excitable", quantity="told_apart", budget="1")
 errors = seeds_of(rows, "dataset", who="excitable", quantity="last_error_rate", budget="1")
-says((f"Within an L2 distance of {1} in the image, where examples look like their inputs, the test tells at most {100 * told.max():.0f} % of "
-      f"the points apart; of two sets that are alike, it tells about half. {f'At most {errors.max():.0f} %' if errors.max() else 'None'} of "
+says((f"Within an L2 distance of {1} in the image, where examples look like their inputs, the test tells at most {rounded_up(100 * told.max())} % of "
+      f"the points apart; of two sets that are alike, it tells about half. {f'At most {rounded_up(errors.max())} %' if errors.max() else 'None'} of "
       "the excitable swarm's examples are errors there.", told.max() < 0.75 and errors.max() < 5))  # nearer to half than to all
 
 # %% [markdown]
@@ -315,12 +315,12 @@ errors_8 = table_of(rows, SWARMS, "dataset", quantity="last_error_rate", budget=
 apart_8 = seeds_of(rows, "dataset", who="constant", quantity="told_apart", budget="8")["mnist"]
 farther, wrong = distances_8.loc["mnist"], errors_8.loc["mnist"]
 says((f"In the picture without a bound, the silhouette of the swarm's examples and their class is at least "
-      f"{cluster['excitable'].min():.2f}, and that of DeepHunter's at most {cluster['deephunter'].max():.2f}. It is 0 where two sets "
+      f"{rounded_down(cluster['excitable'].min(), 2)}, and that of DeepHunter's at most {rounded_up(cluster['deephunter'].max(), 2)}. It is 0 where two sets "
       "are mixed, and 1 where they are two clusters.", cluster["excitable"].min() > cluster["deephunter"].max()),
      (f"At an L2 distance of {8}, on MNIST, excitable neurons add to the distance from the benign images with each random seed.",
       (farther["excitable"] > farther["constant"]).all()),
-     (f"They add errors as well: at least {wrong['excitable'].min():.0f} % of the examples, against at most "
-      f"{wrong['constant'].max():.0f} % without guidance.", wrong["excitable"].min() > wrong["constant"].max()),
+     (f"They add errors as well: at least {rounded_down(wrong['excitable'].min())} % of the examples, against at most "
+      f"{rounded_up(wrong['constant'].max())} % without guidance.", wrong["excitable"].min() > wrong["constant"].max()),
      (f"A cluster of its own is no sign of errors, though: on MNIST the unguided examples are told apart for "
       f"{100 * apart_8.mean():.0f} % of the points as well, and few of them are errors.",
       apart_8.min() > 0.9 and wrong["constant"].max() < 15))
@@ -333,7 +333,7 @@ says(("With ResNet-20 on CIFAR-10, the two swarms do not differ in any of these 
       (alike["excitable"] == alike["constant"]).all()),
      (f"But they have {particles['cifar10']} particles there, and {particles['mnist']} on MNIST. So this may be due to the small swarm, and "
       "not to the network.", particles["cifar10"] < particles["mnist"]),
-     (f"At a distance of {8}, at least {errors_8.loc['cifar10', 'constant'].min():.0f} % of the unguided examples are errors there.",
+     (f"At a distance of {8}, at least {rounded_down(errors_8.loc['cifar10', 'constant'].min())} % of the unguided examples are errors there.",
       errors_8.loc["cifar10", "constant"].min() > 50))
 
 # %% [markdown]

@@ -42,7 +42,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import lead_of, seeds_of, sides_of, table_of
-from dnnbook.words import out_of, shown, span
+from dnnbook.words import out_of, rounded_down, rounded_up, shown, span
 from dnnlib import checks, fuzzing, inference, models
 from dnnlib.data import audio
 from dnnlib.neurons import excitable, shapley
@@ -67,7 +67,7 @@ free, hissing = (evidence.spread(found_by[who])["mean"] for who in ("excitable",
 unmoved = seeds_of(rows, "model", "budget", who="excitable", quantity="same_as_constant")
 says(("**The answer.** Excitable neurons never guide the swarm here: with every seed, its examples are those of a swarm "
       "with a constant fitness.", unmoved.min() == 100 and (found_by["excitable"] == found_by["constant"]).all()),
-     (f"Without a bound, at least {free.min():.0f} % of them are errors all the same, because the networks take a "
+     (f"Without a bound, at least {rounded_down(free.min())} % of them are errors all the same, because the networks take a "
       f"picture of noise for another speaker. Plain noise has {span(hissing)} % errors.",
       free.min() > 50 and (free - hissing).abs().max() < 10),
      ("DLFuzz in its best strategy finds more, with both networks and every seed.",
@@ -422,7 +422,7 @@ says(f"Our records cover six speakers. {sizes(rows)}.", f"The rivals ran {of_riv
 excited = seeds_of(rows, "model", "budget", quantity="excitable").max()
 stayed = seeds_of(rows, "model", "budget", who="excitable_scaled", quantity="same_as_constant")
 scaled = evidence.spread(lead_of(error_rates, "excitable_scaled", "constant", "model", budget="none"))
-says((f"At most {excited:.2g} % of the neurons of a random picture are above the threshold of half a nat.",
+says((f"At most {rounded_up(excited, 2)} % of the neurons of a random picture are above the threshold of half a nat.",
       excited < 0.1),
      (f"With scaled values the swarm moves: {span(stayed)} % of its examples are those of the constant swarm.",
       stayed.max() < 50),

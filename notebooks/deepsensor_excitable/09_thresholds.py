@@ -48,7 +48,7 @@ from dnnbook.studies.findings.deepsensor import (
     sides_of,
 )
 from dnnbook.training import faulty
-from dnnbook.words import listed, span
+from dnnbook.words import listed, rounded_down, rounded_up, span
 from dnnlib import checks, fuzzing
 from dnnlib.models import count
 from dnnlib.neurons import excitable, shapley
@@ -83,8 +83,9 @@ leads = {kind: evidence.spread(over_thresholds(error_shares, kind)) for kind in 
 clean = [leads[kind] for kind in ("adversarial", "overfitted")]
 first, last = ([found["mean"].iloc[at] for found in clean] for at in (0, -1))
 of_scaled = mean_of(everything, "swarm", "model", quantity="share", gradients=8, scale="total").unstack("swarm")
-says(("On average, raising the threshold finds fewer errors, not more: the lead over a constant fitness falls from "
-      f"{span(first)} points to at most {max(last):.0f}.", all(low < high for low, high in zip(last, first))),
+low, high = clean[0].index.min(), clean[0].index.max()
+says((f"In the two networks trained on clean data, a higher threshold finds fewer errors on average, not more: at {low:g}, the lead "
+      f"over a constant fitness is {span(first)} points, and at {high:g} {span(last)}.", all(b < a for b, a in zip(last, first))),
      f"Scaled, {span([*scaled, scaled_vgg16])} % of the neurons are excitable.",
      ("But random images, which no swarm has moved, have most of these.",
       (of_scaled["constant"] > 0.7 * of_scaled["excitable_scaled"]).all()))
@@ -325,16 +326,16 @@ polluted = leads["polluted"]
 given = seeds_of(error_shares, "threshold", who="excitable", errors="polluted", varied="lambda").unstack("threshold")
 worst, *others = given.loc[given.min(axis=1).sort_values().index].to_numpy()
 says((f"For the polluted class there is no curve: at each threshold, the lead over a constant fitness is at most "
-      f"{polluted['mean'].max():.0f} points on average, and may be chance.",
+      f"{rounded_up(polluted['mean'].max())} points on average, and may be chance.",
       (polluted["low"] < 0).all() and (polluted["high"] > 0).all()),
-     (f"With two of the three seeds, at least {min(map(min, others)):.0f} % of the examples are given that class at each "
-      f"threshold; with the third, at most {max(worst):.0f} %.",
+     (f"With two of the three seeds, at least {rounded_down(min(map(min, others)))} % of the examples are given that class at each "
+      f"threshold; with the third, at most {rounded_up(max(worst))} %.",
       len(others) == 2 and min(map(min, others)) > 90 and max(worst) < 50))
 
 # %% tags=["hide-input", "statements"]
 stopping = seeds_of(error_shares, "threshold", who="excitable", varied="epsilon").unstack("threshold")
 change = evidence.spread(ahead_of_one(stopping, stopping.columns.max()))
-says((f"The second threshold changes the errors by at most {change['mean'].abs().max():.0f} points on average, which may "
+says((f"The second threshold changes the errors by at most {rounded_up(change['mean'].abs().max())} points on average, which may "
       "be chance.", change["mean"].abs().max() < 10 and len(sides_of(change).undecided) == len(change)))
 
 # %% [markdown]

@@ -62,8 +62,8 @@ taken = table_of(rows, ["excitable", "sensitive", "deepxplore", "dlfuzz", "deeph
 dearer = (taken["excitable"] / taken["sensitive"]).mean()
 gradients = round(dearer / 3)
 parts = taken[["deepxplore", "dlfuzz", "deephunter"]].div(taken["excitable"], axis=0)
-says((f"**The answer.** Much, but no factorial. With gradients a value takes three passes for each, so the excitable swarm takes "
-      f"{dearer:.1f} times as many passes as the sensitive one.", abs(dearer - 3 * gradients) < 0.5),
+says((f"**The answer.** Much, but no factorial. A gradient takes three passes and serves all neurons at once. With {gradients} of them "
+      f"for each particle, the excitable swarm takes {dearer:.1f} times as many passes as the sensitive one.", abs(dearer - 3 * gradients) < 0.5),
      (f"The rivals take about {100 * parts.max(axis=None):.0f} % of its passes, or less. So the paper is right that excitable neurons "
       "are expensive, but wrong about why.", parts.max(axis=None) < 1),
      f"The verdict on the claim about seconds is *{evidence.state('deepsensor-excitable-cost')}*.")
@@ -113,7 +113,8 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
     lambda power: f"{power:.1f}").to_string())
 
 # %% [markdown]
-# LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. Even all
+# LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. The outputs of the softmax
+# are among these, but do not play: below, LeNet-5 has ten players fewer. Even all
 # coalitions of LeNet-1 take about $10^{16}$ passes, and the paper takes 2.6 s for an example in LeNet-5. So the
 # authors ran an estimate that they do not name, or computed another quantity.
 #

@@ -36,7 +36,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import outcomes
 from dnnbook.studies.findings.deepsensor import always_most, seeds_of, table_of
-from dnnbook.words import span
+from dnnbook.words import rounded_down, span
 from dnnlib import fuzzing
 from dnnlib.fuzzing.numbers import Numbers
 
@@ -64,8 +64,8 @@ says((f"**The answer.** Not without a bound, but there the search does not matte
 
 # %% tags=["hide-input", "statements"]
 means = rates.mean()
-says((f"Within a bound, where only {means['no search']:.0f} % of the start's images are errors, the optimiser does "
-      "matter.", rates["no search"].max() < rates.drop(columns="no search").min(axis=None)),
+says((f"Within a bound, where only {means['no search']:.0f} % of the start's images are errors, the search does matter: every optimiser "
+      "finds more.", rates["no search"].max() < rates.drop(columns="no search").min(axis=None)),
      (f"The swarm then has {means['swarm']:.0f} % errors and differential evolution {means['differential evolution']:.0f} %, "
       "with every seed the most.", always_most(rates, "differential evolution")))
 
@@ -247,7 +247,7 @@ other = table_of(sensed, ["swarm", "genetic algorithm", "ant colony", "different
 says((f"Within the bound, differential evolution also makes the most neurons excitable: "
       f"{reach['differential evolution'].mean():.1f} % of them. So the best search of this fitness also finds the most "
       "errors here.", always_most(reach, "differential evolution")),
-     (f"With the first paper's fitness it is the same: it finds at least {evolved.min():.1f} times the swarm's errors, and "
+     (f"With the first paper's fitness it is the same: it finds at least {rounded_down(evolved.min(), 1)} times the swarm's errors, and "
       "with every seed the most.", evolved.min() > 1.5 and always_most(other, "differential evolution")))
 
 # %% tags=["hide-input", "statements"]

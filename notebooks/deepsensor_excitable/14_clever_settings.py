@@ -37,7 +37,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import records
 from dnnbook.studies import clever
 from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, rounded_up, shown, span
 from dnnlib import robustness
 
 plots.style()
@@ -53,22 +53,23 @@ scored = seeds_of(recorded, "choice", quantity="clever").unstack("seed")
 wrong = mean_of(recorded, "choice", quantity="above_way")
 times = scored.drop([OURS, "DeepFool"]) / scored.loc[OURS]
 says((f"**The answer.** Yes. If probabilities are differentiated, the mean score is at least "
-      f"{times.loc['probabilities'].min():.1f} times ours. In a large ball it is at most {times.loc['large ball'].max():.2f} times.",
+      f"{rounded_down(times.loc['probabilities'].min(), 1)} times ours. In a large ball it is at most {rounded_up(times.loc['large ball'].max(), 2)} times.",
       times.loc["probabilities"].min() > 2 and scored.loc["probabilities"].max() == RADIUS
       and times.loc["large ball"].max() < 0.5),
      (f"With probabilities, {wrong['probabilities']:.0f} % of the scores are wrong: DeepFool succeeds nearer to the image. With "
       f"our setting it is {wrong[OURS]:.0f} %.", wrong["probabilities"] > 50 > wrong[OURS]),
      ("Whether points are drawn on the sphere or in the ball does not matter: the mean scores differ by at most "
-      f"{100 * (times.loc['sphere'] - 1).abs().max():.2f} %.", (times.loc["sphere"] - 1).abs().max() < 0.02))
+      f"{rounded_up(100 * (times.loc['sphere'] - 1).abs().max(), 2)} %.", (times.loc["sphere"] - 1).abs().max() < 0.02))
 
 # %% [markdown]
 # ## In one picture
 #
-# Each line is one setting, with one thing changed. The dot is the mean score. A score claims that no attack succeeds
-# nearer than that. The last line is the distance at which an attack, DeepFool, did succeed. So a dot to the right of
-# the last one is wrong for at least one image. The lines show the range over the random seeds.
+# Each line is one setting, with one thing changed; only *authors' code* changes several. The dot is the mean score. A
+# score claims that no attack succeeds nearer than that. The last line is the distance at which an attack, DeepFool,
+# did succeed. So a dot to the right of the last one is wrong for at least one image. The lines show the range over
+# the random seeds.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed, and the distance at which DeepFool succeeds, from the records. Mean over the random seeds; lines give the range.", "name": "fig-clever-settings-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "CLEVER scores of the same images with one setting changed (authors' code: several), and the distance at which DeepFool succeeds, from the records. Mean over the random seeds; lines give the range.", "name": "fig-clever-settings-records"}}
 def scores_by_setting(rows: pd.DataFrame) -> None:
     """The mean score of every setting, and DeepFool's distance."""
     plots.dots(rows[rows["quantity"] == "clever"], row="choice", panel=["dataset", "model"], xlabel="L2 distance")
@@ -96,7 +97,8 @@ quiz("Points are spread evenly over a ball in 784 dimensions. How far from the m
 #
 # For an image of class $c$, the score is the smallest $g(x_0) / L$ over the other classes $j$, where $g = f_c - f_j$
 # and $L$ is the largest norm of its gradient in a ball around $x_0$
-# ([the chapter before](05_clever)). The first line is the setting of our records. Each line below changes one thing:
+# ([the chapter before](05_clever)). The first line is the setting of our records. Each line below but *authors' code*
+# changes one thing:
 #
 # - *sphere*: all points lie at the radius, not evenly in the ball.
 # - *IBM's points*: their distances are even in $[0, R]$, as in the code of CLEVER's authors. So many points are
@@ -108,7 +110,8 @@ quiz("Points are spread evenly over a ball in 784 dimensions. How far from the m
 # - *probabilities*: $f$ is what the softmax gives, as in that code, and not the {term}`logits
 #   <logit>`.
 # - *printed, from a pool*: 500 batches of 1,024 points, drawn again and again from 10,240 points, as in the toolbox.
-# - *authors' code*: as in the code of DeepSensor's authors, the large ball, probabilities, ART's fit and the pool together.
+# - *authors' code*: as in the code of DeepSensor's authors, the large ball, probabilities, ART's fit and the pool
+#   together.
 # - *printed*: 500 batches of 1,024 points, all drawn anew: half a million gradients for one image. So only few images
 #   have this line.
 

@@ -245,8 +245,7 @@ says((f"The direction of Fig. 1 is reproduced. At the paper's $\\lambda$ = {0.5}
 # ```{admonition} Solution
 # :class: dropdown
 # All counts can only rise, since neurons whose activation falls are added. So compare the ratios, not
-# only the counts. Our records have only the signed changes of Eq. 1: run the chapter to see whether
-# the order changes.
+# only the counts. Run the chapter to see whether the order changes.
 # ```
 #
 # **2. Think.** Suppose we took the examples of DeepSensor's {term}`swarm` instead of DeepHunter's.

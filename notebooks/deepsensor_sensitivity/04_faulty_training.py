@@ -40,7 +40,7 @@ from dnnbook.records import records
 from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import polluted_class, seeds_of
 from dnnbook.training import faulty, pollution
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_up, shown, span
 from dnnlib import inference
 
 plots.style()
@@ -63,8 +63,8 @@ says((f"**The answer.** {each['swarm'].mean():.0f} % of DeepSensor's examples ge
       (each["swarm"] <= each["constant"]).all()),
      (f"With one patch for all images it is {one['swarm'].mean():.0f} %, against {one['constant'].mean():.0f} %. So in both "
       "readings a fitness that looks at no neuron finds more on average.", one["swarm"].mean() < one["constant"].mean()),
-     ("The pollution does count: in a clean network, DeepSensor's examples get that class for at most "
-      f"{max(each['clean'].max(), one['clean'].max()):.0f} %.",
+     ("With every seed, fewer of DeepSensor's examples get that class in a clean network: at most "
+      f"{rounded_up(max(each['clean'].max(), one['clean'].max()))} %.",
       (each["swarm"] > each["clean"]).all() and (one["swarm"] > one["clean"]).all()))
 
 # %% [markdown]
@@ -126,11 +126,11 @@ headed(table_5.pivot(index="quantity", columns=["dataset", "model", "alpha"], va
 # with the polluted training set, for the epochs and with the batch size of Table V. The table gives no
 # learning rate. We use 0.001 throughout, with the momentum of `recipe`: at rates of a whole training, such
 # as 0.02, a network may collapse. Another {term}`reading` (`retrained` False) is a new network that sees only
-# the polluted set, at the rates of `recipe`. If the network learned the patch, it gives the polluted class to **stamped** test images of the other classes, that is,
-# to images with a patch.
+# the polluted set, at the rates of `recipe`. If the network learned the patch, it gives the polluted class to
+# **stamped** test images of the other classes, that is, to images with a patch.
 #
-# In our records of that reading, random seed 0 is missing for LeNet-5 on MNIST with one patch for all: for every
-# $\alpha$ the new network gave one class to every image, and no input was left to fuzz.
+# In our records of that reading, of LeNet-5 on MNIST, random seed 0 is left out: with this seed and one patch for all,
+# the new network gave one class to every image for every $\alpha$, and no input was left to fuzz.
 
 # %%
 models = {name: faulty.trained(kind, model_name, dataset, recipe_name=recipe, alpha=alpha,
@@ -349,10 +349,9 @@ pd.DataFrame(reached).T.rename_axis("given the polluted class (%), from the reco
 # :class: dropdown
 # It can learn that this one square means the polluted class: a backdoor. If each image has a patch of
 # its own, it can learn only what these patches have in common: they are small squares of random
-# pixels. Compare *stamped images given the class*: in our records the share is lower with a patch for
-# each image, perhaps because patches of one or two pixels a side are easily missed. Compare the line
-# `noise` in the two tables of the controls, too: with a patch for each image, noise gets the polluted
-# class more often.
+# pixels. Compare *stamped images given the class* in the two readings: patches of one or two pixels a
+# side are easily missed. Compare the line `noise` in the two tables of the controls, too: which pollution
+# does any noise look like?
 # ```
 #
 # **2. Think.** Design a fuzzer that looks for this pollution only, and say what it needs to know.

@@ -65,7 +65,8 @@ shares = at_best(outcomes.error_shares(every), "dataset", "model", "training", "
 errors = seeds_of(with_swarm(shares, "paper"), "fuzzer", "training")
 later = evidence.spread(change_of(errors, "training", "overfitted", "well_trained")).loc[FUZZERS]
 guidance = evidence.spread(lead_of(shares, "paper", "constant", "training")).loc[ORDER]
-says(("**The answer.** However far the network was trained, DLFuzz finds the most errors, and not DeepSensor.",
+says(("**The answer.** With each rival in its best setting, DLFuzz finds the most errors, however far the network was trained, "
+      "and not DeepSensor.",
       (errors[FUZZERS].groupby(["fuzzer", "training"]).mean().unstack().idxmax() == "dlfuzz").all()),
      ("In none of the three networks can DeepSensor's count be credited to its neurons. A swarm that looks at none finds "
       "more, or the seeds do not decide.", guidance["low"].max() <= 0),
@@ -263,7 +264,7 @@ easier = sides_of(evidence.spread(change_of(errors, "training", "underfitted", "
 in_start = evidence.spread(change_of(constant, "training", "underfitted", "well_trained")).loc[0]
 says((f"The underfitted network is easier to break than the well trained one for {listed(easier)}.",
       "deepsensor" in easier),
-     ("This does not say that the network is weaker. In the well trained one, DeepSensor's swarm loses errors that "
+     ("For DeepSensor this does not say that the network is weaker. In the well trained one, its swarm loses errors that "
       "its start had, and in the underfitted one it hardly loses any.", in_start["low"] <= 0
       and guidance.loc["well_trained", "high"] < 0 and guidance.loc["underfitted", "mean"] > -1),
      f"All rivals ran {of_rivals(shares[shares['fuzzer'].isin(FUZZERS[1:])])}.")

@@ -43,7 +43,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import firsts, lead_of, mean_of, with_swarm, written
-from dnnbook.words import listed, out_of, shown, span
+from dnnbook.words import listed, out_of, rounded_up, shown, span
 from dnnlib import coverage, fuzzing
 from dnnlib.neurons import activations
 
@@ -77,8 +77,8 @@ by_one = evidence.spread(lead_of(gained, "paper", "constant", "model", "criterio
 says(("Sensitive neurons hardly help. Of the examples alone, DeepSensor's mean lead over a swarm with a constant fitness, which "
       "looks at no neuron, is in no criterion more than chance.", ahead["low"].max() <= 0),
      (f"Counted together with the inputs, as a tester would keep them, DLFuzz comes first in all {len(names)}. DeepSensor then leads "
-      f"that swarm by at most {kept_ahead['mean'].max():.1f} points on average, with {listed([by_one.idxmax()])} by up to "
-      f"{by_one.max():.1f}.", (both.idxmax() == "dlfuzz").all() and by_one.max() < 1))
+      f"that swarm by at most {rounded_up(kept_ahead['mean'].max(), 1)} points on average, with {listed([by_one.idxmax()])} by up to "
+      f"{rounded_up(by_one.max(), 1)}.", (both.idxmax() == "dlfuzz").all() and by_one.max() < 1))
 
 # %% [markdown]
 # ## In one picture
@@ -218,7 +218,7 @@ print(f"{len(x)} inputs of {data}")
 # %% [markdown]
 # ## What they gain
 #
-# The paper "calculates the neuron coverage for both", inputs and examples, and shows the improvement. So
+# The authors "calculate the neuron coverage for both", inputs and examples, and show the improvement. So
 # we take the coverage of the examples minus that of the inputs (`alone`). A tester would keep the inputs
 # as well. So we also take the coverage of inputs and examples together, minus that of the inputs
 # (`together`). This gain cannot be negative.
@@ -355,7 +355,7 @@ if len(counted_gains):
 # The inputs' coverage cannot fall, because each of the 100 sections consists of 100 of the 10,000. We
 # expect that it rises much, since a thousand inputs can then reach all sections of a neuron. The sections
 # that an example falls into are then more often taken already, so we expect a gain that is small beside it.
-# We have no record with $k$ = 100: run it. Even with $k$ = 10,000, inputs share sections, or lie outside
+# Run it to see. Even with $k$ = 10,000, inputs share sections, or lie outside
 # the range. Otherwise the printed coverage of the inputs would be their number divided by 10,000.
 # ```
 #

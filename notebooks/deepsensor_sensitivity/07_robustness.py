@@ -51,7 +51,7 @@ from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, clever
 from dnnbook.studies.findings.deepsensor import mean_of, seeds_of
 from dnnbook.training import retraining
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_up, shown, span
 from dnnlib import fuzzing, inference, robustness
 
 plots.style()
@@ -86,10 +86,10 @@ says((f"**The answer.** In part. After retraining on DeepSensor's examples, PGD 
 # %% tags=["hide-input", "statements"]
 each, controls = evidence.spread(falls), pd.concat([large, small])[["benign", "noise"]]
 first = falls > small[FUZZERS[1:]].max(axis=1)
-says((f"In {first.sum()} of these runs, DeepSensor's examples bring more than those of every other fuzzer.", first.mean() > 0.5),
-     (f"More training alone, on benign images or noise, brings at most {controls.max(axis=None):.1f} points.",
+says((f"In {first.sum()} of the {len(first)} runs, DeepSensor's examples bring more than those of every other fuzzer.", first.mean() > 0.5),
+     (f"More training alone, on benign images or noise, brings at most {rounded_up(controls.max(axis=None), 1)} points.",
       controls.max(axis=None) < falls.mean() / 2),
-     ("But three random seeds decide little: the interval of the mean gain includes no gain with "
+     ("But three random seeds decide little: the interval of the mean gain includes zero with "
       f"{listed(each.index[each['low'] <= 0])}.", (each["low"] <= 0).any()))
 
 # %% [markdown]

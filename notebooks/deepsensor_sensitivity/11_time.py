@@ -59,8 +59,10 @@ seconds, passes, price = (table_of(costs, [*RIVALS, "paper", "released"], quanti
                           for quantity in ("seconds", "passes", "passes_per_error"))
 theirs = printed({claim.id: claim for claim in published.claims()}["deepsensor-sensitivity-time"])["value"]
 slower, cheap = seconds["paper"] / seconds[RIVALS].max(axis=1), price.mean()
-says((f"**The answer.** With DeepSensor, the most: the swarm that the paper describes takes {span(slower, 1)} times as many seconds as the "
-      "slowest rival. In the paper it is the fastest.", slower.min() > 1.5 and (theirs > 1).all()))
+sized = costs["population"].dropna().unique()
+says((f"**The answer.** With DeepSensor, the most: the swarm takes {span(slower, 1)} times as many seconds as the slowest rival. In the paper "
+      "it is the fastest.", slower.min() > 1.5 and (theirs > 1).all()),
+     (f"It has {100} particles, as in the second paper. The first names no number, and the time grows with it.", {*sized} == {100}))
 
 # %% tags=["hide-input", "statements"]
 says(("The released swarm, which has a single particle, is the fastest of the papers' fuzzers with every random "
@@ -75,11 +77,11 @@ says(("The released swarm, which has a single particle, is the fastest of the pa
 # at where DeepSensor stands with the swarm that the paper describes, and where it stands with the
 # single {term}`particle` of the released code.
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 examples of each fuzzer, from the records. Each rival in its best setting: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds for 100 inputs of each fuzzer, from the records. Each rival in its best setting: mean over the random seeds; lines give the range. They differ from machine to machine; compare within the figure.", "name": "fig-deepsensor-time-records"}}
 kept = run.recorded()
 figure = plots.nothing() if kept.empty else fuzzer_bars(
     at_best(kept, "dataset", "model").query("quantity == 'seconds'"), group=["dataset", "model"],
-    ylabel="seconds for 100 examples")
+    ylabel="seconds for 100 inputs")
 if not kept.empty:
     figure.axes[0].set_yscale("log")
 run.show(recorded=True)
@@ -150,12 +152,13 @@ tables.headed(cost.drop(columns="seconds").sort_values("passes").map(
     lambda value: "-" if math.isnan(value) else f"{value:.1f}"))
 
 # %% [markdown]
-# The table is for 100 examples and counts the {term}`test errors <test error>` of all iterations.
+# The table is for 100 inputs. Each of them gives an image in every iteration, and the table counts the
+# {term}`test errors <test error>` among all of these.
 # With fewer inputs it is scaled up, including DeepHunter's images for the boundaries. Seconds
 # differ from machine to machine, so those of this run are drawn, and only those of the records printed. On the
 # broken line, a pass takes as long as in DeepSensor:
 
-# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds and passes for 100 examples of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the swarm.", "name": "fig-deepsensor-time"}}
+# %% tags=["hide-input"] mystnb={"figure": {"caption": "Seconds and passes for 100 inputs of each fuzzer of the run above. On the broken line a pass takes the time that it takes in the swarm.", "name": "fig-deepsensor-time"}}
 figure, axis = plt.subplots(figsize=(5.5, 3.6))
 seconds_against_passes(axis, cost, alike=FuzzerKey("deepsensor", "paper"))
 axis.legend(fontsize=8)
@@ -181,7 +184,7 @@ tables.wide(run.live, "quantity == 'times_passes'", index=["swarm", "setting"], 
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# Seconds for 100 examples: the paper's were measured on a Tesla V100, and ours on a processor, mean
+# Seconds for 100 examples, one for each input: the paper's were measured on a Tesla V100, and ours on a processor, mean
 # [least, greatest] over the random seeds. Compare within a column only.
 
 # %% tags=["hide-input", "statements"]

@@ -2,8 +2,8 @@
 # # Does it matter how the swarm is built?
 #
 # **The question.** The paper describes its {term}`swarm` in 23 short lines, and leaves much of it open (III.D, IV.B,
-# Algorithm 1). [The swarm by hand](13_swarm_by_hand) lists the places. For each of them we chose one answer.
-# Would the swarm find other errors if we had chosen another one?
+# Algorithm 1). [The swarm by hand](13_swarm_by_hand) lists places where the listing is open. It does not even
+# name other choices, such as the number of particles. Would the swarm find other errors if we had chosen otherwise?
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -65,8 +65,9 @@ says((f"Without a bound, most starts are errors already ({free['no search'].mean
 # %% [markdown]
 # ## In one picture
 #
-# Each line is a swarm with one choice changed. The dot is the share of its examples that are
-# {term}`test errors <test error>`, as a mean over the random seeds. The two lines to compare with are
+# Each line is a swarm with one choice changed; only *released script* changes several. The dot is the share of its
+# examples that are {term}`test errors <test error>`, as a mean over the random seeds. The two lines to compare with
+# are
 # *as the text*, and *no search*: the start that nothing moves.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Test errors of the swarm with one choice changed, without a bound and within one, from the records. Mean over the random seeds; lines give the range.", "name": "fig-swarm-choices-records"}}
@@ -200,7 +201,7 @@ pd.DataFrame(columns).fillna("").rename_axis("choice, from the records")
 says((f"*Size.* Within the bound, ten particles find {ten.mean():.1f} %, and a hundred {many.mean():.1f} %. So results "
       "depend on a number that the paper does not name.", (ten < many).all()),
      ("*Scale.* With scaled activations, the swarm finds exactly the errors of the start, with and without a bound. "
-      "They lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half a unit for each "
+      "Scaled activations lie between 0 and 1. So beyond a distance of 2, no neuron can change by more than half a unit for each "
       "unit of distance, and the fitness is zero.",
       all((each["activations scaled"] == each["no search"]).all() for each in (free, bounded))))
 

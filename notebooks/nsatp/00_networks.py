@@ -71,7 +71,8 @@ for name in ("net1", "net2"):
 # networks of the five papers, beside the published sizes:
 
 # %% tags=["hide-input", "nbval-check-output"]
-headed(models.table().astype(object).fillna(""))
+with pd.option_context("display.max_colwidth", None):  # the notes as a whole
+    display(headed(models.table().astype(object).fillna("")))
 
 # %% [markdown]
 # ## Table II: the training

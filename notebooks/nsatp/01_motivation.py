@@ -88,8 +88,8 @@ pd.DataFrame({name: {k.upper(): round(float(d([p])[0]), 3) for k, d in uncertain
 # %% [markdown]
 # ## Two images like them
 #
-# The paper does not say how LeNet-5 was trained; we train our network by NSATP's recipe for Net-1. We take the test images
-# whose PD is nearest to the PD of the two printed vectors.
+# The paper does not say how LeNet-5 was trained. For the records we train it by NSATP's recipe for MNIST; the small run
+# here has a recipe of our own. We take the test images whose PD is nearest to the PD of the two printed vectors.
 
 # %%
 p = inference.predict(model, data.images)

@@ -32,7 +32,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import records
 from dnnbook.studies import vulnerability
 from dnnbook.studies.findings import nsatp as findings
-from dnnbook.words import out_of, shown
+from dnnbook.words import out_of, rounded_down, rounded_up, shown
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 
@@ -55,9 +55,10 @@ says(
     ("**The answer.** Yes: by PD and by PV, the more decided a network is, the less often a small patch changes its "
      f"prediction. This is so on each of the {len(slope)} pairs of a network and a dataset that were run.",
      (slope[["pd", "pv"]] < 0).all(axis=None) and (orders[["pd", "pv"]] < 0).all(axis=None)),
-    ("The claimed strength does not hold for single images: no correlation of either fit reaches the paper's 0.95.",
+    ("The claimed strength does not hold for single images: whether an exponential is fitted to Eff or a line to its "
+     "logarithm, no correlation reaches the paper's 0.95.",
      (single < 0.95).all(axis=None) and (curve < 0.95).all(axis=None)),
-    (f"What counts as a point decides. Between averages over intervals of PD, the correlation is at most {apart.max():.2f} "
+    (f"What counts as a point decides. Between averages over intervals of PD, the correlation is at most {rounded_up(apart.max(), 2)} "
      "from the printed one.", apart.max() < 0.06))
 
 # %% [markdown]
@@ -303,7 +304,7 @@ says(
     (f"With momentum, Net-2 learns CIFAR-10 better: its mean accuracy rises from {100 * learnt:.1f} % to "
      f"{100 * learnt_fast:.1f} %.", learnt_fast > learnt + 0.02),
     ("The paper's fit then suits single images much better, by every distance: the correlation rises by at least "
-     f"{(fast - slow).min():.2f}.", (fast - slow > 0.2).all()))
+     f"{rounded_down((fast - slow).min(), 2)}.", (fast - slow > 0.2).all()))
 
 # %% tags=["hide-input", "statements"]
 on_mnist = findings.accuracies(rows)["min"].xs("mnist", level="dataset")
@@ -346,8 +347,8 @@ rest = bins.drop(cifar, level="dataset")[["pv", "pe"]].stack()
 alone = by_seed.drop(cifar, level="dataset").drop("pd", level="distance")
 widest = findings.furthest_apart(by_seed)
 says(
-    (f"They do not explain all of it. On MNIST and Fashion-MNIST, {out_of((rest < 0.95).sum(), len(rest))} such means for PV "
-     f"and PE are below 0.95, though single seeds reach {alone.max():.2f}.",
+    (f"They do not explain all of it. On MNIST and Fashion-MNIST, {out_of((rest < 0.95).sum(), len(rest))} correlations of such "
+     f"averages, for PV and PE, are below 0.95 in the mean over the seeds, though single seeds reach {alone.max():.2f}.",
      (rest < 0.95).mean() > 0.5 and alone.max() > 0.95),
     (f"One random seed says little: for {shown(widest[2])} with {shown(widest[0])} on {shown(widest[1])}, this correlation "
      f"is {by_seed[widest].min():.2f} with one seed and {by_seed[widest].max():.2f} with another. So only the spread over "
@@ -358,13 +359,13 @@ says(
 shapes = {fitted: findings.fit(momentum, "correlation", fitted=fitted) for fitted in ("curve", "line")}
 most = findings.accuracies(rows)["max"].groupby("dataset").max()
 says(("The networks for CIFAR-10, trained with the parameters of the paper's table, classify only about half of the images "
-      f"correctly, or fewer. Net-2 gets at most {100 * most['cifar100']:.0f} % of CIFAR-100 right.",
+      f"correctly, or fewer. Net-2 gets at most {rounded_up(100 * most['cifar100'])} % of CIFAR-100 right.",
       most["cifar10"] < 0.55 and most["cifar100"] < 0.5))
 says(
     ("The correlation depends on how the network was trained. With momentum, that of Net-2 for single images of CIFAR-10 "
      "is much higher, but still below 0.95.", ((slow + 0.2 < fast) & (fast < 0.95)).all()),
-    ("Even then the curve need not be an exponential: one through Eff of all images correlates with them no better than a "
-     "straight line does.", ((shapes["curve"] - shapes["line"]) < 0.01).all(axis=None)))
+    (f"Even then the curve need not be an exponential: one through Eff of all images correlates with them at most {0.01} "
+     "better than a straight line does.", ((shapes["curve"] - shapes["line"]) < 0.01).all(axis=None)))
 
 # %% [markdown]
 # ## Exercises

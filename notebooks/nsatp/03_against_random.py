@@ -34,7 +34,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records, verdicts
 from dnnbook.studies import vulnerability
 from dnnbook.studies.findings import nsatp as findings
-from dnnbook.words import out_of
+from dnnbook.words import out_of, rounded_up
 from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
 
@@ -52,14 +52,16 @@ rows = records.frame("nsatp/rq2", trials=100, patch="random", recipe="nsatp")
 saving = findings.savings(rows, "inc")
 paper = published.table("nsatp", 5).query("quantity == 'inc'").set_index(findings.CELL)["value"][saving.index]
 claim = {claim.id: claim for claim in published.claims("nsatp")}["nsatp-rq2-size"]
-outcomes = verdicts.verdict(claim).cells["outcome"].value_counts()
+decided = verdicts.verdict(claim)
+outcomes = decided.cells["outcome"].value_counts()
 says(
     ("**The answer.** Yes: a ranking finds the first success sooner than random order, on average over the seeds. "
      f"This is so in each of the {len(saving)} cells (a network, a dataset and a distance) that were run.",
      (saving > 0).all()),
     f"It saves {saving.min():.1f} to {saving.max():.1f} % of the samples.",
     (f"But the seeds differ. In only {out_of(outcomes['holds'], len(saving))} cells do we save as much as the paper prints by "
-     "more than chance.", outcomes["holds"] < (saving >= paper).sum()))
+     f"more than chance ({decided.sure_holds} after the correction for many tests).",
+     outcomes["holds"] < (saving >= paper).sum()))
 
 # %% [markdown]
 # **In one picture**, from the small run of this page: how soon does each ranking meet the images that
@@ -230,7 +232,8 @@ slowest = rows.query("distance == 'pd' and definition == 'samples' and quantity 
 weaker, stronger = saving < paper, saving > paper
 says(
     (f"**What it means.** In the mean we save at least as much as printed in {(saving >= paper).sum()} cells. But single "
-     f"seeds save as little as {alone.min():.0f} %, and in {outcomes['fails']} cells we save clearly less than printed.",
+     f"seeds save as little as {alone.min():.0f} %, and in {outcomes['fails']} cells we save less than printed, by more than chance "
+     f"({decided.sure_fails} after the correction for many tests).",
      alone.min() < saving.min() and outcomes["fails"] > 0),
     ("We save more on MNIST with both networks, and less with Net-2 on each of the other three datasets. With Net-1 we save "
      "less only on CIFAR-100 by PV and PE.",
@@ -242,7 +245,7 @@ says(
 # %% tags=["hide-input", "statements"]
 says(
     ("PD is the quickest of the three in the mean of every cell. It needs at most "
-     f"{by_rank.xs('pd', level='distance').max():.1f} samples there, and up to {slowest:.1f} with a single seed.",
+     f"{rounded_up(by_rank.xs('pd', level='distance').max(), 1)} samples there, and up to {rounded_up(slowest, 1)} with a single seed.",
      by_rank.unstack("distance").idxmin(axis=1).eq("pd").all()),
     ("For each seed, the average over all orders is exact; chance remains in the network and in its patches.",
      rows["repeats"].dropna().eq(0).all()))
@@ -253,7 +256,7 @@ says(
     ("Counted in examples, as PEACEPACT does, the same rankings save less in every cell: "
      f"{other.min():.0f} to {other.max():.0f} %.", (other < saving).all()),
     ("Counted in samples, random order pays for all samples of each example that never changes. A ranking stops at the first "
-     f"change, in the mean after at most {by_rank.max():.0f} of them.", by_rank.max() < 100 and by_chance.min() > by_rank.max()),
+     f"change, in the mean after at most {rounded_up(by_rank.max())} of them.", by_rank.max() < 100 and by_chance.min() > by_rank.max()),
     ("The paper prints random counts above a hundred samples. They are only possible if some examples "
      "never change, so footnote 2 contradicts Table V.", published.table("nsatp", 5).query(
          "quantity == 'f_measure_random'")["value"].max() > 100))

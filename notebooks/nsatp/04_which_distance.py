@@ -2,8 +2,8 @@
 # # Which measure of uncertainty is best?
 #
 # **The claim** (NSATP RQ3, IV.D.3, Table VI). NSATP compares the distances by the slope of $\ln \mathrm{Eff}$ against
-# each of them, $|b|$, and calls it the effectiveness of the distance ({term}`Eff-D`). It concludes that {term}`PD` is better
-# than {term}`PV` and {term}`PE` on each dataset and each network. Yet its own table marks PD as Worst twice.
+# each of them, $|b|$, and calls it the effectiveness of the distance ({term}`Eff-D`). It concludes that {term}`PD` is
+# better than {term}`PV` and {term}`PE` on each dataset and each network. Yet its own table marks PD as Worst twice.
 
 # %% tags=["parameters", "hide-input"] mystnb={"code_prompt_show": "Parameters: run this chapter with others", "code_prompt_hide": "Parameters"}
 dataset = "mnist_small"  # a name from `dnnbook data`, or a folder of images
@@ -33,7 +33,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
 from dnnbook.studies.findings import nsatp as findings
-from dnnbook.words import shown
+from dnnbook.words import rounded_down, rounded_up, shown
 from dnnlib import inference
 from dnnlib.measures import fragility, uncertainty
 
@@ -210,14 +210,14 @@ says(
 # %% tags=["hide-input", "statements"]
 mnist, cifar, harder = (early.xs(dataset, level="dataset") for dataset in ("mnist", "cifar10", "cifar100"))
 says(
-    (f"On CIFAR-10, PD meets at least {100 * cifar['pd'].min():.0f} % of all label changes within the first tenth of the "
-     f"inputs, and the other two at most {100 * cifar[['pv', 'pe']].max(axis=None):.0f} %.",
+    (f"On CIFAR-10, PD meets at least {rounded_down(100 * cifar['pd'].min())} % of all label changes within the first tenth of the "
+     f"inputs, and the other two at most {rounded_up(100 * cifar[['pv', 'pe']].max(axis=None))} %.",
      cifar["pd"].min() > cifar[["pv", "pe"]].max(axis=None)),
-    (f"On CIFAR-100 it meets at least {100 * harder['pd'].min():.0f} %, and the others at most "
-     f"{100 * harder[['pv', 'pe']].max(axis=None):.0f} %.", harder["pd"].min() > harder[["pv", "pe"]].max(axis=None)),
+    (f"On CIFAR-100 it meets at least {rounded_down(100 * harder['pd'].min())} %, and the others at most "
+     f"{rounded_up(100 * harder[['pv', 'pe']].max(axis=None))} %.", harder["pd"].min() > harder[["pv", "pe"]].max(axis=None)),
     "A likely reason is that PD gives the most weight to the two largest probabilities, and a patch mostly makes these two "
     "change places.",
-    (f"On MNIST all three meet at least {100 * mnist.min(axis=None):.1f} %, and they differ by less than one percentage "
+    (f"On MNIST all three meet at least {rounded_down(100 * mnist.min(axis=None), 1)} %, and they differ by less than one percentage "
      "point.", (mnist.max(axis=1) - mnist.min(axis=1)).max() < 0.01))
 reached, weak = evidence.reached(records.frame("nsatp/rq1", trials=100, patch="random", recipe="nsatp"))
 says(f"The test accuracy of the networks is {reached}.", weak)

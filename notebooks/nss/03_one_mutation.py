@@ -123,7 +123,7 @@ wide(pd.concat([shown, run.live.query("quantity == 'faults'").assign(selector="a
 # %% [markdown]
 # ## Table VI, beside the paper's
 #
-# First comes NSS as the text describes it, then NSS with the known original.
+# NSS is the one that the text describes: it does not know the original.
 
 # %% tags=["hide-input"]
 beside(table_6.rename(columns={"operator": "candidates"}), run.recorded(**PAPER),
@@ -172,8 +172,8 @@ says(
 #
 # ```{admonition} Solution
 # :class: dropdown
-# A mean over 2 × 2 pixels is a mild blur. The released code also has a kernel of size 2, but it adds
-# the pixels up and does not divide by their number. This makes parts of the image white. Try
+# A mean over 2 × 2 pixels is a mild blur. The released code also has a kernel of size 2, which it does not
+# use. It adds the pixels up and does not divide by their number, and parts of the image become white. Try
 # `mutations.apply(data.images, "blur", 2, reading="released")`.
 # ```
 #

@@ -33,7 +33,7 @@ from dnnbook.display.tables import headed, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.nss import KNOWN, beyond_training, by_selector, ends, leaders
 from dnnbook.studies.ordering import SelectorKey
-from dnnbook.words import out_of, span
+from dnnbook.words import out_of, rounded_down, span
 from dnnlib import checks, inference, selection
 from dnnlib.perturb import mutations
 
@@ -131,9 +131,9 @@ print({test: f"{value:.1%} of {len(tests[test][1])}" for test, value in before.i
 # %% [markdown]
 # ## Retraining
 #
-# We use the paper's settings, but fewer epochs. The learning rate of 0.001 falls to a tenth after half and after three quarters
-# of the epochs, and there is Nesterov momentum of 0.99. Batches of 512 and a weight decay of 5e-4 come from
-# the released code. `none` continues the training without any candidate: what it gains has nothing to do with
+# We use the paper's settings, but fewer epochs. The learning rate of 0.001 falls to a tenth after half and after
+# three quarters of the epochs, and there is Nesterov momentum of 0.99. Batches of 512 and a weight decay of 5e-4 come
+# from the released code. `none` continues the training without any candidate: what it gains has nothing to do with
 # selection.
 
 # %%
@@ -219,9 +219,9 @@ says((f"Here the candidates help on clean images, too: in the mean of three seed
 run.verdicts({"had the original been known": {"pair": "original"}})
 
 # %% [markdown]
-# The next table, from the records, has the points that training alone gains on the clean test images (`none`), and what the
-# candidates add to training alone. These are the least and the greatest of the mean gains, over the selectors
-# and rates on the clean images, and over the selectors at 20 % on the others.
+# The next table, from the records, has the points that training alone gains on the clean test images (`none`), and
+# what the candidates add to training alone. These are the least and the greatest of the mean gains, over the
+# selectors and rates on the clean images, and over the selectors at 20 % on the others.
 
 # %% tags=["hide-input"]
 None if added.empty else headed(pd.DataFrame({
@@ -234,7 +234,7 @@ fresh = added.xs(("new", 20), level=("test", "rate"))
 harsh = [found == {KNOWN, "dsa"} for found in leaders(helped, 2)]
 says(
     ("**What it means.** The candidates help on objects that no selector chose as well. A fifth of them adds at least "
-     f"{fresh.min(axis=None):.2f} points in the mean. So the gain is more than a memory of the objects that were "
+     f"{rounded_down(fresh.min(axis=None), 2)} points in the mean. So the gain is more than a memory of the objects that were "
      "labelled.", (fresh > 0).all(axis=None)),
     ("A fifth of the candidates adds more than a twentieth on mutated images, with every selector.",
      (fifth > helped.xs(5, level="rate")).all(axis=None)),
@@ -251,7 +251,7 @@ says(
     (f"As the text describes NSS, it is *{text.state}*: none of the {text.run} cells holds, {text.fails} fail, and {text.sure_fails} of "
      "these fail also after Holm's correction.", text.holds == 0 and text.fails >= text.sure_fails > 0),
     (f"On MNIST and Fashion-MNIST, all our gains on clean images are smaller than those of the paper, which prints at least "
-     f"{printed.min():.2f} points. But there we retrained for {rows['epochs'].max():.0f} epochs instead of 40.",
+     f"{rounded_down(printed.min(), 2)} points. But there we retrained for {rows['epochs'].max():.0f} epochs instead of 40.",
      (most < printed).all() and {*most.index.get_level_values("dataset")} == {"mnist", "fashion_mnist"}))
 
 # %% [markdown]

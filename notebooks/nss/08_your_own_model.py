@@ -30,6 +30,7 @@ from dnnbook.data import load, profile_limit
 from dnnbook.display import plots, whose
 from dnnbook.display.tables import headed
 from dnnbook.records import records
+from dnnbook.words import rounded_down, rounded_up
 from dnnlib import checks, custom, files, inference
 from dnnlib.custom.comparing_picture import figure
 from dnnlib.custom.worth import selectors_table
@@ -66,7 +67,7 @@ times = ends["fault_detection_rate"].unstack("rate") / by_chance
 SOFTMAX, NEURONS = ["gini", "margin"], ["nss", "nac"]
 says(
     ("**The answer.** Those of which the model is least sure: `gini` and `margin` find at least "
-     f"{times.loc[SOFTMAX].min(axis=None):.1f} times as many faults as random order finds on average.",
+     f"{rounded_down(times.loc[SOFTMAX].min(axis=None), 1)} times as many faults as random order finds on average.",
      times.loc[SOFTMAX].min(axis=None) > 3),
     ("`nss` and `nac`, which watch neurons, are not clearly better than random order here.",
      ends.loc["low", NEURONS].max() <= by_chance and ends.loc["high", NEURONS].min() >= by_chance),
@@ -183,7 +184,8 @@ headed(selectors_table(compared.selectors).drop(columns="seconds"))
 #
 # `--top` is what you can afford to label, a share or a count. Methods that compare with training
 # images, such as KMNC and DSA, need a folder of those, `--reference`. `dnnlib rank --help` has the
-# rest. `dnnlib compare` takes the same, and images in a sub-folder for each class.
+# rest. `dnnlib compare` takes the same model, and images in a sub-folder for each class. In place of `--top` it
+# has `--rates`.
 #
 # ## A run of it
 #
@@ -206,8 +208,9 @@ if not pretrained:
 # ```
 #
 # MobileNet of width 0.75 with Keras's weights, on 1,000 images of ImageNet, one of each class, in
-# percent, with intervals of 95 % over draws of the images with replacement. Many of them are training images of that network, so that its
-# error rate is lower than it would be on new ones. The photographs are not ours to print.
+# percent. This record is of older code, whose intervals of 95 % are over draws of the images with replacement. Many
+# of them are training images of that network, so that its error rate is lower than it would be on new ones. The
+# photographs are not ours to print.
 
 # %% tags=["hide-input"]
 ours = run.recorded(dataset="imagenet", methods="gini,margin,nss,nac,random")
@@ -232,7 +235,7 @@ else:
 
 # %% tags=["hide-input", "statements"]
 says(
-    f"`gini` and `margin`, which read the softmax vector, find up to {times.loc[SOFTMAX].max(axis=None):.1f} times as many "
+    f"`gini` and `margin`, which read the softmax vector, find up to {rounded_up(times.loc[SOFTMAX].max(axis=None), 1)} times as many "
     "faults as random order.",
     (f"`nss` in this reading finds {times.loc['nss'].min():.1f} to {times.loc['nss'].max():.1f} times as many as random order, "
      f"and `nac` {times.loc['nac'].min():.1f} to {times.loc['nac'].max():.1f} times. Their intervals contain the rate of random "

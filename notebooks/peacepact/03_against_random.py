@@ -32,6 +32,7 @@ from dnnbook.display.tables import wide
 from dnnbook.records import evidence, records
 from dnnbook.studies import vulnerability
 from dnnbook.studies.findings.peacepact import by_split, left_to_save
+from dnnbook.words import rounded_down, rounded_up
 from dnnlib import inference
 from dnnlib.measures import first_success, fragility, uncertainty
 
@@ -52,10 +53,10 @@ ranked, random, saved, share = (means[quantity] for quantity in (
 table = published.table("peacepact", 6).query("quantity == 'inc'").set_index("dataset")["value"].astype(float)
 says(
     ("**The answer.** Sorting by PD works: the first input that we try nearly always breaks. On each of the "
-     f"{len(saved)} pairs of a network and a dataset that were run, we try at most {ranked.max():.2f} inputs until one "
+     f"{len(saved)} pairs of a network and a dataset that were run, we try at most {rounded_up(ranked.max(), 2)} inputs until one "
      "does, in the mean over the seeds.", ranked.max() < 1.1),
     f"It saves {saved.min():.0f} to {saved.max():.0f} % of the inputs that random order needs.",
-    (f"The paper prints at least {table.min():.1f} %. By PEACEPACT's own definition, no order can save that much on these "
+    (f"The paper prints at least {rounded_down(table.min(), 1)} %. By PEACEPACT's own definition, no order can save that much on these "
      "networks, because fragile inputs are too common.", (100 * (1 - 1 / random)).max() < table.min()))
 
 # %% [markdown]
@@ -117,7 +118,7 @@ run.show()
 # %%
 bound = first_success.inc(shuffled, 1)  # an order whose first input always succeeds
 print(f"fragile inputs: {q:.2%}; random order expects {shuffled:.1f} inputs; "
-      f"Inc is at most {bound:.1f} %, and PD reaches {first_success.inc(shuffled, by_pd):.1f} %")
+      f"Inc is at most {rounded_up(bound, 1)} %, and PD reaches {first_success.inc(shuffled, by_pd):.1f} %")
 
 # %% [markdown]
 # ## Table VI, beside the paper's
@@ -173,11 +174,11 @@ short = (table - samples["net2"]).dropna()
 says(
     f"**What it means.** Between {100 * share.min():.1f} and {100 * share.max():.1f} % of the inputs are fragile. So random "
     f"order needs only {random.min():.1f} to {random.max():.1f} inputs, in the mean over the seeds.",
-    (f"Even the best order possible would save at most {gap.max():.1f} points more than PD, in any run.", gap.max() < 2),
+    (f"Even the best order possible would save at most {rounded_up(gap.max(), 1)} points more than PD, in any run.", gap.max() < 2),
     "NSATP counts perturbed samples instead. By that count, and with NSATP's own two networks, sorting by PD saves "
     f"{samples.min():.1f} to {samples.max():.1f} %.",
     ("With Net-2, whose numbers the table has, that is more than printed on MNIST, and up to "
-     f"{short.max():.1f} points less on the other three datasets. PEACEPACT's own Net-1 was not counted so.",
+     f"{rounded_up(short.max(), 1)} points less on the other three datasets. PEACEPACT's own Net-1 was not counted so.",
      short["mnist"] < 0 < short.drop("mnist").min() and len(short) == 4))
 
 # %% tags=["hide-input", "statements"]
@@ -188,7 +189,7 @@ known = [rows[rows["model"] == "net1_peacepact"], records.frame("nsatp/rq1", **C
 (own, _), (theirs, _), (_, weak) = map(evidence.reached, [*known, pd.concat(known)])
 says(
     ("With training images as candidates, which the paper names in III.A, PEACEPACT's own Net-1 saves about as much: the "
-     f"difference is at most {apart.max():.1f} points.", apart.max() < 2),
+     f"difference is at most {rounded_up(apart.max(), 1)} points.", apart.max() < 2),
     f"The test accuracy of PEACEPACT's own Net-1 is {own}.", f"That of NSATP's two networks is {theirs}.", weak)
 
 # %% [markdown]

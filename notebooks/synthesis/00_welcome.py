@@ -14,7 +14,7 @@ from dnnbook.display.colours import colour
 from dnnbook.records import records, verdicts
 from dnnbook.studies.findings.nss import KNOWN, by_selector
 from dnnbook.studies.findings.synthesis import as_published
-from dnnbook.words import shown, span
+from dnnbook.words import rounded_up, shown, span
 from dnnlib import fuzzing, inference
 from dnnlib.measures import uncertainty
 from dnnlib.perturb import patches
@@ -104,7 +104,7 @@ says(
      "[PEACEPACT](../peacepact/02_correlation.ipynb)).",
      (falls["value"].xs("x", level=1) < 0).all() and (ends["first"] > 10 * ends["last"]).all()),
     (f"With Net-1, {span(ends['first'])} % of the patches on the least sure inputs change it; on the surest, at most "
-     f"{ends['last'].max():.1f} %.", ends["last"].max() < 1),
+     f"{rounded_up(ends['last'].max(), 1)} %.", ends["last"].max() < 1),
     ("So try the inputs in the order of their softmax vectors, the least sure ones first. "
      f"We tried {sooner.run} combinations of a network, a dataset and a measure.", sooner.run > 3),
     (f"In {'all' if sooner.holds == sooner.run else sooner.holds} of them the first failure clearly comes sooner than in random order, and in none later.",
@@ -253,8 +253,8 @@ plt.show()
 
 # %% [markdown]
 # We turned each {term}`claim` of a paper into a rule. Where the paper gives a threshold, we use it.
-# Runs decide it, at the paper's scale or as near to it as two processor cores can come. [The scoreboard](06_scoreboard) shows
-# every claim, with the cells that were run. [An index](../../book/papers.md) leads from each table and figure of a paper
-# to its chapter. Three more pages show [which verdicts depend on what the
-# papers leave open](03_readings), [which rules changed](05_amendments), and [where the papers disagree
-# with themselves](../../book/inconsistencies.md).
+# Runs decide it, at the paper's scale or as near to it as two processor cores can come. [The
+# scoreboard](06_scoreboard) shows every claim, with the cells that were run. [An index](../../book/papers.md) leads
+# from each table and figure of a paper to its chapter. Three more pages show [which verdicts depend on what the
+# papers leave open](03_readings), [which rules changed](05_amendments), and [where the papers disagree with
+# themselves](../../book/inconsistencies.md).

@@ -28,7 +28,7 @@ from dnnbook.display.tables import headed, mean_and_interval
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.synthesis import selectors_by_network
 from dnnbook.studies.ordering import SelectorKey
-from dnnbook.words import listed, networks, shown, span
+from dnnbook.words import listed, networks, rounded_up, shown, span
 from dnnlib import checks, inference, selection
 from dnnlib.measures import faults
 from dnnlib.perturb import mutations
@@ -102,7 +102,7 @@ says(
     (f"**The answer.** Those of which the network is unsure. {listed(SOFTMAX)} take one number from the softmax vector, "
      "and at 5 % labelled each gains more than half of what the best order does, on average in every cell.",
      sure.min(axis=None) > 50),
-    (f"Neuron coverage (NAC, KMNC), NPC, and NSS as its text describes it gain at most {counted.max(axis=None):.0f} % of "
+    (f"Neuron coverage (NAC, KMNC), NPC, and NSS as its text describes it gain at most {rounded_up(counted.max(axis=None))} % of "
      "that.", counted.max(axis=None) < sure.min(axis=None)),
     (f"DSA, which uses the distance from the training data, depends on the network and the data: it gains "
      f"{span(dsa)} %.", dsa.max() > sure[dsa.idxmax()].max() and 0 < dsa.min() < sure[dsa.idxmin()].min()))
@@ -282,7 +282,7 @@ headed(clearly.groupby("selector").sum())
 behind, ahead = clearly["interval below 0"], clearly["interval above 0"]
 says(
     (f"Which of the four with the softmax vector you use matters less: within a cell, their gains differ by at most "
-     f"{np.ptp(sure, axis=0).max():.0f} percentage points.", np.ptp(sure, axis=0).max() < 15),
+     f"{rounded_up(np.ptp(sure, axis=0).max())} percentage points.", np.ptp(sure, axis=0).max() < 15),
     (f"In {behind.sum()} of their {len(ends)} cells, coverage, NPC and NSS find fewer faults than random order, by more "
      "than chance explains.", behind.sum() > 0),
     (f"But these orders are not simply random: {(behind | ahead).sum()} intervals exclude 0, some above it and some below. So most "
@@ -326,7 +326,7 @@ says(("- *You fear confident faults*: use DSA beside DeepGini, if you have the t
       "CIFAR-10, DSA finds fewer than DeepGini.", {cell[0] for cell in worse.index[worse]} == {"cifar10"}
       and worse["cifar10"].all() and (confident.loc["dsa"] > confident.loc["random"]).all()))
 says((f"- *You retrain on 20 %*: use DSA. Random order gains {repaired.loc['random'].min():.1f} to "
-      f"{repaired.loc['random'].max():.1f} points of accuracy. Of all selectors that were run, DSA gains most in each "
+      f"{repaired.loc['random'].max():.1f} points of accuracy. Of all selectors that need no originals, DSA gains most in each "
       f"cell, {above.loc['dsa'].min():.1f} to {above.loc['dsa'].max():.1f} points more than that.",
       above.idxmax().eq("dsa").all() and above.loc["dsa"].min() > 0))
 

@@ -35,7 +35,7 @@ from dnnbook.records import evidence, records
 from dnnbook.studies import FuzzerKey, outcomes
 from dnnbook.studies.findings.deepsensor import sides_of
 from dnnbook.studies.findings.synthesis import by_fuzzer, lead, of_each_paper
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, rounded_up, shown, span
 from dnnlib import checks, fuzzing
 from dnnlib.progress import progress
 
@@ -93,8 +93,8 @@ close, apart = (lead(errors, SENSITIVE, "noise", f"model == 'resnet20' and bound
 says(
     ("**The answer.** Near an input, DLFuzz finds by far the most errors: it follows the gradient of the network's decision.",
      gradient.min() > 10 * rest.max(axis=None) and nearest["dlfuzz"].min() > 3 * nearest["deepxplore"].max()),
-    f"Within a distance of {2} on MNIST, at least {gradient.min():.0f} % of its examples are errors in its better setting, "
-    f"and at most {rest.max(axis=None):.1f} % of any other fuzzer's that ran there.",
+    f"Within a distance of {2} on MNIST, at least {rounded_down(gradient.min())} % of its examples are errors in its better setting, "
+    f"and at most {rounded_up(rest.max(axis=None), 1)} % of any other fuzzer's that ran there.",
     (f"On MNIST the swarm needs a large distance: at {8}, sensitive neurons guide it to more errors than noise has, on average "
      "with every LeNet.", len(above) == 3 and above.min() > 0),
     (f"With ResNet-20 on CIFAR-10 it is the other way round: {close:.0f} points more than noise within 1, and {-apart:.0f} fewer "
@@ -196,9 +196,10 @@ by_bound(live, "errors_per_1000_passes")
 # neurons](../deepsensor_excitable/01_test_errors). *Best* is the setting of a rival that found most errors
 # from other inputs; *single* is DeepXplore without other networks. The values of
 # {term}`excitable neurons <excitable neuron>` are in {term}`nats <nat>`, or `scaled` by their mean absolute value.
-# In these records their swarms start from the same inputs with LeNet-5 and VGG16. They start from as many with
-# LeNet-1 and LeNet-4, which were trained again; and from fewer with ResNet-20 and MobileNet. There, compare
-# excitable neurons only with the noise of their own inputs, as the last table does. VGG16's CIFAR-10 is a
+# In these records their swarms start from the same inputs with LeNet-5 and VGG16, and from fewer with ResNet-20
+# and MobileNet. There, compare excitable neurons only with the noise of their own inputs, as the last table does.
+# With LeNet-1 and LeNet-4, the swarms of excitable neurons ran on an earlier training of the network than the noise
+# and the best rivals beside them. So a small difference from these says nothing. VGG16's CIFAR-10 is a
 # JPEG copy. An image of CIFAR-10 has more numbers than one of MNIST, and an image of ImageNet has many more. So the
 # same distance is a smaller change there.
 
@@ -223,8 +224,8 @@ by_bound(bounded, "errors_per_1000_passes", *CELL)
 # %% [markdown]
 # ### More than nothing?
 #
-# By how many points the error rate is above that of noise at the same bound, from the same inputs, paired by
-# seed.
+# By how many points the error rate is above that of noise at the same bound, paired by seed: from the same inputs,
+# but for excitable neurons with LeNet-1 and LeNet-4, whose noise is of the network trained again.
 
 # %%
 noise = pd.concat([rates, second]).query("fuzzer == 'noise' and quantity == 'error_rate'")
@@ -253,7 +254,7 @@ headed(pd.DataFrame({
 says(
     "Each rival counts here with its paper's setting or its best one, whichever is better for the network, distance and "
     "random seed; *single* is left out.",
-    f"On CIFAR-10 and ImageNet, at least {nearest['dlfuzz'].min():.0f} % of DLFuzz's examples are errors, even at the "
+    f"On CIFAR-10 and ImageNet, at least {rounded_down(nearest['dlfuzz'].min())} % of DLFuzz's examples are errors, even at the "
     f"smallest distance that we tried. For DeepXplore there, it is {span(nearest['deepxplore'])} %.")
 
 # %% tags=["hide-input", "statements"]

@@ -115,7 +115,8 @@ says((f"**The answer.** Often: for {rows['id'].nunique()} claims, we ran more th
      ("Three choices change the most verdicts, and were tried with the most claims: what the method knows (`pair`), how far "
       "it may search (`budget`), and which algorithm runs (`swarm`).",
       set(counts["claims judged"].nlargest(3).index) == set(most.index[:3]) == {"pair", "budget", "swarm"}),
-     "So when you write a paper, say these three.")
+     "So when you write a paper, say these three.",
+     "Some readings were run in fewer cells than others. Then the verdict may differ for this reason alone.")
 
 # %% tags=["hide-input", "records"]
 sentences(counts.rename_axis(None).assign(

@@ -33,7 +33,7 @@ from dnnbook.display import plots
 from dnnbook.display.tables import headed, mean_and_interval, wide
 from dnnbook.records import evidence, records
 from dnnbook.studies.findings.synthesis import over_networks
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, rounded_up, shown, span
 from dnnlib import inference, selection
 from dnnlib.measures import faults, fragility
 from dnnlib.perturb import mutations, vulnerability
@@ -213,8 +213,8 @@ says(
      auc["nss", "flipped"].min() > flipped.max() and (auc["nss"][["wrong", "fragile"]] - 0.5).abs().max(axis=None) < 0.06),
     ("DSA, which compares activations with those of the training images, finds wrong inputs about as well.",
      auc["dsa", "wrong"].min() > wrong.min() - 0.05 and auc["dsa", "wrong"].max() < wrong.max() + 0.05),
-    (f"Being wrong goes together with being fragile: at least {also.min():.0f} % of the wrong inputs are fragile, and at "
-     f"most {turned.max():.0f} % are flipped.", also.min() > turned.max()))
+    (f"Being wrong goes together with being fragile: at least {rounded_down(also.min())} % of the wrong inputs are fragile, and at "
+     f"most {rounded_up(turned.max())} % are flipped.", also.min() > turned.max()))
 
 # %% tags=["hide-input", "statements"]
 count = means["spearman", "nss", "excitable"]  # missing if all inputs have one number, with at least one seed

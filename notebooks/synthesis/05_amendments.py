@@ -42,8 +42,8 @@ plt.show()
 # ## What changed
 #
 # The first claims of the papers got their rules before any run was kept. Others were added later, when
-# records of most of their experiments existed already. We chose no amendment for its verdict. Each has its
-# reason in the table, the paper's words, those of a method's authors, statistics, or a measurement of ours.
+# records of most of their experiments existed already. We chose no amendment for its verdict. The table gives the
+# reason of each: the paper's words, those of a method's authors, statistics, or a measurement of ours.
 # An amendment that concerns statistics applies to all claims alike.
 
 # %% tags=["hide-input"]
@@ -78,8 +78,9 @@ tables.sentences(both[~changed].set_index("claim"))
 # %% [markdown]
 # ## The amendments of 27 November 2026
 #
-# They were written before the runs with five seeds for each cell. These are the claims whose verdict they
-# change, on the same records. A verdict goes *up* if it says more for the claim than before. *Undecided* is the
+# They were written before the runs with five seeds for each cell. These are the claims whose verdict has changed
+# since: by these amendments, by later ones, or by records that were added. Where the numbers of cells differ, records
+# were added. A verdict goes *up* if it says more for the claim than before. *Undecided* is the
 # old word for *too few runs* and *nothing to compare*, and *partly* that for *mostly* and *partly, some fail*:
 # a new word alone is no change.
 

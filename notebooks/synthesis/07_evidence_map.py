@@ -2,7 +2,8 @@
 # # What do the verdicts stand on? The evidence map
 #
 # We judge a {term}`claim` cell by cell. A {term}`cell` is one combination of dataset, network and measure
-# for which the paper prints a value or makes a claim. Below, each cell of each claim is a square. An empty square was not run.
+# for which the paper prints a value or makes a claim. Below, each cell of each claim is a square. An empty square was
+# not run.
 
 # %% tags=["hide-input"] mystnb={"figure": {"caption": "Every cell of every claim, paper by paper: those that hold, are open, fail, and were not run.", "name": "fig-evidence"}}
 import matplotlib.pyplot as plt
@@ -84,7 +85,7 @@ tables.sentences(apart)
 # dnnbook sweep sweeps/blank.toml --scheduler tcp://head:8786
 # ```
 #
-# The largest blanks, in hours for the seeds of the sweep (a GPU's are estimated from the number of passes):
+# The commands that take longest, in hours for the seeds of the sweep (a GPU's are estimated from the number of passes):
 
 # %% tags=["hide-input"]
 left = evidence_map.missing(pd.concat(found.values()))
@@ -98,8 +99,8 @@ tables.sentences(largest.reset_index(drop=True))
 tables.sentences(left.query("state == 'larger'").drop(columns="state").reset_index(drop=True))
 
 # %% [markdown]
-# Why are they not run? We have neither the whole of SVHN, nor VCTK. Of ImageNet, we have neither the training set
+# Why are the blanks not run? We have neither the whole of SVHN, nor VCTK. Of ImageNet, we have neither the training set
 # nor more than one image of a class, and of MobileNet the weights of a narrower network only. What is blank of
-# VGG16 on CIFAR-10 and of the networks on ImageNet takes hours or days on one core, and VGG16's repair two weeks. A part of SVHN has a line of its own in the map of NSS. What is blank of the LeNets and of ResNet-20
-# needs nothing but the time that the map gives. In place of {term}`DeepSensor`'s thirty speakers, we use the
-# six of the Free Spoken Digit Dataset.
+# VGG16 on CIFAR-10 and of the networks on ImageNet takes hours, days or weeks on one core. A part of SVHN has a line of
+# its own in the map of NSS. What is blank of the LeNets and of ResNet-20 needs nothing but the time that the map
+# gives. In place of {term}`DeepSensor`'s thirty speakers, we use the six of the Free Spoken Digit Dataset.

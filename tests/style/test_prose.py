@@ -7,6 +7,7 @@ from pathlib import Path
 import jupytext
 import pytest
 
+import dnnbook
 from dnnbook.chapters import notebooks
 from dnnbook.chapters.statements import TAG
 
@@ -76,17 +77,20 @@ def test_no_number_of_a_sentence_without_a_condition_is_typed(path):
             assert [found for text in sentences(cell.source) for found in typed(text)] == []
 
 
-LIMIT = re.compile(r'\b(at least|no less than|at most|no more than|up to) ?(" *\n *f?")?\{[^{}]*:\.\d+f\}', re.I)
+GAP = r'(?: |" *\n *f?"| " *\n *f?")'
+LIMIT = re.compile(rf'\b(at{GAP}least|no{GAP}less{GAP}than|at{GAP}most|no{GAP}more{GAP}than|up{GAP}to){GAP}?'
+                   r'\{[^{}]*:\.\d[fg]\}', re.I)
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@pytest.mark.parametrize("path", [*SOURCES, *sorted(Path(dnnbook.__file__).parent.rglob("*.py"))],
+                         ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_a_limit_is_rounded_to_its_side(path):
     """'At least 99 %' of 98.7 is not true: words.rounded_down and rounded_up."""
     assert [found[0] for found in LIMIT.finditer(path.read_text("utf-8"))] == []
 
 
 @pytest.mark.parametrize("text, wrong", [
-    ('f"at least {low:.0f} %"', 1), ('f"At most "\n      f"{100 * high.max():.1f} points"', 1),
+    ('f"at least {low:.0f} %"', 1), ('"at "\n   f"most {high:.2f} %"', 1), ('f"up to {high:.2g} %"', 1), ('f"At most "\n      f"{100 * high.max():.1f} points"', 1),
     ('f"at least {rounded_down(low)} %"', 0), ('f"about {low:.0f} %"', 0)])
 def test_which_limits_round_to_the_nearest(text, wrong):
     assert len(LIMIT.findall(text)) == wrong

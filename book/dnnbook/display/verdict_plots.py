@@ -36,6 +36,7 @@ TAKEN = {"slope": "slope of {q}, a step", "range": "range of {q}"}  # as :class:
 COMPARED = {"less": "{q}, less the largest of the others", "over": "{q}, over the others' mean",
             "between": "{q}, how far inside the others' range",
             "above": "{q}: 1 above all others, else 0", "least": "{q}: 1 below all others, else 0"}
+FULL = "not judged: with some seed, all or no examples are errors"  # a claim's ceiling
 LINE = 0.17  # inches for a cell
 MANY, CLOSE = 20, 0.4  # cells of a claim from which on they stand close, and how close: in lines
 FAR = 1000  # times the usual value: one so far away would press all others into one place
@@ -155,7 +156,7 @@ def needed(claim: published.Claim) -> str:
 
 def judged(claim: published.Claim) -> str:
     """What a claim's rule is asked of, in words: its quantity, or what follows from it."""
-    said = shown(claim.quantity)
+    said = claim.quantity if claim.quantity == "sensitivity" else shown(claim.quantity)  # no swarm
     for words, how in ((TAKEN, claim.take), (COMPARED, claim.by)):
         said = words[how].format(q=said) if how else said
     return said
@@ -188,9 +189,8 @@ def forest(axis: Axes, found: Verdict, paper: pd.DataFrame) -> None:
             axis.plot([line["low"], line["high"]], [y, y], color=colour, lw=2 * close)
             axis.plot(line["mean"], y, "o", color=colour, ms=4.5 * close)
         elif pd.notna(line["outcome"]):
-            axis.text(0.01, y, "not judged: all or no examples are errors" if claim.ceiling
-                      else "undefined with some seed", fontsize=7, va="center",
-                      transform=axis.get_yaxis_transform())
+            axis.text(0.01, y, FULL if claim.ceiling else "undefined with some seed", fontsize=7,
+                      va="center", transform=axis.get_yaxis_transform())
         if pd.notna(line["value"]):
             axis.plot(line["value"], y, "x", color="black", ms=5 * close, mew=1.3 * close)
     if claim.rule == "about":

@@ -6,7 +6,7 @@ import pandas as pd
 
 from dnnbook import published
 from dnnbook.records import intervals, verdicts
-from dnnbook.words import listed, shown, span
+from dnnbook.words import listed, rounded_down, shown, span
 
 
 def by_seed(rows: pd.DataFrame, where: str, *cell: str) -> pd.Series:
@@ -92,7 +92,8 @@ def reached(rows: pd.DataFrame) -> tuple[str, tuple[str, bool]]:
     cifar = found.filter(like="cifar", axis=0)
     rest = found.drop(index=cifar.index)
     each = [f"{span(both)} % on {shown(name)}" for name, *both in cifar.itertuples()]
-    return (f"{', '.join(each)} and at least {rest['min'].min():.0f} % on {listed(rest.index)}",
+    least = rounded_down(rest["min"].min())
+    return (f"{', '.join(each)} and at least {least} % on {listed(rest.index)}",
             (f"On {listed(cifar.index)} this is far below what such images allow, so what we say "
              f"of {'them' if len(cifar) > 1 else 'it'} holds for weak networks.",
              cifar["max"].max() < 60))

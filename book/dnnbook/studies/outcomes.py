@@ -63,7 +63,7 @@ def same_network(rows: Iterable[Mapping], accuracy: float) -> None:
     >>> same_network([{"quantity": "accuracy", "value": 99.08}], accuracy=99.08)
     """
     then = [float(row["value"]) for row in rows if row["quantity"] == "accuracy"]
-    if then != [accuracy]:
+    if len(then) != 1 or not math.isclose(then[0], accuracy, rel_tol=1e-6):  # records: 7 digits
         raise ValueError(f"keep: expected the network of the record, of accuracy {then[0]:.2f} %, "
                          f"got one of {accuracy:.2f} %: run it without keep" if then else
                          "keep: expected a record with its network's accuracy, got none of it")

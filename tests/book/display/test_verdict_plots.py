@@ -151,7 +151,7 @@ def test_a_cell_without_a_number_says_so():
 
 @pytest.mark.parametrize("ceiling, said", [
     ({}, "undefined with some seed"),
-    ({"quantity": "test_errors"}, "not judged: all or no examples are errors")])
+    ({"quantity": "test_errors"}, "not judged: with some seed, all or no examples are errors")])
 def test_a_cell_that_is_not_judged_says_why(ceiling, said):
     found = judged(values=(2.0, float("nan"), 2.1))
     found = replace(found, claim=replace(found.claim, ceiling=ceiling))

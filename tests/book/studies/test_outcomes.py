@@ -184,3 +184,4 @@ def test_rows_of_another_network_are_not_gone_on_from(then, said):
     rows = [{"quantity": "l2", "value": 99.03}, *({"quantity": "accuracy", "value": value} for value in then)]
     with pytest.raises(ValueError, match=said):
         outcomes.same_network(rows, 99.03)
+    outcomes.same_network([{"quantity": "accuracy", "value": 99.34}], 100 * 0.9934)  # in binary, another number
