@@ -107,10 +107,10 @@ def test_one_digit_of_a_record_makes_the_check_name_a_sentence(tmp_path, monkeyp
     record = sorted((copy / "nss" / "diversity").glob("mnist-lenet1_nss-seed0*.json"))[0]
     rows = json.loads(record.read_text())
     place = next(row for row in rows["rows"]
-                 if row["quantity"] == "area" and row["method"] == "random")
-    place["value"] = float("9" + f"{abs(place['value']):g}"[1:])
+                 if row["quantity"] == "area" and row["method"] == "ats")
+    place["value"] = float("1" + f"{abs(place['value']):g}"[1:])
     record.write_text(json.dumps(rows))
-    assert [broken.chapter for broken in statements.check(path)] == ["nss/04_diversity"]
+    assert {broken.chapter for broken in statements.check(path)} == {"nss/04_diversity"}
 
 
 def test_every_statement_holds(monkeypatch):
