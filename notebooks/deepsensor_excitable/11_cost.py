@@ -114,7 +114,7 @@ print(pd.DataFrame({n: powers(n) for n in (12, 52, 268, 94059)}).map(
 
 # %% [markdown]
 # LeNet-1, LeNet-5 and ResNet-50 have 52, 268 and 94,059 neurons, as the papers count them. The outputs of the softmax
-# are among these, but do not play: below, LeNet-5 has ten players fewer. Even all
+# are among these, but do not play, so there are fewer players below. Even all
 # coalitions of LeNet-1 take about $10^{16}$ passes, and the paper takes 2.6 s for an example in LeNet-5. So the
 # authors ran an estimate that they do not name, or computed another quantity.
 #
