@@ -60,6 +60,8 @@ def untidy(rows: pd.DataFrame) -> pd.DataFrame:
 def same_network(rows: Iterable[Mapping], accuracy: float) -> None:
     """Refuse to go on from a record's rows with another network: the percent it got right tells.
 
+    Raises ``ValueError`` with both, or for rows without an accuracy.
+
     >>> same_network([{"quantity": "accuracy", "value": 99.08}], accuracy=99.08)
     """
     then = [float(row["value"]) for row in rows if row["quantity"] == "accuracy"]

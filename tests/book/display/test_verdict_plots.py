@@ -144,11 +144,6 @@ def test_a_claim_without_records_says_so():
         "no records yet"]
 
 
-def test_a_cell_without_a_number_says_so():
-    axis = drawn(judged(values=(2.0, float("nan"), 2.1)), pd.DataFrame())
-    assert [text.get_text() for text in axis.texts] == ["undefined with some seed"] * 2
-
-
 @pytest.mark.parametrize("ceiling, said", [
     ({}, "undefined with some seed"),
     ({"quantity": "test_errors"}, "not judged: with some seed, all or no examples are errors")])
